@@ -1,0 +1,73 @@
+/* The context of one kernel call: one tile of one layer, every field by name.
+ *
+ * Activations are HWC, 8 bits. Pointers address the first element of the tile inside a block that may be larger, so
+ * rows and pixels have strides of their own. Sizes are in elements, strides in bytes (one element is one byte). */
+#ifndef MATCH_TILE_H
+#define MATCH_TILE_H
+
+#include <stdint.h>
+
+/* Requantization of one output channel: clip((acc * multiplier + bias) >> shift). */
+typedef struct {
+    int64_t bias;
+    int32_t multiplier;
+    int32_t shift;
+} match_requant_t;
+
+/* The same with a correction for negative values: negative_step is taken off the sum where acc < negative_below. */
+typedef struct {
+    int64_t bias;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t negative_below;
+    int32_t reserved;
+} match_requant_signed_t;
+
+/* Requantization of an addition: clip((a * input_multiplier + b * addend_multiplier + bias) >> shift). */
+typedef struct {
+    int64_t bias;
+    int32_t input_multiplier;
+    int32_t addend_multiplier;
+    int32_t shift;
+    int32_t reserved;
+} match_requant_add_t;
+
+typedef struct {
+    const uint8_t *input;
+    const uint8_t *addend;  /* second input of an addition, with the strides of the first */
+    const void *weights;    /* filter of channels_out output channels, in the module's layout */
+    const void *parameters; /* requantization of the same channels, in the module's form */
+    uint8_t *output;
+    void *scratch;
+
+    int32_t channels_in;
+    int32_t channels_out;
+    int32_t input_height;
+    int32_t input_width;
+    int32_t input_row_stride;
+    int32_t input_pixel_stride;
+    int32_t addend_row_stride;
+    int32_t addend_pixel_stride;
+    int32_t output_height;
+    int32_t output_width;
+    int32_t output_row_stride;
+    int32_t output_pixel_stride;
+
+    int32_t filter_height;
+    int32_t filter_width;
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t pad_top;
+    int32_t pad_left;
+    int32_t pad_bottom;
+    int32_t pad_right;
+    int32_t pad_value;
+
+    int32_t clip_low;
+    int32_t clip_high;
+    int64_t negative_step; /* 0: parameters are match_requant_t; else match_requant_signed_t */
+} match_tile_t;
+
+#endif

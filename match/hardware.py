@@ -1,0 +1,166 @@
+"""What an author subclasses to describe a chip: `MatchTarget`, its `HwModule`s, their memories and C functions.
+
+A target is data and small methods; nothing here imports TVM. See docs/new-target.md for a walk through one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from match.cost import CostModel, CpuCostModel
+from match.layer import Dim, Layer, Op, Operand
+from match.requantize import Requantizer
+from match.schedule.mapping import Memory
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from match.requantize import Requantization
+
+
+class Verdict(NamedTuple):
+    """Answer of a constraint: whether a layer may run here and, if not, why, as the end of 'refused because ...'."""
+
+    ok: bool
+    reason: str = ""
+
+
+Constraint = Callable[[Layer], Verdict]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An operator that a module takes, under constraints that are all asked in order; the first refusal is reported."""
+
+    op: Op
+    constraints: tuple[Constraint, ...] = ()
+
+    def check(self, layer: Layer) -> Verdict:
+        """The first refusal, or acceptance."""
+        for constraint in self.constraints:
+            verdict = constraint(layer)
+            if not verdict.ok:
+                return verdict
+        return Verdict(True)
+
+
+@dataclass(frozen=True)
+class PlatformApi:
+    """C functions that start a module and run a layer on it."""
+
+    offload: str
+
+
+@dataclass(frozen=True)
+class MemoryApi:
+    """C functions that reserve and address memory and start transfers."""
+
+    allocate: str
+    free: str
+    copy_in: str
+    copy_out: str
+
+
+@dataclass(frozen=True)
+class SyncApi:
+    """C functions that wait."""
+
+    wait_transfer: str
+    wait_compute: str
+
+
+@dataclass(frozen=True)
+class ComputeApi:
+    """C function that starts a kernel on one tile: ``start(kernel, const match_tile_t *)``."""
+
+    start: str
+
+
+@dataclass(frozen=True)
+class ModuleApi:
+    """The four API families of one module, and the headers that declare them."""
+
+    headers: tuple[str, ...]
+    platform: PlatformApi
+    memory: MemoryApi
+    sync: SyncApi
+    compute: ComputeApi
+
+
+@dataclass(frozen=True, eq=False)
+class LayerConstants:
+    """Constant arrays of a layer.
+
+    weights: int8, shape (K, FY, FX, C), for channelwise operators (K, FY, FX, 1); None without weights.
+    requantization: from the int32 accumulator to the output; for an addition, per operand multipliers are in
+    `addend_multipliers` (input, addend) and `requantization` has one channel whose multiplier is 1.
+    """
+
+    weights: npt.NDArray[np.int8] | None
+    requantization: Requantization | None
+    addend_multipliers: tuple[int, int] | None = None
+
+
+class HwModule(ABC):
+    """A unit of a chip that executes layers: its patterns, operand layout, cost model and C functions.
+
+    `memories` are the scratchpads below the target's main memory, outermost first. `requantizers` are the forms its
+    kernels can execute, the module's own first; with `numerics="exact"` the first one that is exact is taken.
+    """
+
+    name: str
+    memories: tuple[Memory, ...]
+    cost_model: CostModel
+    requantizers: tuple[Requantizer, ...]
+    api: ModuleApi
+
+    @abstractmethod
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The operators this module takes, with their constraints."""
+
+    @abstractmethod
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        """The layer's operands as they lie in this module's memory."""
+
+    @abstractmethod
+    def pack(
+        self,
+        layer: Layer,
+        requantizer: Requantizer | None,
+        constants: LayerConstants,
+        spans: Mapping[Dim, tuple[int, int]],
+    ) -> tuple[bytes, ...]:
+        """Bytes of each component of the constant operand, for the block that covers `spans` (start, extent)."""
+
+    @abstractmethod
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """Name of the C kernel, ``void kernel(const match_tile_t *)``, that computes one tile of the layer."""
+
+    def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
+        """Dimensions whose tiles (all but the last) must be a multiple of a number, or 0 if they cannot be tiled."""
+        return {}
+
+
+@dataclass(frozen=True)
+class HostPlatform:
+    """Sources that stand in for the chip on a PC, relative to the package's kernels and targets folders."""
+
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...]
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class MatchTarget(ABC):
+    """A chip: modules in front of a control core, the memory that holds networks, a clock."""
+
+    name: str
+    clock_hz: float
+    main_memory: Memory
+    modules: tuple[HwModule, ...]
+    cpu_cost_model: CpuCostModel
+    host: HostPlatform

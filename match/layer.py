@@ -1,0 +1,171 @@
+"""The typed workload of one match: what a module is asked to compute, free of TVM objects.
+
+Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
+FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition) use K for their channels
+and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Activations are HWC.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Dim(enum.StrEnum):
+    """A loop dimension of a layer."""
+
+    K = "K"
+    C = "C"
+    OY = "OY"
+    OX = "OX"
+    FY = "FY"
+    FX = "FX"
+
+
+class Op(enum.StrEnum):
+    """The operators a layer can be."""
+
+    CONV2D = "conv2d"
+    DEPTHWISE_CONV2D = "depthwise_conv2d"
+    DENSE = "dense"
+    ADD = "add"
+    AVG_POOL2D = "avg_pool2d"
+    MAX_POOL2D = "max_pool2d"
+
+
+CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D})
+
+
+class Padding(NamedTuple):
+    """Rows and columns added around the input, in pixels."""
+
+    top: int = 0
+    left: int = 0
+    bottom: int = 0
+    right: int = 0
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Geometry and types of one operator; hashable, so that searches and caches can key on it.
+
+    Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
+    `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
+    operators without weights. `clip` is the closed range of output values (activation and saturation together).
+    """
+
+    name: str
+    op: Op
+    k: int
+    c: int
+    oy: int
+    ox: int
+    iy: int
+    ix: int
+    fy: int = 1
+    fx: int = 1
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: Padding = Padding()
+    pad_value: int = 0
+    input_dtype: str = "uint8"
+    weight_dtype: str = "int8"
+    output_dtype: str = "uint8"
+    clip: tuple[int, int] = (0, 255)
+
+    @property
+    def channelwise(self) -> bool:
+        """Whether output channel k depends on input channel k alone."""
+        return self.op in CHANNELWISE
+
+    @property
+    def input_channels(self) -> int:
+        """Channels of the input tensor."""
+        return self.k if self.channelwise else self.c
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
+        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE):
+            return self.k * self.c * self.oy * self.ox * self.fy * self.fx
+        return 0
+
+    def size(self, dim: Dim) -> int:
+        """Extent of a loop dimension."""
+        return {
+            Dim.K: self.k,
+            Dim.C: self.c,
+            Dim.OY: self.oy,
+            Dim.OX: self.ox,
+            Dim.FY: self.fy,
+            Dim.FX: self.fx,
+        }[dim]
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns of input that one output pixel sees, dilation included."""
+        return (self.fy - 1) * self.dilation[0] + 1, (self.fx - 1) * self.dilation[1] + 1
+
+
+class Role(enum.StrEnum):
+    """What an operand is to the layer."""
+
+    INPUT = "input"
+    CONSTANT = "constant"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How one axis of an operand's block follows a loop dimension.
+
+    A tile of `t` iterations of `dim` touches `(t - 1) * stride + window` indices, clipped to the tensor's `limit` and
+    rounded up to `multiple`. `before` is the padding in front: the tile that starts at iteration `i` touches indices
+    from `i * stride - before`.
+    """
+
+    dim: Dim
+    limit: int
+    stride: int = 1
+    window: int = 1
+    before: int = 0
+    multiple: int = 1
+
+    def length(self, tile: int) -> int:
+        """Elements a block must hold along this axis for any tile of `tile` iterations."""
+        length = min(self.limit, (tile - 1) * self.stride + self.window)
+        return -(-length // self.multiple) * self.multiple
+
+    def span(self, start: int, tile: int) -> tuple[int, int]:
+        """First index and number of indices that iterations `start .. start + tile - 1` really touch."""
+        begin = start * self.stride - self.before
+        end = begin + (tile - 1) * self.stride + self.window
+        return max(0, begin), max(0, min(self.limit, end) - max(0, begin))
+
+
+@dataclass(frozen=True)
+class Component:
+    """One dense array inside an operand's block: axes from slowest to fastest, bytes of an element."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    element_bytes: int = 1
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor that moves as one: its block is its components one after the other, each aligned.
+
+    Activations have one component. A layer's constants are one operand with a component for the filter and one for the
+    requantization parameters, so that a tile of output channels costs one transfer.
+    """
+
+    name: str
+    role: Role
+    components: tuple[Component, ...]
+
+    @property
+    def dims(self) -> frozenset[Dim]:
+        """Loop dimensions that this operand depends on."""
+        return frozenset(axis.dim for component in self.components for axis in component.axes)

@@ -1,0 +1,68 @@
+"""What dispatch decides for each layer; the report explains it, code generation executes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.cost import Cost
+from match.layer import Layer
+from match.requantize import Requantizer
+from match.schedule.mapping import Schedule
+
+
+@dataclass(frozen=True)
+class RequantizationFit:
+    """How close a module's requantizer comes to the layer's own arithmetic.
+
+    `exact`: equal for every accumulator the layer can reach (proven from the weights). Otherwise `share` is the fraction
+    of the accumulators between the clamps whose output differs and `max_step` by how many steps at most.
+    """
+
+    exact: bool
+    share: float = 0.0
+    max_step: int = 0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One module's offer for a layer: a schedule with its cost, or the reason it was refused."""
+
+    module: str
+    requantizer: Requantizer | None = None
+    fit: RequantizationFit | None = None
+    schedule: Schedule | None = None
+    cost: Cost | None = None
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
+
+    `constants` are the packed blocks of the constant operand in the order in which the schedule fetches them, each
+    `block_bytes` long (the last bytes of a smaller block are zero). `symbol` is the C function.
+    """
+
+    symbol: str
+    target: str
+    module: str
+    layer: Layer
+    requantizer: Requantizer | None
+    schedule: Schedule
+    kernel: str
+    negative_step: int
+    constants: bytes
+
+
+@dataclass(frozen=True)
+class LayerDecision:
+    """A row of the report: what was computed, where, and all the offers. `module` is "cpu" where none was taken."""
+
+    name: str
+    op: str
+    module: str
+    macs: int
+    outputs: int
+    cycles: float
+    candidates: tuple[Candidate, ...] = ()
+    plan: LayerPlan | None = None

@@ -1,0 +1,70 @@
+"""Requantization in integers: ``clip((acc * M + B) >> S)`` per output channel, and what a module's hardware can do of it.
+
+Every quantized layer ends in a monotone step function from its int32 accumulator to 8 bits. `Requantization` writes that
+function with integers alone; `Requantizer` describes the forms a hardware module offers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Requantization:
+    """``y = clip((acc * multiplier + bias - (acc < negative_below) * negative_step) >> shift, *clip)``.
+
+    `multiplier`, `bias`, `shift` and `negative_below` are int64 arrays of shape (channels,); `>>` floors. The sum is
+    below 2**63 in magnitude for every accumulator the layer can reach. `negative_below` is None where one constant
+    rounds both signs right (an activation clamps the negatives away, say); otherwise `negative_step`, the same for all
+    channels, is taken off for the accumulators below the channel's entry: that is how gemmlowp's double rounding, which
+    rounds negative values half away from zero, is written without branches on intermediate results.
+    """
+
+    multiplier: Int64Array
+    bias: Int64Array
+    shift: Int64Array
+    clip: tuple[int, int]
+    negative_below: Int64Array | None = None
+    negative_step: int = 0
+
+    @property
+    def channels(self) -> int:
+        """Number of output channels."""
+        return len(self.multiplier)
+
+    def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
+        """Apply to an accumulator of shape (..., channels)."""
+        acc = accumulator.astype(np.int64)
+        total = acc * self.multiplier + self.bias
+        if self.negative_below is not None:
+            total = total - np.where(acc < self.negative_below, np.int64(self.negative_step), np.int64(0))
+        return np.clip(total >> self.shift, *self.clip)
+
+
+@dataclass(frozen=True)
+class Requantizer:
+    """A form of requantization that a module can execute.
+
+    multiplier_bits: widest multiplier, in bits; `signed_multiplier` tells whether one bit of them is the sign.
+    sum_bits: width of the signed register that holds ``acc * M + B``.
+    bias_bits: width of the signed B.
+    shift: smallest and largest right shift.
+    per_channel_shift: whether each channel has its own shift.
+    negative_step: whether the sign-dependent correction of `Requantization` can be executed.
+    parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
+    """
+
+    name: str
+    multiplier_bits: int
+    signed_multiplier: bool
+    sum_bits: int
+    bias_bits: int
+    shift: tuple[int, int]
+    per_channel_shift: bool
+    negative_step: bool
+    parameter_bytes: int
