@@ -1,0 +1,181 @@
+"""Makes the report out of what the compiler decided; computes nothing but sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+
+from match.cost import Cost
+from match.hardware import MatchTarget
+from match.plan import Candidate, LayerDecision
+from match.report.schema import (
+    Bound,
+    BufferSummary,
+    CandidateSummary,
+    LayerSummary,
+    LoopSummary,
+    MemorySummary,
+    ModelSummary,
+    ModuleSummary,
+    OperandSummary,
+    Options,
+    Report,
+    RequantizationSummary,
+    ScheduleSummary,
+    TargetSummary,
+    Tensor,
+    Totals,
+)
+from match.schedule.mapping import Schedule, block_bytes
+
+CPU = "cpu"
+
+
+def build(
+    *,
+    model: str,
+    sha256: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    target: MatchTarget,
+    options: Options,
+    decisions: Sequence[LayerDecision],
+    workspace_bytes: int,
+    constant_bytes: int,
+    compile_seconds: Mapping[str, float],
+) -> Report:
+    """The report of one compilation.
+
+    Args:
+        model: Name of the network.
+        sha256: Hash of the model file, or of the Relay text where there was no file.
+        inputs: The network's input tensors.
+        outputs: The network's output tensors.
+        target: The chip, with the modules and memory sizes that were compiled for.
+        options: What the compiler was asked for.
+        decisions: Every operator of the network, in execution order.
+        workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
+        constant_bytes: Bytes of main memory that constants take.
+        compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
+    """
+    layers = tuple(_layer(decision) for decision in decisions)
+    cycles = sum(layer.cycles for layer in layers)
+    macs = sum(layer.macs for layer in layers)
+    return Report(
+        generator=f"match-compiler {metadata.version('match-compiler')}",
+        model=ModelSummary(name=model, sha256=sha256, macs=macs, inputs=tuple(inputs), outputs=tuple(outputs)),
+        target=_target(target, layers),
+        options=options,
+        totals=Totals(
+            cycles=cycles,
+            milliseconds=1e3 * cycles / target.clock_hz,
+            macs_per_cycle=macs / cycles if cycles else 0.0,
+            l2_peak_bytes=workspace_bytes + constant_bytes,
+            constant_bytes=constant_bytes,
+            bytes_moved=sum(
+                operand.bytes_moved for layer in layers if layer.schedule for operand in layer.schedule.operands
+            ),
+            inexact_layers=sum(
+                layer.requantization is not None and not layer.requantization.exact for layer in layers
+            ),
+            compile_seconds=dict(compile_seconds),
+        ),
+        layers=layers,
+    )
+
+
+def bound(cost: Cost) -> Bound:
+    """What a layer's predicted time is mostly spent on."""
+    parts: tuple[tuple[Bound, float], ...] = (
+        ("compute", cost.compute),
+        ("dma", cost.transfer),
+        ("overhead", cost.overhead),
+    )
+    return max(parts, key=lambda part: part[1])[0]
+
+
+def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummary:
+    scratchpads = {module.name: module.memories for module in target.modules}
+
+    def module(name: str) -> ModuleSummary:
+        mine = [layer for layer in layers if layer.module == name]
+        return ModuleSummary(
+            name=name,
+            memories=tuple(MemorySummary(memory.name, memory.size) for memory in scratchpads.get(name, ())),
+            layers=len(mine),
+            macs=sum(layer.macs for layer in mine),
+            cycles=sum(layer.cycles for layer in mine),
+        )
+
+    return TargetSummary(
+        name=target.name,
+        clock_hz=target.clock_hz,
+        main_memory=MemorySummary(target.main_memory.name, target.main_memory.size),
+        modules=tuple(module(name) for name in (*scratchpads, CPU)),
+    )
+
+
+def _layer(decision: LayerDecision) -> LayerSummary:
+    taken = next((c for c in decision.candidates if c.module == decision.module and c.refusal is None), None)
+    schedule = decision.plan.schedule if decision.plan else None
+    cost = taken.cost if taken and schedule else None
+    moved = dict(cost.moved) if cost else {}
+    return LayerSummary(
+        name=decision.name,
+        op=decision.op,
+        module=decision.module,
+        macs=decision.macs,
+        outputs=decision.outputs,
+        cycles=round(decision.cycles),
+        compute_cycles=round(cost.compute) if cost else None,
+        dma_cycles=round(cost.transfer) if cost else None,
+        overhead_cycles=round(cost.overhead) if cost else None,
+        bound=bound(cost) if cost else None,
+        l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
+        schedule=_schedule(schedule, moved) if schedule else None,
+        requantization=_requantization(taken) if taken and schedule else None,
+        candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
+    )
+
+
+def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:
+    return ScheduleSummary(
+        loops=tuple(LoopSummary(loop.dim.value, loop.count, loop.tile, loop.extent) for loop in schedule.loops),
+        tile={dim.value: extent for dim, extent in schedule.extents(len(schedule.loops)).items()},
+        memories=tuple(MemorySummary(memory.name, schedule.used_bytes(memory)) for memory in schedule.memories),
+        scratch_bytes=schedule.scratch,
+        operands=tuple(
+            OperandSummary(
+                name=operand.name,
+                role=operand.role.value,
+                buffers=tuple(
+                    BufferSummary(
+                        memory=memory.name,
+                        depth=placement.depth,
+                        buffers=placement.buffers,
+                        bytes=block_bytes(operand, schedule.extents(placement.depth), memory.alignment),
+                    )
+                    for memory in schedule.memories
+                    for placement in (schedule.placement(operand.name, memory),)
+                ),
+                bytes_moved=moved.get(operand.name, 0),
+            )
+            for operand in schedule.operands
+        ),
+    )
+
+
+def _requantization(candidate: Candidate) -> RequantizationSummary | None:
+    if candidate.requantizer is None or candidate.fit is None:
+        return None
+    fit = candidate.fit
+    return RequantizationSummary(candidate.requantizer.name, fit.exact, fit.share, fit.max_step)
+
+
+def _candidate(candidate: Candidate) -> CandidateSummary:
+    return CandidateSummary(
+        module=candidate.module,
+        cycles=round(candidate.cost.cycles) if candidate.cost else None,
+        refusal=candidate.refusal,
+        requantization=_requantization(candidate),
+    )

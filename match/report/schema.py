@@ -1,0 +1,183 @@
+"""`report.json` as types: what was compiled, what each layer is predicted to cost, where it runs and why.
+
+Cycles, milliseconds and bounds are predictions of the target's cost models; bytes are exact. The fields' meanings and
+units are in docs/report.md, the JSON Schema made from these types in docs/report.schema.json. A field that is added
+keeps `SCHEMA_VERSION`; one that is removed, renamed or given another meaning raises it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+Bound = Literal["compute", "dma", "overhead"]
+
+
+class Tensor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An input or output of the network: its name, shape in elements and NumPy dtype."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The network: `sha256` is of the model file, or of the Relay text where there was none; `macs` of one inference."""
+
+    name: str
+    sha256: str
+    macs: int
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+class MemorySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A memory and its size in bytes."""
+
+    name: str
+    bytes: int
+
+
+class ModuleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A unit of the chip, its scratchpads outermost first, and its part in the network (predicted cycles)."""
+
+    name: str
+    memories: tuple[MemorySummary, ...]
+    layers: int
+    macs: int
+    cycles: int
+
+
+class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The chip: clock in hertz, the memory that holds the network, the modules it was compiled for and its CPU."""
+
+    name: str
+    clock_hz: float
+    main_memory: MemorySummary
+    modules: tuple[ModuleSummary, ...]
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given."""
+
+    modules: tuple[str, ...]
+    l1: int | None
+    engine: str
+    objective: str
+    numerics: str
+
+
+class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Sums over the layers.
+
+    `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is the most that the main memory holds
+    at once, constants included. `bytes_moved` counts both directions between the main memory and the scratchpads.
+    `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between two compilations.
+    """
+
+    cycles: int
+    milliseconds: float
+    macs_per_cycle: float
+    l2_peak_bytes: int
+    constant_bytes: int
+    bytes_moved: int
+    inexact_layers: int
+    compile_seconds: dict[str, float]
+
+
+class LoopSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An outer loop: `count` iterations that split `extent` of `dim` into pieces of `tile`, the last maybe smaller."""
+
+    dim: str
+    count: int
+    tile: int
+    extent: int
+
+
+class BufferSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An operand in one memory: fetched inside the first `depth` loops, in `buffers` buffers of `bytes` bytes each."""
+
+    memory: str
+    depth: int
+    buffers: int
+    bytes: int
+
+
+class OperandSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An operand of a layer: where it is buffered and how many bytes of it move, over the whole layer."""
+
+    name: str
+    role: str
+    buffers: tuple[BufferSummary, ...]
+    bytes_moved: int
+
+
+class ScheduleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a layer is cut to fit: loops outermost first, the largest tile a kernel sees, bytes used per memory."""
+
+    loops: tuple[LoopSummary, ...]
+    tile: dict[str, int]
+    memories: tuple[MemorySummary, ...]
+    scratch_bytes: int
+    operands: tuple[OperandSummary, ...]
+
+
+class RequantizationSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The form that requantizes, and whether it computes the layer's own integers for every reachable accumulator.
+
+    Where it does not, `share` is the fraction of the accumulators between the clamps whose output differs, by at most
+    `max_step` steps.
+    """
+
+    form: str
+    exact: bool
+    share: float
+    max_step: int
+
+
+class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A module's offer for a layer: its predicted cycles, or why it was refused (the end of "refused because ...")."""
+
+    module: str
+    cycles: int | None = None
+    refusal: str | None = None
+    requantization: RequantizationSummary | None = None
+
+
+class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One operator of the network.
+
+    `cycles`, and the parts `compute_cycles`, `dma_cycles` and `overhead_cycles`, are predicted; the first two parts
+    count everything as if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest
+    part. `module` is "cpu" for what runs as TVM's C on the control core; such a layer has no parts and no schedule.
+    """
+
+    name: str
+    op: str
+    module: str
+    macs: int
+    outputs: int
+    cycles: int
+    compute_cycles: int | None
+    dma_cycles: int | None
+    overhead_cycles: int | None
+    bound: Bound | None
+    l1_bytes: int
+    schedule: ScheduleSummary | None
+    requantization: RequantizationSummary | None
+    candidates: tuple[CandidateSummary, ...]
+
+
+class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of `report.json`."""
+
+    generator: str
+    model: ModelSummary
+    target: TargetSummary
+    options: Options
+    totals: Totals
+    layers: tuple[LayerSummary, ...]
+    schema_version: Literal[1] = SCHEMA_VERSION

@@ -1,0 +1,30 @@
+"""The report as JSON and back, and the JSON Schema of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from match.errors import ModelError
+from match.report.schema import Report
+
+
+def encode(report: Report) -> bytes:
+    """`report.json`: UTF-8, indented, one newline at the end."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+def decode(data: bytes) -> Report:
+    """The report in the contents of a `report.json`. Raises ModelError when they do not follow the schema."""
+    try:
+        return msgspec.json.decode(data, type=Report)
+    except msgspec.DecodeError as error:
+        raise ModelError(
+            f"report.json does not follow this version's schema ({error}); compile the model again."
+        ) from error
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of `report.json`, made from the types."""
+    return msgspec.json.schema(Report)
