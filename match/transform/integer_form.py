@@ -1,0 +1,145 @@
+"""Builders of the integer form: the Relay that `match.transform` ends in and `match.pattern` recognises.
+
+docs/architecture.md, "Integer form", is the contract. Tensors are NHWC, accumulators int32, parameters int64 with one
+entry per output channel. The forms are plain Relay operators, so that TVM computes the same integers for layers that no
+module takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from match.layer import Padding
+from match.relay import relay
+from match.requantize import Requantization
+
+NEVER = np.iinfo(np.int32).min
+"""Accumulator below which no other lies: `Z` of a channel that needs no correction of negative values."""
+
+NO_PADDING = Padding()
+
+
+def int64(values: npt.ArrayLike) -> relay.Constant:
+    """An int64 constant; `relay.const` alone would narrow it to int32."""
+    return relay.const(np.asarray(values, np.int64), dtype="int64")
+
+
+def saturate(value: relay.Expr, clip: tuple[int, int], dtype: str) -> relay.Expr:
+    """Clip to the closed range `clip`, written out even where it is the whole range of `dtype`, and narrow."""
+    return relay.cast(relay.clip(value, clip[0], clip[1]), dtype)
+
+
+def requantize(accumulator: relay.Expr, requantization: Requantization, dtype: str) -> relay.Expr:
+    """REQ of the contract: an int32 accumulator (..., K) to `dtype` ("uint8", "int8")."""
+    bias: relay.Expr = int64(requantization.bias)
+    if requantization.negative_below is not None:
+        below = relay.const(np.asarray(requantization.negative_below, np.int32), dtype="int32")
+        negative = int64(requantization.bias - requantization.negative_step)
+        bias = relay.where(relay.less(accumulator, below), negative, bias)
+    scaled = relay.add(relay.multiply(relay.cast(accumulator, "int64"), int64(requantization.multiplier)), bias)
+    return saturate(relay.right_shift(scaled, int64(requantization.shift)), requantization.clip, dtype)
+
+
+def conv2d(
+    x: relay.Expr,
+    weights: npt.NDArray[np.int8],
+    requantization: Requantization,
+    dtype: str,
+    *,
+    x_dtype: str = "uint8",
+    strides: tuple[int, int] = (1, 1),
+    padding: Padding = NO_PADDING,
+    dilation: tuple[int, int] = (1, 1),
+    groups: int = 1,
+    pad_value: int = 0,
+) -> relay.Expr:
+    """Convolution of x (N, H, W, C) with weights HWIO, or HWOI (FY, FX, C, 1) where `groups` is C > 1 (depthwise).
+
+    `x_dtype` is x's type and `pad_value` the integer in the padding; other than 0 it becomes an `nn.pad` before the
+    convolution.
+    """
+    depthwise = groups > 1 and weights.shape[2] == groups
+    if any(padding) and pad_value != 0:
+        rows, columns = (padding.top, padding.bottom), (padding.left, padding.right)
+        x = relay.nn.pad(x, ((0, 0), rows, columns, (0, 0)), relay.const(pad_value, x_dtype))
+        padding = Padding()
+    accumulator = relay.nn.conv2d(
+        x,
+        relay.const(weights),
+        strides=strides,
+        padding=tuple(padding),
+        dilation=dilation,
+        groups=groups,
+        channels=requantization.channels,
+        kernel_size=weights.shape[:2],
+        data_layout="NHWC",
+        kernel_layout="HWOI" if depthwise else "HWIO",
+        out_dtype="int32",
+    )
+    return requantize(accumulator, requantization, dtype)
+
+
+def dense(x: relay.Expr, weights: npt.NDArray[np.int8], requantization: Requantization, dtype: str) -> relay.Expr:
+    """Product of x (N, C) with weights (K, C), transposed."""
+    accumulator = relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype="int32")
+    return requantize(accumulator, requantization, dtype)
+
+
+def window_sum(
+    x: relay.Expr,
+    window: tuple[int, int],
+    strides: tuple[int, int],
+    whole_map: bool,
+) -> relay.Expr:
+    """int32 sums of x (N, H, W, C) over windows without padding; `whole_map` when one window is all of H x W."""
+    wide = relay.cast(x, "int32")
+    if whole_map:
+        return relay.sum(wide, axis=(1, 2), keepdims=True)
+    # The mean of values multiplied by the window's size is their sum: the integer division leaves no remainder.
+    scaled = relay.multiply(wide, relay.const(window[0] * window[1], "int32"))
+    return relay.nn.avg_pool2d(scaled, pool_size=window, strides=strides, layout="NHWC", out_layout="NHWC")
+
+
+def avg_pool2d(
+    x: relay.Expr,
+    requantization: Requantization,
+    dtype: str,
+    *,
+    window: tuple[int, int],
+    strides: tuple[int, int] = (1, 1),
+    whole_map: bool = False,
+) -> relay.Expr:
+    """Average pooling of x (N, H, W, C): the window's sum, requantized."""
+    return requantize(window_sum(x, window, strides, whole_map), requantization, dtype)
+
+
+def max_pool2d(
+    x: relay.Expr,
+    *,
+    window: tuple[int, int],
+    strides: tuple[int, int] = (1, 1),
+    padding: Padding = NO_PADDING,
+) -> relay.Expr:
+    """Maximum pooling of x (N, H, W, C); padding never wins against a value."""
+    return relay.nn.max_pool2d(
+        x, pool_size=window, strides=strides, padding=tuple(padding), layout="NHWC", out_layout="NHWC"
+    )
+
+
+def add(
+    a: relay.Expr,
+    b: relay.Expr,
+    multipliers: tuple[int, int],
+    bias: int,
+    shift: int,
+    clip: tuple[int, int],
+    dtype: str,
+) -> relay.Expr:
+    """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors of equal shape."""
+    first, second = (
+        relay.multiply(relay.cast(operand, "int64"), int64(multiplier))
+        for operand, multiplier in zip((a, b), multipliers, strict=True)
+    )
+    total = relay.add(relay.add(first, second), int64(bias))
+    return saturate(relay.right_shift(total, int64(shift)), clip, dtype)
