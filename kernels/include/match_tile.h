@@ -70,4 +70,7 @@ typedef struct {
     int64_t negative_step; /* 0: parameters are match_requant_t; else match_requant_signed_t */
 } match_tile_t;
 
+/* Computes one tile. Cluster kernels run on all cores at once and split the work by core number (match_team.h). */
+typedef void (*match_kernel_t)(const match_tile_t *tile);
+
 #endif

@@ -1,0 +1,19 @@
+/* Shape of a transfer between an outer ("external") and an inner ("local") memory. */
+#ifndef MATCH_COPY_H
+#define MATCH_COPY_H
+
+#include <stdint.h>
+
+/* planes x rows pieces of `bytes` contiguous bytes each; strides are the distances, in bytes, between the first bytes of
+ * neighbouring rows and planes on either side. A stride that has nothing to step over (one row, one plane) is ignored. */
+typedef struct {
+    uint32_t planes;
+    uint32_t rows;
+    uint32_t bytes;
+    uint32_t external_plane_stride;
+    uint32_t external_row_stride;
+    uint32_t local_plane_stride;
+    uint32_t local_row_stride;
+} match_copy_t;
+
+#endif

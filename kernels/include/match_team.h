@@ -1,0 +1,16 @@
+/* What kernels need to know of the cores that execute them. Implemented by each target. */
+#ifndef MATCH_TEAM_H
+#define MATCH_TEAM_H
+
+#include <stdint.h>
+
+#include "match_tile.h"
+
+/* Inside a kernel: which core this is, 0 .. match_core_count() - 1, and how many execute the kernel together. */
+int32_t match_core_id(void);
+int32_t match_core_count(void);
+
+/* Outside a kernel: execute `kernel` on all cores of the team and return when the last one has finished. */
+void match_team_run(match_kernel_t kernel, const match_tile_t *tile);
+
+#endif
