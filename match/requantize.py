@@ -57,6 +57,9 @@ class Requantizer:
     per_channel_shift: whether each channel has its own shift.
     negative_step: whether the sign-dependent correction of `Requantization` can be executed.
     parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
+    approximates: whether parameters that are only close to the layer's arithmetic may be used with
+        ``numerics="hardware"``; a form without it is taken where it is exact, and never else.
+    clips: the closed output ranges that the form can clip to; none given: any.
     """
 
     name: str
@@ -68,3 +71,5 @@ class Requantizer:
     per_channel_shift: bool
     negative_step: bool
     parameter_bytes: int
+    approximates: bool = False
+    clips: tuple[tuple[int, int], ...] = ()

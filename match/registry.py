@@ -1,0 +1,66 @@
+"""Targets by name: entry points of the group ``match.targets``, this package's own and anyone else's."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
+
+from match.errors import OptionError, TargetError
+from match.hardware import HwModule, MatchTarget
+
+GROUP = "match.targets"
+
+
+def target_names() -> tuple[str, ...]:
+    """Names of the installed targets, sorted."""
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+
+
+def get_target(name: str, l1: int | None = None, modules: Sequence[str] | None = None) -> MatchTarget:
+    """The target called `name`, optionally with another size of scratchpad and with some of its modules only.
+
+    Args:
+        name: the name of an entry point in the group ``match.targets``.
+        l1: bytes of the innermost memory of every module, in place of the chip's own.
+        modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
+
+    Raises:
+        TargetError: if there is no such target, it cannot be loaded, or it has no such module.
+        OptionError: if `l1` is not positive.
+    """
+    found = entry_points(group=GROUP, name=name)
+    if not found:
+        raise TargetError(f"there is no target {name!r}; installed targets: {', '.join(target_names()) or 'none'}.")
+    return configure(_load(next(iter(found))), l1, modules)
+
+
+def configure(target: MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None) -> MatchTarget:
+    """A copy of `target` with `l1` bytes of innermost memory and only the named modules; see `get_target`."""
+    if l1 is not None and l1 <= 0:
+        raise OptionError(f"the L1 size must be a positive number of bytes, not {l1}.")
+    names = [module.name for module in target.modules]
+    for wanted in modules or ():
+        if wanted not in names:
+            raise TargetError(f"target {target.name} has no module {wanted!r}; its modules: {', '.join(names)}.")
+    chosen = [module for module in target.modules if modules is None or module.name in modules]
+    configured = copy.copy(target)
+    configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))
+    return configured
+
+
+def _resized(module: HwModule, l1: int) -> HwModule:
+    resized = copy.copy(module)
+    resized.memories = (*module.memories[:-1], replace(module.memories[-1], size=l1))
+    return resized
+
+
+def _load(entry: EntryPoint) -> MatchTarget:
+    try:
+        loaded: object = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise TargetError(f"target {entry.name} cannot be loaded from {entry.value}: {error}.") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, MatchTarget)):
+        raise TargetError(f"target {entry.name} is {entry.value}, which is not a subclass of MatchTarget.")
+    return loaded()

@@ -1,0 +1,185 @@
+"""The fitted requantization against brute force over every reachable accumulator."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from match.fitting import compare, fit
+from match.requantize import Requantization, Requantizer
+
+WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
+WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)
+NARROW = Requantizer("narrow", 16, False, 32, 32, (0, 31), True, False, 8, approximates=True)
+UINT8_ONLY = Requantizer("uint8", 32, False, 32, 32, (0, 31), True, False, 9, approximates=True, clips=((0, 255),))
+ONE_SHIFT = Requantizer("one_shift", 16, False, 32, 32, (0, 31), False, False, 8, approximates=True)
+
+
+def gemmlowp(scales: list[float], zero_point: int, clip: tuple[int, int], rng: np.random.Generator) -> Requantization:
+    """What TFLite's scales become: 31-bit multipliers, double rounding where the clamp leaves negatives in."""
+    mantissa, exponent = np.frexp(scales)
+    shift = (31 - exponent).astype(np.int64)
+    multiplier = np.rint(mantissa * 2.0**31).astype(np.int64)
+    offset = rng.integers(-3000, 3000, len(scales))
+    signed = clip[0] < zero_point
+    bias = offset * multiplier + (np.int64(zero_point) << shift) + (np.int64(1) << (shift - 1)) + (np.int64(1) << 30)
+    below = -(1 << 30) // multiplier - offset if signed else None
+    return Requantization(multiplier, bias, shift, clip, below, 1 << 31 if signed else 0)
+
+
+def brute_force(layer: Requantization, other: Requantization, low: np.ndarray, high: np.ndarray) -> tuple[float, int]:
+    """Share of accumulators between the clamps that differ, counted once per step, and the largest difference."""
+    differing = between = largest = 0
+    for k in range(layer.channels):
+        acc = np.arange(low[k], high[k] + 1)[:, None].repeat(layer.channels, 1)
+        expected, got = layer(acc)[:, k], other(acc)[:, k]
+        differing += int(np.abs(expected - got).sum())
+        between += int(((expected > layer.clip[0]) & (expected < layer.clip[1])).sum())
+        largest = max(largest, int(np.abs(expected - got).max()))
+    return min(1.0, differing / max(1, between)), largest
+
+
+def check_registers(fitted: Requantization, form: Requantizer, low: np.ndarray, high: np.ndarray) -> None:
+    assert np.all(fitted.multiplier >= 0)
+    assert np.all(fitted.multiplier < 1 << form.multiplier_bits)
+    assert np.all((fitted.shift >= form.shift[0]) & (fitted.shift <= form.shift[1]))
+    assert np.all(np.abs(fitted.bias.astype(float)) < 2.0 ** (form.bias_bits - 1))
+    for end, k in itertools.product((low, high), range(fitted.channels)):
+        total = int(end[k]) * int(fitted.multiplier[k]) + int(fitted.bias[k])
+        assert -(1 << (form.sum_bits - 1)) <= total < 1 << (form.sum_bits - 1)
+    assert form.per_channel_shift or len(set(fitted.shift.tolist())) == 1
+    assert not form.clips or fitted.clip in form.clips
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> tuple[Requantization, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    channels = draw(st.integers(1, 4))
+    scales = 10 ** rng.uniform(-4.2, -0.5, channels)
+    clip = draw(st.sampled_from([(0, 255), (0, 200), (-128, 127), (3, 255)]))
+    zero_point = draw(st.sampled_from([0, clip[0], 7, 128 + clip[0]]))
+    layer = gemmlowp(list(scales), max(zero_point, clip[0]), clip, rng)
+    low = -rng.integers(0, 60000, channels)
+    return layer, low, low + rng.integers(0, 120000, channels)
+
+
+@given(layers(), st.sampled_from([NARROW, UINT8_ONLY, ONE_SHIFT]))
+@settings(max_examples=60, deadline=None)
+def test_fit_equals_brute_force(
+    layer_and_range: tuple[Requantization, np.ndarray, np.ndarray], form: Requantizer
+) -> None:
+    layer, low, high = layer_and_range
+    result = fit(layer, low, high, form)
+    if result is None:
+        assert form is UINT8_ONLY
+        assert layer.clip[0] < 0
+        return
+    fitted, verdict = result
+    check_registers(fitted, form, low, high)
+    share, largest = brute_force(layer, fitted, low, high)
+    assert verdict.exact == (largest == 0)
+    assert verdict.share == pytest.approx(share)
+    assert verdict.max_step == largest
+
+
+@given(layers())
+@settings(max_examples=40, deadline=None)
+def test_wide_form_with_correction_takes_the_layer_unchanged(
+    layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
+) -> None:
+    layer, low, high = layer_and_range
+    result = fit(layer, low, high, WIDE_SIGNED)
+    assert result is not None
+    assert result[0] is layer
+    assert result[1].exact
+
+
+@given(layers())
+@settings(max_examples=40, deadline=None)
+def test_wide_form_without_correction_is_exact_only_where_it_is(
+    layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
+) -> None:
+    layer, low, high = layer_and_range
+    result = fit(layer, low, high, WIDE)
+    if layer.negative_below is None:
+        assert result is not None
+        assert result[0] is layer
+    elif result is not None:
+        assert result[0].negative_below is None
+        assert result[1].exact == (brute_force(layer, result[0], low, high)[1] == 0)
+
+
+def test_typical_layer_is_close_in_sixteen_bits() -> None:
+    rng = np.random.default_rng(1)
+    layer = gemmlowp(list(10 ** rng.uniform(-3.2, -2.2, 64)), 0, (0, 255), rng)
+    reach = np.full(64, 150_000)
+    result = fit(layer, -reach, reach, NARROW)
+    assert result is not None
+    assert not result[1].exact
+    assert result[1].share < 0.02
+    assert result[1].max_step == 1
+
+
+def test_no_better_line_in_the_neighbourhood() -> None:
+    """The chosen line misses at most a twentieth more than the best of an exhaustive search around it."""
+    rng = np.random.default_rng(5)
+    for scale in (0.02, 0.004, 0.0007):
+        layer = gemmlowp([scale], 0, (0, 255), rng)
+        low, high = np.array([-30000]), np.array([40000])
+        form = Requantizer("ten", 10, False, 24, 24, (0, 31), True, False, 8)
+        result = fit(layer, low, high, form)
+        assert result is not None
+        fitted = result[0]
+        acc = np.arange(low[0], high[0] + 1)[:, None]
+        expected = layer(acc)
+
+        def misses(multiplier: int, bias: int, fitted: Requantization = fitted, acc: np.ndarray = acc) -> int:
+            line = Requantization(np.array([multiplier]), np.array([bias]), fitted.shift, fitted.clip)
+            return int(np.abs(line(acc) - expected).sum())
+
+        best = min(
+            misses(int(fitted.multiplier[0]) + dm, int(fitted.bias[0]) + db)
+            for dm in range(-2, 3)
+            for db in range(-3000, 3001, 60)
+        )
+        assert misses(int(fitted.multiplier[0]), int(fitted.bias[0])) <= best * 1.05 + 1
+
+
+def test_constant_channels_are_exact() -> None:
+    layer = Requantization(np.array([0, 1 << 30]), np.array([37 << 20, 9 << 40]), np.array([20, 40]), (0, 255))
+    low, high = np.array([-500, -4]), np.array([500, 4])
+    result = fit(layer, low, high, NARROW)
+    assert result is not None
+    assert result[1].exact
+
+
+def test_falling_functions_need_a_signed_multiplier() -> None:
+    layer = Requantization(np.array([-(1 << 28)]), np.array([1 << 40]), np.array([40]), (0, 255))
+    low, high = np.array([-1000]), np.array([1000])
+    assert fit(layer, low, high, NARROW) is None
+    wide = fit(layer, low, high, WIDE)
+    assert wide is not None
+    assert wide[1].exact
+
+
+def test_compare_counts_steps_through_a_wider_clip() -> None:
+    one = np.array([1])
+    layer = Requantization(one, np.array([0]), np.array([0]), (0, 20))
+    wider = Requantization(one, np.array([0]), np.array([0]), (0, 255))
+    verdict = compare(layer, wider, np.array([-5]), np.array([24]))
+    assert (verdict.exact, verdict.max_step) == (False, 4)
+    assert verdict.share == pytest.approx((1 + 2 + 3 + 4) / 19)
+
+
+def test_large_layer_takes_tens_of_milliseconds() -> None:
+    rng = np.random.default_rng(2)
+    layer = gemmlowp(list(10 ** rng.uniform(-3.5, -2.2, 256)), 0, (0, 255), rng)
+    reach = np.full(256, 800_000)
+    start = time.perf_counter()
+    fit(layer, -reach, reach, NARROW)
+    assert time.perf_counter() - start < 1.0
