@@ -58,10 +58,14 @@ class PlatformApi:
 
 @dataclass(frozen=True)
 class MemoryApi:
-    """C functions that reserve and address memory and start transfers."""
+    """C functions that reserve innermost memory and start transfers; `transfer` is the type of a transfer's descriptor.
+
+    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h.
+    """
 
     allocate: str
     free: str
+    transfer: str
     copy_in: str
     copy_out: str
 
@@ -90,6 +94,17 @@ class ModuleApi:
     memory: MemoryApi
     sync: SyncApi
     compute: ComputeApi
+
+
+@dataclass(frozen=True)
+class TargetApi:
+    """C functions of the chip as a whole: start and stop it, reserve main memory; and the headers that declare them."""
+
+    headers: tuple[str, ...]
+    open: str
+    close: str
+    allocate: str
+    free: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +163,10 @@ class HwModule(ABC):
 
 @dataclass(frozen=True)
 class HostPlatform:
-    """Sources that stand in for the chip on a PC, relative to the package's kernels and targets folders."""
+    """What stands in for the chip on a PC: C sources, folders of headers, macros.
+
+    Paths are relative to the `match` package ("kernels/pulp/conv2d.c") or absolute, for targets from elsewhere.
+    """
 
     sources: tuple[Path, ...]
     include: tuple[Path, ...]
@@ -163,4 +181,5 @@ class MatchTarget(ABC):
     main_memory: Memory
     modules: tuple[HwModule, ...]
     cpu_cost_model: CpuCostModel
+    api: TargetApi
     host: HostPlatform
