@@ -1,0 +1,82 @@
+"""The four MLPerf Tiny networks on GAP9: generated C equals TFLite Micro, or the hardware's own arithmetic."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import match
+from tests.e2e import hardware_arithmetic, tflite_network
+
+MODELS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
+SAMPLES = 100
+
+
+def random_inputs(network: tflite_network.Network, count: int) -> npt.NDArray[np.int8]:
+    """Inputs of shape (count, 1, ...)."""
+    shape = network.tensors[network.input].shape
+    return np.random.default_rng(7).integers(-128, 128, (count, *shape)).astype(np.int8)
+
+
+def run_c(compiled: match.CompiledModel, network: tflite_network.Network, inputs: npt.NDArray[np.int8]) -> npt.NDArray:
+    """Outputs of the generated C for a batch."""
+    name = network.tensors[network.input].name
+    return np.stack([next(iter(compiled.run({name: sample}).values())) for sample in inputs])
+
+
+@pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_networks_equal_tflite_micro(
+    name: str, modules: tuple[str, ...], models_dir: Path, tmp_path: Path
+) -> None:
+    path = models_dir / f"{name}.tflite"
+    network = tflite_network.read(path)
+    inputs = random_inputs(network, SAMPLES)
+    logits = tflite_network.cut(path, network.logits, tmp_path / f"{name}.tflite")
+    for model in (logits, path):
+        compiled = match.compile(model, "gap9", modules=modules, numerics="exact", output=tmp_path / model.parent.name)
+        assert np.array_equal(run_c(compiled, network, inputs), tflite_network.run_micro(model, inputs))
+    assert {"ne16"} & set(modules) == {"ne16"} & {layer.module for layer in compiled.layers} or name == "ad01_int8"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_hardware_numerics_equal_the_hardware(name: str, models_dir: Path, tmp_path: Path) -> None:
+    path = models_dir / f"{name}.tflite"
+    network = tflite_network.read(path)
+    inputs = random_inputs(network, 10)
+    model = tflite_network.cut(path, network.logits, tmp_path / f"{name}.tflite")
+    compiled = match.compile(model, "gap9", numerics="hardware", output=tmp_path / "project")
+    outputs = run_c(compiled, network, inputs)
+    stages = hardware_arithmetic.output_stages(compiled.layers, network)
+    for sample, output in zip(inputs, outputs, strict=True):
+        expected = tflite_network.interpret(network, sample, lambda i, default: stages.get(i, default))
+        assert np.array_equal(output, expected[network.logits])
+    if not stages:
+        assert np.array_equal(outputs, tflite_network.run_micro(model, inputs))
+
+
+def test_resnet8_leaves_only_softmax_and_reshapes_on_the_cpu(models_dir: Path) -> None:
+    compiled = match.compile(models_dir / "pretrainedResnet_quant.tflite", "gap9")
+    left = {layer.op for layer in compiled.layers if layer.module == "cpu"}
+    assert left <= {"softmax", "nn.softmax", "reshape", "qnn.quantize", "qnn.dequantize", "cast"}, left
+    assert sum(layer.module != "cpu" for layer in compiled.layers) == 14
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_compilation_is_quick_and_repeatable(name: str, models_dir: Path, tmp_path: Path) -> None:
+    path = models_dir / f"{name}.tflite"
+    match.compile(path, "gap9", output=tmp_path / "first")
+    start = time.process_time()
+    match.compile(path, "gap9", output=tmp_path / "second")
+    seconds = time.process_time() - start
+    assert seconds <= (5.0 if name == "pretrainedResnet_quant" else 10.0)
+    first, second = (
+        {file.relative_to(folder): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+        for folder in (tmp_path / "first", tmp_path / "second")
+    )
+    assert first.keys() == second.keys()
+    assert [str(file) for file in first if first[file] != second[file] and file.name != "report.json"] == []

@@ -1,0 +1,70 @@
+"""Random layers of every pattern of both modules, from Relay to the outputs of the generated C, against NumPy.
+
+Layers are compiled a batch at a time into one project, with an L1 small enough to force tiles; C is built with the address
+and undefined-behaviour sanitizers. What fits no module runs on the CPU and has to be right too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import match
+from tests.e2e.random_layers import LayerCase, inputs_of, layer_cases, module
+
+BATCH = 20
+
+
+def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int, directory: Path) -> set[str]:
+    """Compile and run a batch; returns the modules that took part."""
+    compiled = match.compile(module(cases), "gap9", modules=modules, l1=l1, numerics="exact")
+    compiled.save(directory)
+    inputs = inputs_of(cases, cases[0].seed)
+    outputs = list(compiled.run(inputs).values())
+    for index, (case, output) in enumerate(zip(cases, outputs, strict=True)):
+        arguments = [inputs[f"x{index}_{j}"] for j in range(case.inputs)]
+        expected = case.reference(*arguments)
+        assert np.array_equal(output, expected), f"{case}: {np.count_nonzero(output != expected)} outputs differ"
+    return {decision.module for decision in compiled.layers}
+
+
+def batches(examples: int) -> settings:
+    """Settings for a property over batches; a failing batch is shrunk, which takes long but names the layer."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+batch = st.lists(layer_cases, min_size=BATCH, max_size=BATCH)
+l1_sizes = st.sampled_from((4096, 8192, 16384, 131072))
+
+
+@pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
+def test_layers_equal_their_definition(modules: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
+    seen: set[str] = set()
+
+    @batches(13)
+    @given(batch, l1_sizes)
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        seen.update(check(cases, modules, l1, tmp_path_factory.mktemp("layers")))
+
+    property_holds()
+    assert set(modules) <= seen
+
+
+@pytest.mark.sweep
+def test_many_layers_equal_their_definition(tmp_path_factory: pytest.TempPathFactory) -> None:
+    @batches(250)
+    @given(batch, l1_sizes)
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        check(cases, ("cluster", "ne16"), l1, tmp_path_factory.mktemp("layers"))
+
+    property_holds()
