@@ -75,9 +75,7 @@ def build(
             bytes_moved=sum(
                 operand.bytes_moved for layer in layers if layer.schedule for operand in layer.schedule.operands
             ),
-            inexact_layers=sum(
-                layer.requantization is not None and not layer.requantization.exact for layer in layers
-            ),
+            inexact_layers=sum(layer.requantization is not None and not layer.requantization.exact for layer in layers),
             compile_seconds=dict(compile_seconds),
         ),
         layers=layers,

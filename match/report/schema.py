@@ -25,7 +25,7 @@ class Tensor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The network: `sha256` is of the model file, or of the Relay text where there was none; `macs` of one inference."""
+    """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference."""
 
     name: str
     sha256: str
