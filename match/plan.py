@@ -39,8 +39,8 @@ class Candidate:
 class LayerPlan:
     """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
 
-    `constants` are the packed blocks of the constant operand in the order in which the schedule fetches them, each
-    `block_bytes` long (the last bytes of a smaller block are zero). `symbol` is the C function.
+    `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
+    `block_bytes` long (see `match.codegen.constants.pack_constants`). `symbol` is the C function.
     """
 
     symbol: str
