@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from match.report.schema import CandidateSummary, LayerSummary, Report, ScheduleSummary
 
-PLAIN_WIDTH = 150
+FILE_WIDTH = 400
 KIB = 1024
+INITIALS = {"input": "I", "addend": "A", "weights": "W", "output": "O"}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column and what a layer shows in it; the lowest positive `rank` is left out first on a narrow terminal."""
+
+    header: str
+    cell: Callable[[LayerSummary], str]
+    justify: Literal["left", "right"] = "left"
+    rank: int = 0
 
 
 def show(report: Report, console: Console) -> None:
-    """Print the report; where the console is no terminal, at a width that cuts nothing off."""
-    width = console.width if console.is_terminal else max(console.width, PLAIN_WIDTH)
-    console.print(render(report), width=width, soft_wrap=False)
-
-
-def render(report: Report) -> RenderableType:
-    """The report as something rich can print."""
+    """Print the report; columns that do not fit a terminal are left out, a file gets all of them."""
+    wide = console if console.is_terminal else Console(file=console.file, width=FILE_WIDTH)
     footnotes = _Footnotes()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=_title(report), title_justify="left", title_style="bold")
-    table.add_column("layer", overflow="fold")
-    table.add_column("operator")
-    table.add_column("module")
-    table.add_column("MACs", justify="right")
-    table.add_column("predicted\ncycles", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("bound")
-    table.add_column("L1 bytes", justify="right")
-    table.add_column("loops (tile/extent)")
-    table.add_column("buffers")
-    table.add_column("exact")
-    table.add_column("other modules")
+    columns = _columns(report, footnotes)
+    table = _table(report, columns)
+    unbounded = wide.options.update_width(FILE_WIDTH)
+    while wide.measure(table, options=unbounded).maximum > wide.width and any(column.rank for column in columns):
+        least = min((column for column in columns if column.rank), key=lambda column: column.rank)
+        columns = [column for column in columns if column is not least]
+        table = _table(report, columns)
+    wide.print(Text(_title(report), style="bold"), "", table, "", sep="\n")
+    for line in (*footnotes.lines(), *_totals(report)):
+        wide.print(line)
+
+
+def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
+    return [
+        _Column("layer", lambda layer: layer.name),
+        _Column("operator", lambda layer: layer.op),
+        _Column("module", lambda layer: layer.module),
+        _Column("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
+        _Column("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
+        _Column("share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right"),
+        _Column("bound", lambda layer: layer.bound or "", rank=5),
+        _Column("loops (tile/extent)", lambda layer: _loops(layer.schedule), rank=3),
+        _Column("buffers", lambda layer: _buffers(layer.schedule), rank=1),
+        _Column("exact", _exact, rank=2),
+        _Column("other modules", lambda layer: _others(layer, footnotes), rank=4),
+    ]
+
+
+def _table(report: Report, columns: list[_Column]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(column.header, justify=column.justify, no_wrap=True)
     for layer in report.layers:
-        table.add_row(
-            layer.name,
-            layer.op,
-            layer.module,
-            f"{layer.macs:,}" if layer.macs else "",
-            f"{layer.cycles:,}",
-            f"{_share(layer.cycles, report.totals.cycles):.1%}",
-            layer.bound or "",
-            f"{layer.l1_bytes:,}" if layer.l1_bytes else "",
-            _loops(layer.schedule),
-            _buffers(layer.schedule),
-            _exact(layer),
-            "  ".join(_other(layer, candidate, footnotes) for candidate in _others(layer)),
-        )
-    return Group(table, *footnotes.lines(), *_totals(report))
+        table.add_row(*(Text(column.cell(layer)) for column in columns))
+    return table
 
 
 class _Footnotes:
@@ -91,31 +107,32 @@ def _loops(schedule: ScheduleSummary | None) -> str:
 def _buffers(schedule: ScheduleSummary | None) -> str:
     if schedule is None:
         return ""
-    return " ".join(f"{operand.name}×{operand.buffers[-1].buffers}" for operand in schedule.operands)
+    return " ".join(
+        f"{INITIALS.get(operand.name, operand.name)}{operand.buffers[-1].buffers}" for operand in schedule.operands
+    )
 
 
 def _exact(layer: LayerSummary) -> str:
     if layer.requantization is None:
         return ""
-    return "yes" if layer.requantization.exact else f"{layer.requantization.share:.2%} ±{layer.requantization.max_step}"
+    return "yes" if layer.requantization.exact else f"{layer.requantization.share:.2%} off"
 
 
-def _others(layer: LayerSummary) -> list[CandidateSummary]:
-    return [candidate for candidate in layer.candidates if candidate.module != layer.module]
+def _others(layer: LayerSummary, footnotes: _Footnotes) -> str:
+    return ", ".join(_other(candidate, footnotes) for candidate in layer.candidates if candidate.module != layer.module)
 
 
-def _other(layer: LayerSummary, candidate: CandidateSummary, footnotes: _Footnotes) -> str:
+def _other(candidate: CandidateSummary, footnotes: _Footnotes) -> str:
     if candidate.cycles is None:
         return footnotes.mark(candidate.module, candidate.refusal or "it made no offer")
-    slower = f" ({candidate.cycles / layer.cycles:.1f}×)" if layer.cycles else ""
-    return f"{candidate.module} {candidate.cycles:,}{slower}"
+    return f"{candidate.module} {candidate.cycles:,}"
 
 
 def _totals(report: Report) -> list[Text]:
     totals, target = report.totals, report.target
     phases = totals.compile_seconds
     modules = ", ".join(
-        f"{module.name} {_share(module.cycles, totals.cycles):.1%} of the cycles in {module.layers} layers"
+        f"{module.name} {_share(module.cycles, totals.cycles):.1%} in {_count(module.layers, 'layer')}"
         for module in target.modules
         if module.layers
     )
@@ -123,7 +140,7 @@ def _totals(report: Report) -> list[Text]:
     return [
         Text(
             f"Predicted: {totals.cycles:,} cycles, {totals.milliseconds:.3f} ms at {target.clock_hz / 1e6:g} MHz, "
-            f"{totals.macs_per_cycle:.2f} MAC/cycle for {report.model.macs:,} MACs; {modules}.",
+            f"{totals.macs_per_cycle:.2f} MAC/cycle for {report.model.macs:,} MACs ({modules}).",
             style="bold",
         ),
         Text(
@@ -131,11 +148,19 @@ def _totals(report: Report) -> list[Text]:
             f"{target.main_memory.bytes / KIB:.0f} KiB, of which constants {totals.constant_bytes / KIB:.1f} KiB; "
             f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads."
         ),
-        Text(
-            "Requantization: exact in every layer on a module."
-            if not totals.inexact_layers
-            else f"Requantization: {totals.inexact_layers} layers are not exact; see the column for the share of "
-            "accumulators whose output differs."
-        ),
+        Text(_exactness(totals.inexact_layers)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _exactness(inexact: int) -> str:
+    if not inexact:
+        return "Requantization: exact in every layer on a module."
+    return (
+        f"Requantization: not exact in {_count(inexact, 'layer')}; 'off' is the share of reachable accumulators "
+        "between the clamps whose output moves."
+    )

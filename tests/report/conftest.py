@@ -1,0 +1,75 @@
+"""A small network, decided by hand: one tiled convolution on a module with a scratchpad, one operator on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from match.cost import Cost
+from match.hardware import MatchTarget
+from match.layer import Dim, Layer, Op, Padding
+from match.operands import standard_operands
+from match.plan import Candidate, LayerDecision, LayerPlan, RequantizationFit
+from match.report import Options, Report, Tensor, build
+from match.requantize import Requantizer
+from match.schedule.mapping import Loop, Memory, Placement, Schedule
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+L1 = Memory("L1", 4096)
+LAYER = Layer("conv", Op.CONV2D, k=16, c=8, oy=8, ox=8, iy=8, ix=8, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
+REQUANTIZER = Requantizer("narrow", 8, False, 32, 32, (0, 31), True, False, 9)
+SCHEDULE = Schedule(
+    LAYER,
+    standard_operands(LAYER, REQUANTIZER.parameter_bytes),
+    (L1,),
+    (Loop(Dim.OY, 3, 8), Loop(Dim.K, 8, 16)),
+    (Placement("input", "L1", 1, 2), Placement("weights", "L1", 2, 2), Placement("output", "L1", 2, 1)),
+    scratch=100,
+)
+COST = Cost(
+    cycles=5000.4,
+    compute=4000.0,
+    transfer=1500.0,
+    overhead=600.0,
+    moved=(("input", 768), ("weights", 3888), ("output", 1024)),
+)
+
+
+@pytest.fixture(scope="session")
+def report() -> Report:
+    """The report of the hand-made network."""
+    taken = Candidate("array", REQUANTIZER, RequantizationFit(False, 0.015, 1), SCHEDULE, COST)
+    slower = Candidate("cores", REQUANTIZER, RequantizationFit(True), SCHEDULE, Cost(9000, 9000, 0, 0, ()))
+    decisions = (
+        LayerDecision(
+            "conv",
+            "conv2d",
+            "array",
+            LAYER.macs,
+            1024,
+            COST.cycles,
+            (taken, slower),
+            LayerPlan("match_conv", "chip", "array", LAYER, REQUANTIZER, SCHEDULE, "kernel", 0, b""),
+        ),
+        LayerDecision(
+            "softmax", "nn.softmax", "cpu", 0, 10, 2999.6, (Candidate("array", refusal="it has no such operator"),)
+        ),
+    )
+    memories = SimpleNamespace(name="array", memories=(L1,)), SimpleNamespace(name="cores", memories=(L1,))
+    target = SimpleNamespace(name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories)
+    return build(
+        model="net",
+        sha256="ab" * 32,
+        inputs=(Tensor("image", (1, 8, 8, 8), "uint8"),),
+        outputs=(Tensor("scores", (1, 10), "float32"),),
+        target=cast("MatchTarget", cast("Any", target)),
+        options=Options(("array", "cores"), 4096, "exact", "latency", "hardware"),
+        decisions=decisions,
+        workspace_bytes=3000,
+        constant_bytes=2000,
+        compile_seconds={"frontend": 0.5, "search": 0.25},
+    )
