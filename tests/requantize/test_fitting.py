@@ -125,29 +125,27 @@ def test_typical_layer_is_close_in_sixteen_bits() -> None:
     assert result[1].max_step == 1
 
 
-def test_no_better_line_in_the_neighbourhood() -> None:
+@pytest.mark.parametrize("scale", [0.02, 0.004, 0.0007])
+def test_no_better_line_in_the_neighbourhood(scale: float) -> None:
     """The chosen line misses at most a twentieth more than the best of an exhaustive search around it."""
-    rng = np.random.default_rng(5)
-    for scale in (0.02, 0.004, 0.0007):
-        layer = gemmlowp([scale], 0, (0, 255), rng)
-        low, high = np.array([-30000]), np.array([40000])
-        form = Requantizer("ten", 10, False, 24, 24, (0, 31), True, False, 8)
-        result = fit(layer, low, high, form)
-        assert result is not None
-        fitted = result[0]
-        acc = np.arange(low[0], high[0] + 1)[:, None]
-        expected = layer(acc)
+    layer = gemmlowp([scale], 0, (0, 255), np.random.default_rng(5))
+    low, high = np.array([-30000]), np.array([40000])
+    result = fit(layer, low, high, Requantizer("ten", 10, False, 24, 24, (0, 31), True, False, 8))
+    assert result is not None
+    fitted = result[0]
+    acc = np.arange(low[0], high[0] + 1)[:, None]
+    expected = layer(acc)
 
-        def misses(multiplier: int, bias: int, fitted: Requantization = fitted, acc: np.ndarray = acc) -> int:
-            line = Requantization(np.array([multiplier]), np.array([bias]), fitted.shift, fitted.clip)
-            return int(np.abs(line(acc) - expected).sum())
+    def misses(multiplier: int, bias: int) -> int:
+        line = Requantization(np.array([multiplier]), np.array([bias]), fitted.shift, fitted.clip)
+        return int(np.abs(line(acc) - expected).sum())
 
-        best = min(
-            misses(int(fitted.multiplier[0]) + dm, int(fitted.bias[0]) + db)
-            for dm in range(-2, 3)
-            for db in range(-3000, 3001, 60)
-        )
-        assert misses(int(fitted.multiplier[0]), int(fitted.bias[0])) <= best * 1.05 + 1
+    best = min(
+        misses(int(fitted.multiplier[0]) + dm, int(fitted.bias[0]) + db)
+        for dm in range(-2, 3)
+        for db in range(-3000, 3001, 60)
+    )
+    assert misses(int(fitted.multiplier[0]), int(fitted.bias[0])) <= best * 1.05 + 1
 
 
 def test_constant_channels_are_exact() -> None:

@@ -1,0 +1,78 @@
+"""Finds layers in the integer form of Relay and reads them into types that hold no TVM object.
+
+The form is the one of docs/architecture.md. A layer is recognised from its last operator backwards, so that the whole
+of it is covered or nothing; one whose inner values something else needs is left alone. What looks like a layer and
+cannot be expressed as a `Layer` is reported with the reason, so that it appears in the report beside those that can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from match.pattern.forms import read
+from match.pattern.parts import is_call
+from match.pattern.types import Match, Rejection
+from match.relay import relay
+
+__all__ = ["Match", "Rejection", "find", "read"]
+
+
+def find(function: relay.Function) -> tuple[Match | Rejection, ...]:
+    """All layers of a type-checked function, in the order in which they are computed; no two cover the same call.
+
+    Layers are named by operator and position, "conv2d_0", "add_1".
+    """
+    order: list[relay.Expr] = []
+    relay.analysis.post_order_visit(function.body, order.append)
+    users: dict[relay.Expr, list[relay.Expr]] = {function.body: [function]}
+    for expr in order:
+        for child in _children(expr):
+            users.setdefault(child, []).append(expr)
+    taken: set[relay.Expr] = set()
+    found: list[Match | Rejection] = []
+    for expr in reversed(order):
+        if expr in taken:
+            continue
+        layer = read(expr)
+        if isinstance(layer, Match):
+            layer = _alone(layer, users)
+        if layer is not None:
+            taken.update(layer.covered)
+            found.append(layer)
+    return tuple(_named(layer, index) for index, layer in enumerate(reversed(found)))
+
+
+def _children(expr: relay.Expr) -> Sequence[relay.Expr]:
+    if isinstance(expr, relay.Call):
+        return list(expr.args)
+    if isinstance(expr, relay.Tuple):
+        return list(expr.fields)
+    if isinstance(expr, relay.TupleGetItem):
+        return [expr.tuple_value]
+    return []
+
+
+def _alone(match: Match, users: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection:
+    """The match, if nothing outside needs a value it computes on the way; a padded input may be computed twice."""
+    covered = set(match.covered)
+    for expr in match.covered:
+        shared = any(user not in covered for user in users[expr])
+        if shared and expr != match.root and not is_call(expr, "nn.pad"):
+            layer = match.layer
+            return Rejection(
+                match.root,
+                match.covered,
+                layer.name,
+                layer.op,
+                layer.macs,
+                layer.k * layer.oy * layer.ox,
+                "another operator needs one of its intermediate values",
+            )
+    return match
+
+
+def _named(found: Match | Rejection, index: int) -> Match | Rejection:
+    if isinstance(found, Rejection):
+        return replace(found, name=f"{found.op}_{index}")
+    return replace(found, layer=replace(found.layer, name=f"{found.layer.op}_{index}"))
