@@ -1,0 +1,36 @@
+"""Front ends: a model file, or a Relay module, becomes a `Model`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from match.errors import ModelError
+from match.frontend.model import Model, Rounding, Tensor
+
+__all__ = ["Model", "Rounding", "Tensor", "load"]
+
+
+def load(path: str | Path) -> Model:
+    """Read a quantized network: a TFLite file (``.tflite``) or an ONNX file (``.onnx``) in QDQ or QOperator form.
+
+    Raises:
+        ModelError: the file is missing, broken, of an unknown format, not quantized to 8 bits, has dynamic shapes, or
+            uses an operator that is not supported.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in (".tflite", ".onnx"):
+        raise ModelError(f"{path} is not a model this compiler reads; give it a .tflite or .onnx file")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ModelError(f"cannot read the model {path}: {reason}; check the path") from error
+    # TVM takes a second to import: it is loaded when there is a file to convert, not before.
+    if suffix == ".tflite":
+        from match.frontend.tflite import from_tflite
+
+        return from_tflite(data, path)
+    from match.frontend.onnx import from_onnx
+
+    return from_onnx(data, path)

@@ -1,0 +1,113 @@
+"""ONNX files in QDQ or QOperator form, imported by TVM."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sys
+import types
+import warnings
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from match.errors import ModelError
+from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.relay import bind, check_quantized
+from match.relay import relay, tvm
+
+_FLOAT = onnx.TensorProto.FLOAT
+_NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
+_DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
+_WEIGHTED = frozenset({"Conv", "Gemm", "MatMul"})
+
+
+def from_onnx(data: bytes, path: Path) -> Model:
+    """The network in the bytes of an ONNX file; `path` is what errors call it.
+
+    Raises:
+        ModelError: as `match.frontend.load`.
+    """
+    try:
+        proto = onnx.load_model_from_string(data)
+        onnx.checker.check_model(proto)
+    except DecodeError as error:
+        raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
+    except onnx.checker.ValidationError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelError(f"{path} is not a valid ONNX model: {reason}; export it again") from error
+    graph = proto.graph
+    constants = {initializer.name: initializer for initializer in graph.initializer}
+    inputs = tuple(_tensor(value, path) for value in graph.input if value.name not in constants)
+    outputs = tuple(_tensor(value, path) for value in graph.output)
+    _check_dialect(graph, constants, path)
+    try:
+        with _importer_environment():
+            module, params = relay.frontend.from_onnx(proto)
+    except tvm.error.OpNotImplemented as error:
+        operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
+        raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
+    except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"{path} has something that TVM's ONNX importer does not support: {reason}") from error
+    bound = bind(_in_order(module, inputs), params, str(path))
+    check_quantized(bound, str(path))
+    return Model(path.stem, hashlib.sha256(data).hexdigest(), bound, inputs, outputs, Rounding.ONNXRUNTIME)
+
+
+def _tensor(value: Any, path: Path) -> Tensor:
+    kind = value.type.tensor_type
+    dimensions = list(kind.shape.dim)
+    if not kind.HasField("shape") or not all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dimensions):
+        free = [dim.dim_param or "?" for dim in dimensions if not dim.HasField("dim_value") or dim.dim_value <= 0]
+        which = f" ({', '.join(free)})" if free else ""
+        raise ModelError(f"{path} has a dynamic shape at {value.name!r}{which}; fix every dimension before compiling")
+    if kind.elem_type not in _DTYPES:
+        dtype = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
+        raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
+    return Tensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type])
+
+
+def _check_dialect(graph: Any, constants: dict[str, Any], path: Path) -> None:
+    """Refuse what looks like a quantized network but is written in operators whose integers ONNX does not define."""
+    for position, node in enumerate(graph.node):
+        if node.op_type in _WEIGHTED and any(
+            name in constants and constants[name].data_type in _NARROW for name in node.input
+        ):
+            name = node.name or f"number {position}"
+            raise ModelError(
+                f"{path} applies {node.op_type} ({name}) to 8-bit integers without quantization parameters, which is "
+                "not supported; export it with QuantizeLinear and DequantizeLinear, or with QLinear operators"
+            )
+    if not any(node.op_type.startswith("Q") or node.op_type == "DequantizeLinear" for node in graph.node):
+        raise ModelError(f"{path} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
+
+
+def _in_order(module: tvm.IRModule, inputs: tuple[Tensor, ...]) -> tvm.IRModule:
+    """The module with the parameters of "main" in the order of the graph's inputs, then weights left as parameters."""
+    main = module["main"]
+    position = {tensor.name: index for index, tensor in enumerate(inputs)}
+    parameters = sorted(main.params, key=lambda parameter: position.get(parameter.name_hint, len(position)))
+    return tvm.IRModule.from_expr(relay.Function(parameters, main.body))
+
+
+@contextlib.contextmanager
+def _importer_environment() -> Generator[None]:
+    """What TVM's importer expects around it, for as long as it runs.
+
+    It reads the type table of `onnx.mapping`, which onnx dropped in 1.19, and repeats the checks of the model as
+    warnings.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        if not hasattr(onnx, "mapping"):
+            mapping: Any = types.ModuleType("onnx.mapping")
+            codes = onnx.helper.get_all_tensor_dtypes()
+            mapping.TENSOR_TYPE_TO_NP_TYPE = {code: onnx.helper.tensor_dtype_to_np_dtype(code) for code in codes}
+            sys.modules["onnx.mapping"] = mapping
+            stack.callback(sys.modules.pop, "onnx.mapping")
+        yield

@@ -1,0 +1,95 @@
+"""Relay passed directly, and the checks and clean-up that every front end's Relay goes through."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from match.errors import ModelError
+from match.frontend.model import Model, Rounding, Tensor
+from match.relay import relay, tvm
+
+
+def from_relay(
+    module: tvm.IRModule,
+    params: Mapping[str, Any] | None = None,
+    *,
+    rounding: Rounding = Rounding.TFLITE,
+    name: str = "model",
+) -> Model:
+    """A network that is in Relay already, with QNN operators or in integer form.
+
+    `params` maps parameters of "main" to arrays (NumPy or TVM); what is left are the inputs. Outputs are called
+    "output", or "output_0", "output_1", ... where there are several.
+
+    Raises:
+        ModelError: the module has no "main", an unknown parameter is given, or the network has dynamic shapes, is
+            ill-typed or is not quantized.
+    """
+    what = f"the Relay module {name!r}"
+    functions = {variable.name_hint for variable in module.get_global_vars()}
+    if functions != {"main"}:
+        found = ", ".join(sorted(functions)) or "no function"
+        raise ModelError(f'{what} must have one function, "main", but it has {found}')
+    known = {parameter.name_hint for parameter in module["main"].params}
+    unknown = sorted(set(params or {}) - known)
+    if unknown:
+        raise ModelError(f'{what} has no parameter {unknown[0]!r}; params may name those of its "main"')
+    bound = bind(module, params or {}, what)
+    check_quantized(bound, what)
+    main = bound["main"]
+    inputs = tuple(tensor(parameter.name_hint, parameter.checked_type, what) for parameter in main.params)
+    types = list(main.ret_type.fields) if isinstance(main.ret_type, tvm.ir.TupleType) else [main.ret_type]
+    names = ["output"] if len(types) == 1 else [f"output_{index}" for index in range(len(types))]
+    outputs = tuple(tensor(*pair, what) for pair in zip(names, types, strict=True))
+    digest = hashlib.sha256(tvm.ir.save_json(bound).encode()).hexdigest()
+    return Model(name, digest, bound, inputs, outputs, rounding)
+
+
+def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRModule:
+    """The module with its weights as constants and all types inferred.
+
+    Raises:
+        ModelError: the module is ill-typed; `what` begins the sentence.
+    """
+    arrays = {key: value if isinstance(value, tvm.nd.NDArray) else tvm.nd.array(value) for key, value in params.items()}
+    main = relay.build_module.bind_params_by_name(module["main"], arrays)
+    try:
+        return relay.transform.InferType()(tvm.IRModule.from_expr(main))
+    except tvm.TVMError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise ModelError(f"{what} is ill-typed Relay ({reason}); check it with relay.transform.InferType") from error
+
+
+def tensor(name: str, type_: Any, what: str) -> Tensor:
+    """An input or output, described by its Relay type.
+
+    Raises:
+        ModelError: it is no tensor, or its shape is dynamic.
+    """
+    if not isinstance(type_, tvm.ir.TensorType):
+        raise ModelError(f"{what} has the input or output {name!r} that is no tensor; only tensors are supported")
+    shape = list(type_.shape)
+    if not all(isinstance(extent, tvm.tir.IntImm) for extent in shape):
+        raise ModelError(f"{what} has a dynamic shape at {name!r}; fix every dimension before compiling")
+    return Tensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
+
+
+def check_quantized(module: tvm.IRModule, what: str) -> None:
+    """Refuse a network that computes in floating point alone.
+
+    Raises:
+        ModelError: no operator of the network works on integers of 8 bits; `what` begins the sentence.
+    """
+    narrow = False
+
+    def visit(node: Any) -> None:
+        nonlocal narrow
+        if isinstance(node, relay.Call) and not narrow:
+            types = [argument.checked_type for argument in node.args]
+            narrow = any(isinstance(t, tvm.ir.TensorType) and str(t.dtype) in ("int8", "uint8") for t in types)
+
+    relay.analysis.post_order_visit(module["main"], visit)
+    if not narrow:
+        raise ModelError(f"{what} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
