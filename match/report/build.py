@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 
 from match.cost import Cost
+from match.frontend.model import Model, Tensor
 from match.hardware import MatchTarget
 from match.plan import Candidate, LayerDecision
 from match.report.schema import (
@@ -23,7 +24,7 @@ from match.report.schema import (
     RequantizationSummary,
     ScheduleSummary,
     TargetSummary,
-    Tensor,
+    TensorSummary,
     Totals,
 )
 from match.schedule.mapping import Schedule, block_bytes
@@ -33,10 +34,7 @@ CPU = "cpu"
 
 def build(
     *,
-    model: str,
-    sha256: str,
-    inputs: Sequence[Tensor],
-    outputs: Sequence[Tensor],
+    model: Model,
     target: MatchTarget,
     options: Options,
     decisions: Sequence[LayerDecision],
@@ -47,10 +45,7 @@ def build(
     """The report of one compilation.
 
     Args:
-        model: Name of the network.
-        sha256: Hash of the model file, or of the Relay text where there was no file.
-        inputs: The network's input tensors.
-        outputs: The network's output tensors.
+        model: The network.
         target: The chip, with the modules and memory sizes that were compiled for.
         options: What the compiler was asked for.
         decisions: Every operator of the network, in execution order.
@@ -63,7 +58,13 @@ def build(
     macs = sum(layer.macs for layer in layers)
     return Report(
         generator=f"match-compiler {metadata.version('match-compiler')}",
-        model=ModelSummary(name=model, sha256=sha256, macs=macs, inputs=tuple(inputs), outputs=tuple(outputs)),
+        model=ModelSummary(
+            name=model.name,
+            sha256=model.sha256,
+            macs=macs,
+            inputs=tuple(_tensor(tensor) for tensor in model.inputs),
+            outputs=tuple(_tensor(tensor) for tensor in model.outputs),
+        ),
         target=_target(target, layers),
         options=options,
         totals=Totals(
@@ -90,6 +91,10 @@ def bound(cost: Cost) -> Bound:
         ("overhead", cost.overhead),
     )
     return max(parts, key=lambda part: part[1])[0]
+
+
+def _tensor(tensor: Tensor) -> TensorSummary:
+    return TensorSummary(tensor.name, tensor.shape, tensor.dtype)
 
 
 def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummary:

@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 Bound = Literal["compute", "dma", "overhead"]
 
 
-class Tensor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TensorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An input or output of the network: its name, shape in elements and NumPy dtype."""
 
     name: str
@@ -30,8 +30,8 @@ class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     sha256: str
     macs: int
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[TensorSummary, ...]
+    outputs: tuple[TensorSummary, ...]
 
 
 class MemorySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

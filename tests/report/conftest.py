@@ -9,11 +9,12 @@ from typing import Any, cast
 import pytest
 
 from match.cost import Cost
+from match.frontend.model import Model, Rounding, Tensor
 from match.hardware import MatchTarget
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import standard_operands
 from match.plan import Candidate, LayerDecision, LayerPlan, RequantizationFit
-from match.report import Options, Report, Tensor, build
+from match.report import Options, Report, build
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 
@@ -62,10 +63,14 @@ def report() -> Report:
     memories = SimpleNamespace(name="array", memories=(L1,)), SimpleNamespace(name="cores", memories=(L1,))
     target = SimpleNamespace(name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories)
     return build(
-        model="net",
-        sha256="ab" * 32,
-        inputs=(Tensor("image", (1, 8, 8, 8), "uint8"),),
-        outputs=(Tensor("scores", (1, 10), "float32"),),
+        model=Model(
+            name="net",
+            sha256="ab" * 32,
+            module=None,
+            inputs=(Tensor("image", (1, 8, 8, 8), "uint8"),),
+            outputs=(Tensor("scores", (1, 10), "float32"),),
+            rounding=Rounding.TFLITE,
+        ),
         target=cast("MatchTarget", cast("Any", target)),
         options=Options(("array", "cores"), 4096, "exact", "latency", "hardware"),
         decisions=decisions,

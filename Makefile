@@ -1,0 +1,23 @@
+# Two commands for a fresh machine: each makes its own virtual environment, installs this project into it and runs.
+#   make demo    compiles, builds and runs a small network that ships with the project
+#   make test    the whole test suite
+# They need Python 3.11-3.13 with its venv module (PYTHON names another one), a C compiler and make.
+
+PYTHON ?= python3
+TEST_PROCESSES ?= 2
+
+.PHONY: demo test clean
+
+demo: .venv-demo/ready
+	.venv-demo/bin/match demo
+
+test: .venv-test/ready
+	.venv-test/bin/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+
+.venv-%/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --editable '.[$*]'
+	touch $@
+
+clean:
+	rm -rf .venv-demo .venv-test build dist *.egg-info
