@@ -1,0 +1,320 @@
+#include "match_ne16.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "match_pulp.h"
+#include "match_team.h"
+#include "ne16_driver.h"
+#include "ne16_registers.h"
+
+enum {
+    WEIGHT_BITS = 8,
+    WEIGHT_OFFSET = -128,            /* what makes a signed weight of an unsigned one */
+    PLANE_BYTES = NE16_SUBTILE_KI / 8, /* one bit of a group of input channels, at one filter position */
+    CHUNK_BYTES = 32,                /* NE16 writes the accumulators of a pixel in chunks of this size */
+};
+
+/* Filter positions in each mode. */
+enum { POSITIONS_3X3 = 9, POSITIONS_1X1 = 1 };
+
+/* How the results of a tile leave NE16: requantized, by multipliers of so many bits, or not. */
+typedef enum { OUTPUT_M8, OUTPUT_M16, OUTPUT_M32, OUTPUT_ACCUMULATORS } output_t;
+
+/* Where they go: strides in bytes. */
+typedef struct {
+    uint32_t address;
+    int32_t row_stride;
+    int32_t pixel_stride;
+} destination_t;
+
+/* One direction of a job: what a run of output rows (or columns) needs of the input. */
+typedef struct {
+    int32_t first;  /* first row of the window, negative in front of the input */
+    int32_t before; /* rows of the window in front of the input */
+    int32_t after;  /* rows of the window behind the input */
+    int32_t steps;  /* output rows that NE16 computes, all at stride 1 */
+} extent_t;
+
+static int32_t ceil_div(int32_t a, int32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int32_t smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Size of the last of the sub-tiles of `size` that `total` is cut into. */
+static int32_t remainder_of(int32_t total, int32_t size)
+{
+    return total - (ceil_div(total, size) - 1) * size;
+}
+
+static uint32_t halves(int32_t upper, int32_t lower)
+{
+    return (uint32_t)upper << 16 | (uint32_t)lower;
+}
+
+/* ---- channels ---- */
+
+static int32_t subtile_channels(uint32_t mode)
+{
+    return mode == NE16_MODE_DEPTHWISE ? NE16_SUBTILE_KI : NE16_SUBTILE_KO;
+}
+
+static int32_t plane_bytes(uint32_t mode)
+{
+    return (mode == NE16_MODE_1X1 ? POSITIONS_1X1 : POSITIONS_3X3) * PLANE_BYTES;
+}
+
+/* Bytes from the weights of one output channel (depthwise: group of channels) to those of the next. */
+static int32_t weight_stride(const match_tile_t *tile, uint32_t mode)
+{
+    int32_t groups = mode == NE16_MODE_DEPTHWISE ? 1 : ceil_div(tile->channels_in, NE16_SUBTILE_KI);
+    return groups * WEIGHT_BITS * plane_bytes(mode);
+}
+
+/* ---- rows and columns ---- */
+
+static extent_t extent_of(uint32_t mode, int32_t start, int32_t outputs, int32_t stride, int32_t pad, int32_t input)
+{
+    if (mode == NE16_MODE_1X1) { /* strides by stepping over input pixels */
+        return (extent_t){.first = start * stride, .steps = outputs};
+    }
+    int32_t first = start * stride - pad;
+    int32_t steps = (outputs - 1) * stride + 1;
+    int32_t behind = first + steps + 2;
+    return (extent_t){
+        .first = first,
+        .before = first < 0 ? -first : 0,
+        .after = behind > input ? behind - input : 0,
+        .steps = steps,
+    };
+}
+
+static extent_t rows_of(const match_tile_t *tile, uint32_t mode, int32_t start, int32_t outputs)
+{
+    return extent_of(mode, start, outputs, tile->stride_y, tile->pad_top, tile->input_height);
+}
+
+static extent_t columns_of(const match_tile_t *tile, uint32_t mode, int32_t start, int32_t outputs)
+{
+    return extent_of(mode, start, outputs, tile->stride_x, tile->pad_left, tile->input_width);
+}
+
+/* Output rows (or columns) that one job can compute.
+ * A strided job computes 3 at stride 1 and drops the middle one, at half the output's stride, which must be even for that.
+ * Padding behind the input exists in the last sub-tile only, so where it is larger than that, the last row is a job of its own. */
+static int32_t job_outputs(extent_t whole, int32_t outputs, bool strided, int32_t output_stride)
+{
+    if (strided) {
+        return output_stride % 2 == 0 ? 2 : 1;
+    }
+    return whole.after > remainder_of(outputs, NE16_SUBTILE_OUTPUT) && outputs > 1 ? outputs - 1 : outputs;
+}
+
+/* Padding behind the input as NE16 counts it: from the end of its 5-pixel buffer, which the last sub-tile may not fill. */
+static uint32_t padding_after(extent_t extent)
+{
+    int32_t unused = NE16_SUBTILE_OUTPUT - remainder_of(extent.steps, NE16_SUBTILE_OUTPUT);
+    return extent.after > 0 ? (uint32_t)(extent.after + unused) : 0;
+}
+
+/* ---- jobs ---- */
+
+static uint32_t conf0(uint32_t mode, bool strided, output_t output)
+{
+    uint32_t conf = (WEIGHT_BITS - 1) << NE16_CONF0_WEIGHT_BITS;
+    conf |= mode << NE16_CONF0_MODE;
+    conf |= (uint32_t)strided << NE16_CONF0_STRIDE2;
+    conf |= 1u << NE16_CONF0_LAYER_WEIGHT_OFFSET;
+    if (output == OUTPUT_ACCUMULATORS) {
+        conf |= (uint32_t)NE16_WIDTH_32 << NE16_CONF0_OUTPUT_BITS;
+        conf |= 1u << NE16_CONF0_NO_RELU;
+    } else {
+        conf |= 1u << NE16_CONF0_NORM_QUANT;
+        conf |= (output == OUTPUT_M8    ? (uint32_t)NE16_WIDTH_8
+                 : output == OUTPUT_M16 ? (uint32_t)NE16_WIDTH_16
+                                        : (uint32_t)NE16_WIDTH_32)
+                << NE16_CONF0_SCALE_BITS;
+        conf |= 1u << NE16_CONF0_CHANNEL_SHIFT;
+        conf |= 1u << NE16_CONF0_BIAS;
+    }
+    return conf;
+}
+
+/* What all jobs of a tile have in common. */
+static ne16_job_t common_job(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination, bool strided)
+{
+    int32_t multiplier_bytes = output == OUTPUT_M8 ? 1 : output == OUTPUT_M16 ? 2 : 4;
+    int32_t ko = subtile_channels(mode);
+    uint32_t bias = match_l1_address(tile->parameters);
+    uint32_t scale = bias + (uint32_t)tile->channels_out * 4;
+    bool stepping = mode == NE16_MODE_1X1;
+    return (ne16_job_t){
+        .weights = match_l1_address(tile->weights),
+        .scale = scale,
+        .scale_shift = scale + (uint32_t)(tile->channels_out * multiplier_bytes),
+        .scale_bias = bias,
+        .infeat_d0 = (uint32_t)(tile->input_pixel_stride * (stepping ? tile->stride_x : 1)),
+        .infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? tile->stride_y : 1)),
+        .outfeat_d0 = CHUNK_BYTES,
+        .outfeat_d1 = (uint32_t)(destination.pixel_stride / (strided ? 2 : 1)),
+        .outfeat_d2 = (uint32_t)(destination.row_stride / (strided ? 2 : 1)),
+        .weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * WEIGHT_BITS : plane_bytes(mode)),
+        .weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)weight_stride(tile, mode),
+        .remainder_ko_ki = halves(remainder_of(tile->channels_out, ko), remainder_of(tile->channels_in, NE16_SUBTILE_KI)),
+        .subtiles_ko_ki = halves(ceil_div(tile->channels_out, ko), ceil_div(tile->channels_in, NE16_SUBTILE_KI)),
+        .weight_offset = (uint32_t)WEIGHT_OFFSET,
+        .conf0 = conf0(mode, strided, output),
+    };
+}
+
+/* Fill in one job's rows and columns. */
+static void place_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, extent_t rows, extent_t columns)
+{
+    int32_t ho = remainder_of(rows.steps, NE16_SUBTILE_OUTPUT);
+    int32_t wo = remainder_of(columns.steps, NE16_SUBTILE_OUTPUT);
+    int32_t overlap = mode == NE16_MODE_1X1 ? 0 : NE16_SUBTILE_INPUT - NE16_SUBTILE_OUTPUT;
+    job->infeat = match_l1_address(tile->input) +
+                  (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
+    job->remainder_ho_wo = halves(ho, wo);
+    job->remainder_hi_wi = halves(ho + overlap, wo + overlap);
+    job->subtiles_ho_wo =
+        halves(ceil_div(rows.steps, NE16_SUBTILE_OUTPUT), ceil_div(columns.steps, NE16_SUBTILE_OUTPUT));
+    job->padding = (uint32_t)rows.before << 28 | padding_after(columns) << 24 | padding_after(rows) << 20 |
+                   (uint32_t)columns.before << 16 | (uint32_t)tile->pad_value;
+}
+
+static void submit_tile(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination)
+{
+    bool strided = mode != NE16_MODE_1X1 && tile->stride_y == 2;
+    ne16_job_t job = common_job(tile, mode, output, destination, strided);
+    int32_t job_rows = job_outputs(rows_of(tile, mode, 0, tile->output_height), tile->output_height, strided,
+                                   destination.row_stride);
+    int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
+                                      destination.pixel_stride);
+    for (int32_t y = 0; y < tile->output_height; y += job_rows) {
+        extent_t rows = rows_of(tile, mode, y, smaller(job_rows, tile->output_height - y));
+        for (int32_t x = 0; x < tile->output_width; x += job_columns) {
+            extent_t columns = columns_of(tile, mode, x, smaller(job_columns, tile->output_width - x));
+            place_job(&job, tile, mode, rows, columns);
+            job.outfeat = destination.address + (uint32_t)(y * destination.row_stride + x * destination.pixel_stride);
+            ne16_submit(&job);
+        }
+    }
+}
+
+/* ---- tiles ---- */
+
+/* Requantized by NE16. */
+static void convolve(const match_tile_t *tile, uint32_t mode, output_t output)
+{
+    destination_t destination = {match_l1_address(tile->output), tile->output_row_stride, tile->output_pixel_stride};
+    submit_tile(tile, mode, output, destination);
+}
+
+/* The part of a tile that makes output channels first .. first + channels - 1, with its accumulators in `scratch`. */
+static match_tile_t channel_block(const match_tile_t *tile, uint32_t mode, int32_t first, int32_t channels, int32_t *scratch)
+{
+    size_t parameter_bytes = tile->negative_step == 0 ? sizeof(match_requant_t) : sizeof(match_requant_signed_t);
+    int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? first / NE16_SUBTILE_KI : first;
+    match_tile_t block = *tile;
+    block.channels_out = channels;
+    block.weights = (const uint8_t *)tile->weights + (size_t)weight_rows * (size_t)weight_stride(tile, mode);
+    block.parameters = (const uint8_t *)tile->parameters + (size_t)first * parameter_bytes;
+    block.output = tile->output + first;
+    block.scratch = scratch;
+    if (mode == NE16_MODE_DEPTHWISE) {
+        block.channels_in = channels;
+        block.input = tile->input + first;
+    }
+    return block;
+}
+
+/* Requantized by the cluster, one block of channels behind NE16. */
+static void convolve_exact(const match_tile_t *tile, uint32_t mode)
+{
+    int32_t most = smaller(tile->channels_out, subtile_channels(mode));
+    int32_t count = ceil_div(tile->channels_out, most);
+    int32_t *accumulators = tile->scratch;
+    match_tile_t blocks[2];
+    for (int32_t i = 0; i <= count; i++) {
+        if (i < count) {
+            int32_t first = i * most;
+            match_tile_t *block = &blocks[i % 2];
+            *block = channel_block(tile, mode, first, smaller(most, tile->channels_out - first),
+                                   accumulators + i % 2 * tile->output_height * tile->output_width * most);
+            int32_t pixel_stride = block->channels_out * (int32_t)sizeof(int32_t);
+            destination_t destination = {match_l1_address(block->scratch), tile->output_width * pixel_stride, pixel_stride};
+            submit_tile(block, mode, OUTPUT_ACCUMULATORS, destination);
+        }
+        if (i > 0) {
+            /* Jobs end in order: when one is left, it is of block i, and block i - 1 is complete. */
+            ne16_wait(i < count ? 1 : 0);
+            (void)match_team_run(match_pulp_requantize, &blocks[(i - 1) % 2]); /* the cluster is running: it cannot fail */
+        }
+    }
+}
+
+void match_ne16_conv2d_3x3(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_3X3, OUTPUT_M32);
+}
+
+void match_ne16_conv2d_3x3_m16(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_3X3, OUTPUT_M16);
+}
+
+void match_ne16_conv2d_3x3_m8(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_3X3, OUTPUT_M8);
+}
+
+void match_ne16_conv2d_3x3_exact(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_3X3);
+}
+
+void match_ne16_conv2d_1x1(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_1X1, OUTPUT_M32);
+}
+
+void match_ne16_conv2d_1x1_m16(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_1X1, OUTPUT_M16);
+}
+
+void match_ne16_conv2d_1x1_m8(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_1X1, OUTPUT_M8);
+}
+
+void match_ne16_conv2d_1x1_exact(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_1X1);
+}
+
+void match_ne16_depthwise_3x3(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_DEPTHWISE, OUTPUT_M32);
+}
+
+void match_ne16_depthwise_3x3_m16(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_DEPTHWISE, OUTPUT_M16);
+}
+
+void match_ne16_depthwise_3x3_m8(const match_tile_t *tile)
+{
+    convolve(tile, NE16_MODE_DEPTHWISE, OUTPUT_M8);
+}
+
+void match_ne16_depthwise_3x3_exact(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_DEPTHWISE);
+}

@@ -1,0 +1,53 @@
+/* Driver of NE16: its job queue. Portable: the platform provides the access to registers, to events and to addresses. */
+#ifndef NE16_DRIVER_H
+#define NE16_DRIVER_H
+
+#include <stdint.h>
+
+/* A job as it lies in the registers (ne16_registers.h): 24 words. Addresses are those NE16 sees, strides are in bytes. */
+typedef struct {
+    uint32_t weights;
+    uint32_t infeat;
+    uint32_t outfeat;
+    uint32_t scale;
+    uint32_t scale_shift;
+    uint32_t scale_bias;
+    uint32_t infeat_d0;
+    uint32_t infeat_d1;
+    uint32_t infeat_d2;
+    uint32_t outfeat_d0;
+    uint32_t outfeat_d1;
+    uint32_t outfeat_d2;
+    uint32_t weights_d0;
+    uint32_t weights_d1;
+    uint32_t weights_d2;
+    uint32_t remainder_ko_ki;
+    uint32_t remainder_ho_wo;
+    uint32_t remainder_hi_wi;
+    uint32_t subtiles_ko_ki;
+    uint32_t subtiles_ho_wo;
+    uint32_t padding;
+    uint32_t weight_offset;
+    uint32_t filter_mask;
+    uint32_t conf0;
+} ne16_job_t;
+
+/* Put a job into the queue, which runs two in order; waits while it is full. */
+void ne16_submit(const ne16_job_t *job);
+
+/* Wait until at most `jobs` jobs are queued or running. */
+void ne16_wait(int32_t jobs);
+
+/* ---- provided by the platform ---- */
+
+/* Write and read a register, by its word. */
+void ne16_write(uint32_t word, uint32_t value);
+uint32_t ne16_read(uint32_t word);
+
+/* Sleep until NE16 has finished a job since the last call. */
+void ne16_wait_event(void);
+
+/* Address of a byte of L1 on NE16's side of the interconnect. */
+uint32_t match_l1_address(const void *pointer);
+
+#endif

@@ -1,0 +1,18 @@
+#include "match_pulp_requantize.h"
+
+#include "match_pulp.h"
+#include "match_pulp_share.h"
+
+void match_pulp_requantize(const match_tile_t *tile)
+{
+    const int32_t *accumulators = tile->scratch;
+    match_share_t pixels = match_share(tile->output_height * tile->output_width, 1);
+    for (int32_t pixel = pixels.first; pixel < pixels.last; pixel++) {
+        int32_t y = pixel / tile->output_width;
+        int32_t x = pixel % tile->output_width;
+        uint8_t *output = tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride;
+        for (int32_t k = 0; k < tile->channels_out; k++) {
+            output[k] = match_requantize(tile, k, accumulators[pixel * tile->channels_out + k]);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/* Requantization of one accumulator. */
+#ifndef MATCH_PULP_REQUANTIZE_H
+#define MATCH_PULP_REQUANTIZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "match_tile.h"
+
+static inline uint8_t match_clip(const match_tile_t *tile, int64_t value)
+{
+    int64_t low = value < tile->clip_low ? tile->clip_low : value;
+    return (uint8_t)(low > tile->clip_high ? tile->clip_high : low);
+}
+
+/* The output of channel `channel` for the accumulator `acc`. */
+static inline uint8_t match_requantize(const match_tile_t *tile, int32_t channel, int32_t acc)
+{
+    const uint8_t *parameters = tile->parameters;
+    if (tile->negative_step == 0) {
+        match_requant_t p;
+        memcpy(&p, parameters + (size_t)channel * sizeof p, sizeof p);
+        return match_clip(tile, ((int64_t)acc * p.multiplier + p.bias) >> p.shift);
+    }
+    match_requant_signed_t p;
+    memcpy(&p, parameters + (size_t)channel * sizeof p, sizeof p);
+    int64_t sum = (int64_t)acc * p.multiplier + p.bias;
+    if (acc < p.negative_below) {
+        sum -= tile->negative_step;
+    }
+    return match_clip(tile, sum >> p.shift);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* The team of cores that kernels see is GAP9's cluster. */
+#include "gap9.h"
+#include "match_team.h"
+
+typedef struct {
+    match_kernel_t kernel;
+    const match_tile_t *tile;
+} call_t;
+
+static void call(void *arg)
+{
+    const call_t *self = arg;
+    self->kernel(self->tile);
+}
+
+int32_t match_core_id(void)
+{
+    return gap9_core_id();
+}
+
+int32_t match_core_count(void)
+{
+    return gap9_cluster_cores();
+}
+
+int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile)
+{
+    call_t self = {kernel, tile};
+    return gap9_cluster_fork(gap9_cluster_cores(), call, &self);
+}
