@@ -156,6 +156,10 @@ class HwModule(ABC):
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """Name of the C kernel, ``void kernel(const match_tile_t *)``, that computes one tile of the layer."""
 
+    def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+        """The cost model of the kernel that `kernel` names: `cost_model`, where all of them cost alike."""
+        return self.cost_model
+
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Dimensions whose tiles (all but the last) must be a multiple of a number, or 0 if they cannot be tiled."""
         return {}

@@ -146,11 +146,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Component:
-    """One dense array inside an operand's block: axes from slowest to fastest, bytes of an element."""
+    """One dense array inside an operand's block: axes from slowest to fastest, bytes of an element.
+
+    `divisible` tells whether a kernel can be given a part of the block, some of its output channels: they lie together.
+    A layout that is laid out anew for each number of channels (one array of all multipliers, then one of all shifts) is
+    not: no loop may then cut its dimensions inside the block.
+    """
 
     name: str
     axes: tuple[Axis, ...]
     element_bytes: int = 1
+    divisible: bool = True
 
 
 @dataclass(frozen=True)
@@ -169,3 +175,10 @@ class Operand:
     def dims(self) -> frozenset[Dim]:
         """Loop dimensions that this operand depends on."""
         return frozenset(axis.dim for component in self.components for axis in component.axes)
+
+    @property
+    def indivisible_dims(self) -> frozenset[Dim]:
+        """Loop dimensions that must not be cut inside a block, because a component is not divisible."""
+        return frozenset(
+            axis.dim for component in self.components if not component.divisible for axis in component.axes
+        )

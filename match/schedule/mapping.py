@@ -116,6 +116,13 @@ class Schedule:
                     f"layer {self.layer.name}: operand {placement.operand} does not depend on the loop it is fetched "
                     f"in; place it further out."
                 )
+            if any(
+                loop.dim in self.operand(placement.operand).indivisible_dims for loop in self.loops[placement.depth :]
+            ):
+                raise ScheduleError(
+                    f"layer {self.layer.name}: a loop cuts operand {placement.operand} inside its block, whose layout "
+                    f"cannot be divided; fetch it inside that loop."
+                )
         for memory in self.memories:
             if self.used_bytes(memory) > memory.size:
                 raise ScheduleError(
