@@ -66,7 +66,7 @@ def report() -> Report:
         model=Model(
             name="net",
             sha256="ab" * 32,
-            module=None,
+            module=cast("Any", None),
             inputs=(Tensor("image", (1, 8, 8, 8), "uint8"),),
             outputs=(Tensor("scores", (1, 10), "float32"),),
             rounding=Rounding.TFLITE,
