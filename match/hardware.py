@@ -186,4 +186,8 @@ class MatchTarget(ABC):
     modules: tuple[HwModule, ...]
     cpu_cost_model: CpuCostModel
     api: TargetApi
-    host: HostPlatform
+
+    @property
+    @abstractmethod
+    def host(self) -> HostPlatform:
+        """What stands in for the chip on a PC, with the memory sizes that `modules` have."""

@@ -24,7 +24,7 @@ def accumulator_fits(layer: Layer) -> Verdict:
 
 
 def window_sees_input(layer: Layer) -> Verdict:
-    """Every window, and so every tile, has a row and a column of the input in it: padding is smaller than the window."""
+    """Every window, and so every tile, has a row and a column of the input in it, and not padding alone."""
     rows, columns = layer.window
     top, left, _, _ = layer.padding
     last_row = (layer.oy - 1) * layer.stride[0] - top
@@ -52,15 +52,15 @@ def ne16_depthwise_filter(layer: Layer) -> Verdict:
 
 def ne16_stride(layer: Layer) -> Verdict:
     """Rows and columns have the same stride, 1 or 2."""
-    return Verdict(
-        layer.stride in ((1, 1), (2, 2)), f"its stride is {_pair(layer.stride)} and NE16 has 1x1 and 2x2"
-    )
+    return Verdict(layer.stride in ((1, 1), (2, 2)), f"its stride is {_pair(layer.stride)} and NE16 has 1x1 and 2x2")
 
 
 def ne16_padding(layer: Layer) -> Verdict:
     """A 3x3 filter is padded with at most 2 pixels a side (what a filter can reach), a 1x1 filter not at all."""
     most = NE16_MAX_PADDING if layer.window != (1, 1) else 0
-    return Verdict(max(layer.padding) <= most, f"it is padded with {max(layer.padding)} pixels on a side, not {most} or fewer")
+    return Verdict(
+        max(layer.padding) <= most, f"it is padded with {max(layer.padding)} pixels on a side, not {most} or fewer"
+    )
 
 
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {

@@ -76,7 +76,7 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
 
 
 def norm_quant(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
-    """NE16's parameters: int32 biases, unsigned multipliers of 8, 16 or 32 bits, uint8 shifts, one array after another."""
+    """NE16's parameters: int32 biases, unsigned multipliers, uint8 shifts, one array after another without gaps."""
     parameters = _parameters(constants)
     start, extent = spans[Dim.K]
     part = slice(start, start + extent)

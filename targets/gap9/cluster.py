@@ -1,0 +1,97 @@
+"""The cluster: 8 cores with SIMD dot products, every operator, any geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from match.cost_models.pulp_cluster import PulpClusterCost
+
+from match.cost import CostModel
+from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.layer import Dim, Layer, Op, Operand
+from match.operands import standard_operands
+from match.requantize import Requantizer
+from match.targets.gap9 import packing
+from match.targets.gap9.constraints import CLUSTER
+from match.targets.gap9.memory import L1, L1_API
+
+INT64 = Requantizer(
+    name="int64",
+    multiplier_bits=32,
+    signed_multiplier=True,
+    sum_bits=64,
+    bias_bits=64,
+    shift=(0, 63),
+    per_channel_shift=True,
+    negative_step=False,
+    parameter_bytes=packing.REQUANT.itemsize,
+)
+INT64_SIGNED = Requantizer(
+    name="int64_signed",
+    multiplier_bits=32,
+    signed_multiplier=True,
+    sum_bits=64,
+    bias_bits=64,
+    shift=(0, 63),
+    per_channel_shift=True,
+    negative_step=True,
+    parameter_bytes=packing.REQUANT_SIGNED.itemsize,
+)
+
+_KERNELS = {
+    Op.CONV2D: "match_pulp_conv2d",
+    Op.DEPTHWISE_CONV2D: "match_pulp_depthwise_conv2d",
+    Op.DENSE: "match_pulp_dense",
+    Op.ADD: "match_pulp_add",
+    Op.AVG_POOL2D: "match_pulp_avg_pool2d",
+    Op.MAX_POOL2D: "match_pulp_max_pool2d",
+}
+
+
+class Cluster(HwModule):
+    """GAP9's cluster with the kernels of kernels/pulp."""
+
+    name = "cluster"
+    memories = (L1,)
+    requantizers = (INT64, INT64_SIGNED)
+    api = ModuleApi(
+        headers=("gap9.h", "match_pulp.h"),
+        platform=PlatformApi(offload="gap9_cluster_offload"),
+        memory=L1_API,
+        sync=SyncApi(wait_transfer="gap9_dma_wait", wait_compute="gap9_cluster_wait"),
+        compute=ComputeApi(start="gap9_cluster_run"),
+    )
+
+    def __init__(self) -> None:
+        self.cost_model: CostModel = PulpClusterCost()
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Every operator; see `constraints.CLUSTER`."""
+        return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
+
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out."""
+        parameters = requantizer.parameter_bytes if requantizer else 0
+        return standard_operands(layer, packing.REQUANT_ADD.itemsize if layer.op is Op.ADD else parameters)
+
+    def pack(
+        self,
+        layer: Layer,
+        requantizer: Requantizer | None,
+        constants: LayerConstants,
+        spans: Mapping[Dim, tuple[int, int]],
+    ) -> tuple[bytes, ...]:
+        """Filters as they are, then an array of match_requant_t, match_requant_signed_t or match_requant_add_t."""
+        components: list[bytes] = []
+        if constants.weights is not None:
+            components.append(packing.rows(constants.weights, spans))
+        if requantizer is not None:
+            components.append(packing.requantization(constants, requantizer, spans))
+        return tuple(components)
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """A kernel of match_pulp.h; 1x1 convolutions that read every pixel need no im2col and have their own."""
+        pointwise = (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
+        if layer.op is Op.CONV2D and pointwise:
+            return "match_pulp_pointwise"
+        return _KERNELS[layer.op]

@@ -1,0 +1,117 @@
+"""NE16: the convolution accelerator inside the cluster, on 8-bit weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from match.cost_models.ne16 import Ne16Cost
+
+from match.cost import CostModel
+from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.layer import Dim, Layer, Op, Operand
+from match.operands import (
+    filter_component,
+    input_operand,
+    output_operand,
+    requantization_component,
+    weights_operand,
+)
+from match.requantize import Requantizer
+from match.targets.gap9 import packing
+from match.targets.gap9.cluster import INT64, INT64_SIGNED
+from match.targets.gap9.constraints import NE16
+from match.targets.gap9.memory import L1, L1_API
+
+
+def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:
+    """``(int32)(acc * M + B) >> S`` with unsigned M, as the accelerator's output stage computes it."""
+    return Requantizer(
+        name=name,
+        multiplier_bits=multiplier_bits,
+        signed_multiplier=False,
+        sum_bits=32,
+        bias_bits=32,
+        shift=(0, 31),
+        per_channel_shift=True,
+        negative_step=False,
+        parameter_bytes=4 + multiplier_bits // 8 + 1,
+        approximates=True,
+        clips=((0, 255),),
+    )
+
+
+NORM_QUANT = (_norm_quant("norm_quant_8", 8), _norm_quant("norm_quant_16", 16), _norm_quant("norm_quant_32", 32))
+"""The output stage's forms."""
+
+STREAM_OUT = (replace(INT64, name="stream_out"), replace(INT64_SIGNED, name="stream_out_signed"))
+"""32-bit accumulators that the cluster requantizes."""
+
+
+_KERNEL_SUFFIX = dict(zip((*NORM_QUANT, *STREAM_OUT), ("_m8", "_m16", "", "_exact", "_exact"), strict=True))
+
+
+class Ne16(HwModule):
+    """NE16 with the driver of kernels/ne16."""
+
+    name = "ne16"
+    memories = (L1,)
+    requantizers = (*NORM_QUANT, *STREAM_OUT)
+    api = ModuleApi(
+        headers=("gap9.h", "match_ne16.h"),
+        platform=PlatformApi(offload="gap9_cluster_offload"),
+        memory=L1_API,
+        sync=SyncApi(wait_transfer="gap9_dma_wait", wait_compute="gap9_ne16_wait"),
+        compute=ComputeApi(start="gap9_ne16_start"),
+    )
+
+    def __init__(self) -> None:
+        self.cost_model: CostModel = Ne16Cost()
+        self._stream_out_cost: CostModel = Ne16Cost(stream_out=True)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Convolutions and dense layers; see `constraints.NE16`."""
+        return tuple(Pattern(op, constraints) for op, constraints in NE16.items())
+
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        """Dense HWC activations, filters as bit planes of 16 channels, and the form's parameters.
+
+        The accelerator's own parameters are one array after another, for all channels of the tile.
+        """
+        depthwise = layer.op is Op.DEPTHWISE_CONV2D
+        group = packing.NE16_GROUP
+        weights = filter_component(layer, group if depthwise else 1, 1 if depthwise else group)
+        parameters = requantization_component(layer, requantizer.parameter_bytes if requantizer else 0)
+        if requantizer in NORM_QUANT:
+            parameters = replace(parameters, divisible=False)
+        return input_operand(layer), weights_operand(weights, parameters), output_operand(layer)
+
+    def pack(
+        self,
+        layer: Layer,
+        requantizer: Requantizer | None,
+        constants: LayerConstants,
+        spans: Mapping[Dim, tuple[int, int]],
+    ) -> tuple[bytes, ...]:
+        """Filters as bit planes, then parameters in the form's layout."""
+        if constants.weights is None or requantizer is None:
+            raise ValueError(f"layer {layer.name} has no weights or no requantization, and NE16 needs both")
+        depthwise = layer.op is Op.DEPTHWISE_CONV2D
+        pack_filter = packing.depthwise_bit_planes if depthwise else packing.bit_planes
+        pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else packing.requantization
+        return pack_filter(constants.weights, spans), pack_parameters(constants, requantizer, spans)
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """A kernel of match_ne16.h; a dense layer is a 1x1 convolution of one row of pixels."""
+        if requantizer is None:
+            raise ValueError(f"layer {layer.name} has no requantization, and NE16 needs one")
+        kind = "depthwise" if layer.op is Op.DEPTHWISE_CONV2D else "conv2d"
+        return f"match_ne16_{kind}_{layer.fy}x{layer.fx}{_KERNEL_SUFFIX[requantizer]}"
+
+    def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+        """Accumulators that the cluster requantizes cost more time and scratch than outputs."""
+        return self.cost_model if requantizer in NORM_QUANT else self._stream_out_cost
+
+    def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
+        """Tiles of depthwise channels are whole groups of 16, which share their bit planes."""
+        return {Dim.K: packing.NE16_GROUP} if layer.op is Op.DEPTHWISE_CONV2D else {}
