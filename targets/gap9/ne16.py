@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match.cost_models.ne16 import Ne16Cost
-
 from match.cost import CostModel
+from match.cost_models.ne16 import Ne16Cost
 from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.layer import Dim, Layer, Op, Operand
 from match.operands import (
@@ -66,8 +65,11 @@ class Ne16(HwModule):
     )
 
     def __init__(self) -> None:
-        self.cost_model: CostModel = Ne16Cost()
-        self._stream_out_cost: CostModel = Ne16Cost(stream_out=True)
+        self._costs: dict[Requantizer | None, CostModel] = {
+            **{form: Ne16Cost(multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
+            **{form: Ne16Cost(stream_out=True) for form in STREAM_OUT},
+        }
+        self.cost_model = self._costs[NORM_QUANT[-1]]
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Convolutions and dense layers; see `constraints.NE16`."""
@@ -109,8 +111,8 @@ class Ne16(HwModule):
         return f"match_ne16_{kind}_{layer.fy}x{layer.fx}{_KERNEL_SUFFIX[requantizer]}"
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
-        """Accumulators that the cluster requantizes cost more time and scratch than outputs."""
-        return self.cost_model if requantizer in NORM_QUANT else self._stream_out_cost
+        """Wider multipliers take longer to load; accumulators that the cluster requantizes, time and scratch."""
+        return self._costs.get(requantizer, self.cost_model)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Tiles of depthwise channels are whole groups of 16, which share their bit planes."""

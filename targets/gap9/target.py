@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from match.cost_models.riscv_core import RiscvCoreCost
-
 from match.cost import CpuCostModel
+from match.cost_models.riscv_core import RiscvCoreCost
 from match.hardware import HostPlatform, HwModule, MatchTarget, TargetApi
 from match.targets.gap9.cluster import Cluster
 from match.targets.gap9.memory import L1, L2
@@ -26,6 +25,7 @@ _SOURCES = (
     "kernels/pulp/match_pulp_requantize.c",
     "kernels/ne16/match_ne16.c",
     "kernels/ne16/ne16_driver.c",
+    "kernels/ne16/ne16_model.c",
     "targets/gap9/gap9_team.c",
     "targets/gap9/host/gap9_host.c",
 )

@@ -1,0 +1,165 @@
+"""GAP9: what its modules take and refuse, and that operands, packing and kernels agree with each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import match
+from match.hardware import HwModule, LayerConstants
+from match.layer import Dim, Layer, Op, Padding, Role
+from match.requantize import Requantization, Requantizer
+from match.schedule.mapping import component_bytes
+from match.targets.gap9.target import Gap9
+
+PACKAGE = Path(match.__file__).parent
+CONV = Layer("conv", Op.CONV2D, k=40, c=20, oy=8, ox=8, iy=8, ix=8, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
+DEPTHWISE = replace(CONV, op=Op.DEPTHWISE_CONV2D, c=1)
+POINTWISE = replace(CONV, fy=1, fx=1, padding=Padding())
+DENSE = Layer("dense", Op.DENSE, k=10, c=70, oy=1, ox=1, iy=1, ix=1)
+ADD = replace(POINTWISE, op=Op.ADD, c=1, weight_dtype="")
+MAX_POOL = replace(CONV, op=Op.MAX_POOL2D, c=1, weight_dtype="")
+AVG_POOL = replace(MAX_POOL, op=Op.AVG_POOL2D, iy=10, ix=10, padding=Padding())
+
+EVERY = (CONV, DEPTHWISE, POINTWISE, DENSE, ADD, MAX_POOL, AVG_POOL)
+
+
+def module(name: str) -> HwModule:
+    return next(module for module in Gap9().modules if module.name == name)
+
+
+def refusal(name: str, layer: Layer) -> str | None:
+    """Why a module refuses a layer; None if it takes it."""
+    verdicts = [pattern.check(layer) for pattern in module(name).patterns() if pattern.op is layer.op]
+    if not verdicts:
+        return "no pattern"
+    return None if verdicts[0].ok else verdicts[0].reason
+
+
+def variant(layer: Layer, **changes: Any) -> Layer:
+    return replace(layer, **changes)
+
+
+@pytest.mark.parametrize("layer", EVERY, ids=lambda layer: f"{layer.op}{layer.fy}x{layer.fx}")
+def test_cluster_takes_every_operator(layer: Layer) -> None:
+    assert refusal("cluster", layer) is None
+
+
+@pytest.mark.parametrize("layer", [CONV, DEPTHWISE, POINTWISE, DENSE], ids=lambda layer: f"{layer.op}{layer.fy}")
+def test_ne16_takes_convolutions(layer: Layer) -> None:
+    assert refusal("ne16", layer) is None
+    if layer.op is not Op.DENSE:
+        assert refusal("ne16", variant(layer, stride=(2, 2), oy=4, ox=4)) is None
+
+
+@pytest.mark.parametrize("layer", [ADD, MAX_POOL, AVG_POOL], ids=lambda layer: layer.op)
+def test_ne16_has_no_other_operator(layer: Layer) -> None:
+    assert refusal("ne16", layer) == "no pattern"
+
+
+@pytest.mark.parametrize(
+    ("name", "layer", "reason"),
+    [
+        ("cluster", variant(CONV, input_dtype="int8"), "int8"),
+        ("cluster", variant(DENSE, c=65794), "65794 products"),
+        ("cluster", variant(CONV, padding=Padding(3, 0, 0, 0)), "padding alone"),
+        ("cluster", variant(CONV, padding=Padding(1, 1, 4, 1), oy=11), "padding alone"),
+        ("cluster", variant(MAX_POOL, dilation=(2, 2)), "dilation"),
+        ("ne16", variant(CONV, input_dtype="int8"), "int8"),
+        ("ne16", variant(CONV, fy=5), "5x3"),
+        ("ne16", variant(DEPTHWISE, fy=1, fx=1), "1x1"),
+        ("ne16", variant(CONV, stride=(2, 1), oy=4), "2x1"),
+        ("ne16", variant(CONV, stride=(3, 3), oy=3, ox=3), "3x3"),
+        ("ne16", variant(CONV, dilation=(2, 2)), "dilation"),
+        ("ne16", variant(CONV, padding=Padding(0, 0, 3, 0)), "3 pixels"),
+        ("ne16", variant(POINTWISE, padding=Padding(1, 0, 0, 0)), "1 pixels"),
+    ],
+)
+def test_constraints_refuse_with_the_reason(name: str, layer: Layer, reason: str) -> None:
+    assert reason in (refusal(name, layer) or "accepted")
+
+
+def test_largest_sum_of_products_is_accepted() -> None:
+    assert refusal("cluster", variant(DENSE, c=65793)) is None
+    assert 65793 * 255 * 128 < 2**31 <= 65794 * 255 * 128
+
+
+def test_every_constraint_says_what_it_is_about() -> None:
+    for unit in Gap9().modules:
+        for pattern in unit.patterns():
+            for constraint in pattern.constraints:
+                assert (constraint.__doc__ or "").strip().endswith(".")
+
+
+def constants(layer: Layer) -> LayerConstants:
+    shape = (layer.k, layer.fy, layer.fx, layer.c)
+    weights = np.zeros(shape, np.int8) if layer.weight_dtype else None
+    if layer.op is Op.MAX_POOL2D:
+        return LayerConstants(None, None)
+    channels = 1 if layer.op is Op.ADD else layer.k
+    ones = np.ones(channels, np.int64)
+    requantization = Requantization(ones, ones, ones, (0, 255), ones, 2)
+    return LayerConstants(weights, requantization, (1, 1) if layer.op is Op.ADD else None)
+
+
+def cases() -> list[tuple[HwModule, Layer, Requantizer | None]]:
+    found: list[tuple[HwModule, Layer, Requantizer | None]] = []
+    for unit in Gap9().modules:
+        taken = {pattern.op for pattern in unit.patterns()}
+        for layer in EVERY:
+            if layer.op in taken:
+                forms: tuple[Requantizer | None, ...] = unit.requantizers if layer.op is not Op.MAX_POOL2D else (None,)
+                found += [(unit, layer, form) for form in forms]
+    return found
+
+
+@pytest.mark.parametrize(("unit", "layer", "form"), cases())
+def test_packed_bytes_are_what_the_operand_declares(unit: HwModule, layer: Layer, form: Requantizer | None) -> None:
+    operands = unit.operands(layer, form)
+    names = ["input"] + ["addend"] * (layer.op is Op.ADD) + ["weights"] * (form is not None) + ["output"]
+    assert [operand.name for operand in operands] == names
+    constant = [operand for operand in operands if operand.role is Role.CONSTANT]
+    full = {dim: layer.size(dim) for dim in Dim}
+    for k in (layer.k, min(layer.k, 16), 1):
+        spans = {**{dim: (0, full[dim]) for dim in Dim}, Dim.K: (layer.k - k if k < 16 else 0, k)}
+        packed = unit.pack(layer, form, constants(layer), spans)
+        components = constant[0].components if constant else ()
+        assert [len(part) for part in packed] == [component_bytes(c, {**full, Dim.K: k}) for c in components]
+
+
+@pytest.mark.parametrize(("unit", "layer", "form"), cases())
+def test_kernels_exist(unit: HwModule, layer: Layer, form: Requantizer | None) -> None:
+    header = PACKAGE / "kernels" / ("pulp" if unit.name == "cluster" else "ne16") / unit.api.headers[1]
+    assert f"void {unit.kernel(layer, form)}(const match_tile_t *tile);" in header.read_text()
+
+
+def test_pointwise_kernel_is_for_unstrided_maps() -> None:
+    cluster = module("cluster")
+    form = cluster.requantizers[0]
+    assert cluster.kernel(POINTWISE, form) == "match_pulp_pointwise"
+    assert cluster.kernel(variant(POINTWISE, stride=(2, 2)), form) == "match_pulp_conv2d"
+    assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), form) == "match_pulp_conv2d"
+
+
+def test_api_functions_and_host_files_exist() -> None:
+    target = Gap9()
+    header = (PACKAGE / "targets/gap9/include/gap9.h").read_text()
+    functions = [target.api.open, target.api.close, target.api.allocate, target.api.free]
+    for unit in target.modules:
+        api = unit.api
+        functions += [api.platform.offload, api.memory.allocate, api.memory.free, api.memory.copy_in]
+        functions += [api.memory.copy_out, api.sync.wait_transfer, api.sync.wait_compute, api.compute.start]
+    for function in functions:
+        assert f"{function}(" in header
+    for path in (*target.host.sources, *target.host.include):
+        assert (PACKAGE / path).exists()
+    on_disk = {
+        path.relative_to(PACKAGE).as_posix()
+        for folder in ("kernels", "targets/gap9")
+        for path in (PACKAGE / folder).rglob("*.c")
+    }
+    assert on_disk == {path.as_posix() for path in target.host.sources}

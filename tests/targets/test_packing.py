@@ -1,0 +1,114 @@
+"""Packed constants read back by an unpacker written from the headers, byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from match.hardware import LayerConstants
+from match.layer import Dim
+from match.requantize import Requantization, Requantizer
+from match.targets.gap9 import packing
+
+RNG = np.random.default_rng(4)
+
+
+def weights(*shape: int) -> npt.NDArray[np.int8]:
+    return RNG.integers(-128, 128, shape).astype(np.int8)
+
+
+def form(multiplier_bits: int, *, negative_step: bool = False) -> Requantizer:
+    return Requantizer("form", multiplier_bits, False, 32, 32, (0, 31), True, negative_step, 0)
+
+
+def parameters(channels: int, bits: int) -> Requantization:
+    return Requantization(
+        RNG.integers(0, 1 << bits, channels),
+        RNG.integers(-(1 << 31), 1 << 31, channels),
+        RNG.integers(0, 32, channels),
+        (0, 255),
+        RNG.integers(-1000, 1000, channels),
+        1 << 31,
+    )
+
+
+def unpack_group(data: bytes, positions: int) -> npt.NDArray[np.int64]:
+    """One group of 16 channels, (positions, 16), from 8 planes of `positions` little-endian halfwords."""
+    group = np.zeros((positions, 16), np.int64)
+    for bit in range(8):
+        for position in range(positions):
+            at = (bit * positions + position) * 2
+            halfword = data[at] | data[at + 1] << 8
+            for channel in range(16):
+                group[position, channel] |= (halfword >> channel & 1) << bit
+    return group - 128
+
+
+@pytest.mark.parametrize(("k", "size", "c"), [(3, 3, 16), (2, 3, 5), (5, 1, 37), (1, 1, 1)])
+def test_bit_planes(k: int, size: int, c: int) -> None:
+    w = weights(k + 4, size, size, c)
+    data = packing.bit_planes(w, {Dim.K: (2, k)})
+    groups, positions = -(-c // 16), size * size
+    step = 16 * positions
+    assert len(data) == k * groups * step
+    for channel_out in range(k):
+        for group in range(groups):
+            at = (channel_out * groups + group) * step
+            got = unpack_group(data[at : at + step], positions)
+            expected = w[channel_out + 2, :, :, group * 16 : group * 16 + 16].reshape(positions, -1)
+            assert np.array_equal(got[:, : expected.shape[1]], expected)
+
+
+@pytest.mark.parametrize(("start", "k"), [(0, 16), (16, 16), (32, 7)])
+def test_depthwise_bit_planes(start: int, k: int) -> None:
+    w = weights(39, 3, 3, 1)
+    data = packing.depthwise_bit_planes(w, {Dim.K: (start, k)})
+    assert len(data) == 144
+    expected = w[start : start + k, :, :, 0].reshape(k, 9).T
+    assert np.array_equal(unpack_group(data, 9)[:, :k], expected)
+
+
+def test_rows() -> None:
+    w = weights(6, 3, 2, 5)
+    data = packing.rows(w, {Dim.K: (1, 4)})
+    assert data[(2 * 6 + 1 * 2 + 1) * 5 + 3] == np.uint8(w[3, 1, 1, 3])
+    assert len(data) == 4 * 30
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_norm_quant_is_three_arrays(bits: int) -> None:
+    requantization = parameters(7, bits)
+    data = packing.norm_quant(LayerConstants(None, requantization), form(bits), {Dim.K: (2, 4)})
+    code = {8: "B", 16: "H", 32: "I"}[bits]
+    assert len(data) == 4 * (5 + bits // 8)
+    values = struct.unpack(f"<4i4{code}4B", data)
+    wanted = requantization.bias, requantization.multiplier, requantization.shift
+    assert values == tuple(int(value) for array in wanted for value in array[2:6])
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_requantization_entries(signed: bool) -> None:
+    requantization = parameters(5, 31)
+    data = packing.requantization(LayerConstants(None, requantization), form(32, negative_step=signed), {Dim.K: (1, 3)})
+    size = 24 if signed else 16
+    assert len(data) == 3 * size
+    for index, channel in enumerate((1, 2, 3)):
+        bias, multiplier, shift = struct.unpack_from("<qii", data, index * size)
+        assert (bias, multiplier, shift) == (
+            requantization.bias[channel],
+            requantization.multiplier[channel],
+            requantization.shift[channel],
+        )
+        if signed:
+            assert requantization.negative_below is not None
+            assert struct.unpack_from("<ii", data, index * size + 16) == (requantization.negative_below[channel], 0)
+
+
+def test_addition_is_one_entry() -> None:
+    requantization = Requantization(np.array([1]), np.array([-(1 << 40)]), np.array([20]), (0, 255))
+    constants = LayerConstants(None, requantization, (123456, 654321))
+    data = packing.requantization(constants, form(32), {Dim.K: (8, 8)})
+    assert struct.unpack("<qiiii", data) == (-(1 << 40), 123456, 654321, 20, 0)
