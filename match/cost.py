@@ -8,12 +8,12 @@ prediction, in cycles of the module's clock.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from match.layer import Layer
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """Extents of one kernel call, in elements: `iy` x `ix` input pixels make `oy` x `ox` output pixels."""
 
     k: int
@@ -26,40 +26,54 @@ class Tile:
     fx: int
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """One block on its way between two memories.
 
     `shape` are the elements along each axis of the operand's first component, slowest first (rows, columns, channels of
-    an activation); `bytes` is the whole block; `chunks` is the number of contiguous pieces it has in the outer memory.
+    an activation); `bytes` is the whole block. In the outer memory it is `chunks` contiguous pieces, which lie at equal
+    distances in each of `series` groups: 1 and 1 for full rows of all channels, rows and 1 for a part of each row, rows x
+    columns and rows for a part of the channels of a part of each row.
     """
 
     operand: str
     shape: tuple[int, ...]
     bytes: int
     chunks: int
+    series: int = 1
 
 
 class CostModel:
     """Predicted cost of executing tiles on one module. Subclasses override the methods; all must be deterministic.
 
-    `overlap` tells whether transfers run beside compute (asynchronous DMA): an engine then counts the longer of the two
-    for each step of a double-buffered operand, and the sum otherwise.
+    `overlap` tells whether transfers run beside compute (asynchronous DMA); if not, the core waits for each it starts.
+
+    `regular` is a promise about `compute`, `transfer` and `issue`: a part of a tile or block costs no more than the whole,
+    and its parts together no less than the whole. Sums of ceilings, products of them and set-up costs keep it. An engine
+    may then rule out most tiles without asking for their cost; without the promise it asks for all of them.
     """
 
     overlap: bool = True
+    regular: bool = False
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes of innermost memory that the kernel needs beside its operands, for any tile up to `tile`."""
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
-        """Cycles of one kernel call on `tile`, call overhead included."""
+        """Cycles of one kernel call on `tile`, beside `launch`."""
         raise NotImplementedError
 
+    def launch(self, layer: Layer) -> float:
+        """Cycles of each kernel call, whatever its tile: an iteration of the tile loop, starting the kernel, its end."""
+        return 0.0
+
     def transfer(self, layer: Layer, block: Block) -> float:
-        """Cycles to move one block by one memory level, set-up included."""
+        """Cycles the DMA takes to move one block by one memory level."""
         raise NotImplementedError
+
+    def issue(self, layer: Layer, block: Block) -> float:
+        """Cycles the core that executes the tile loop takes to program a transfer; nothing runs beside them."""
+        return 0.0
 
     def overhead(self, layer: Layer) -> float:
         """Cycles spent once per layer, outside tiles and transfers (offload to the module, start-up)."""
@@ -70,8 +84,9 @@ class CostModel:
 class Cost:
     """Prediction for one schedule: cycles in total and by what they are spent on, and bytes moved per operand.
 
-    `compute` and `transfer` are the sums over all tiles and blocks as if nothing overlapped; `cycles` is the latency
-    with the overlap that the schedule allows, `overhead` the part of it outside tiles and transfers.
+    `compute` and `transfer` are the sums over all tiles and blocks as if nothing overlapped, `overhead` is what else the
+    core does: once per layer, to launch kernels, to issue transfers. `cycles` is the latency with the overlap that the
+    schedule allows, at least `compute` + `overhead` and at most the sum of the three.
     """
 
     cycles: float
@@ -79,6 +94,19 @@ class Cost:
     transfer: float
     overhead: float
     moved: tuple[tuple[str, int], ...]
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes moved, all operands together."""
+        return sum(count for _, count in self.moved)
+
+    @property
+    def bound(self) -> Literal["compute", "dma", "overhead"]:
+        """What limits the layer: the largest of its three parts."""
+        largest = max(self.compute, self.transfer, self.overhead)
+        if largest == self.compute:
+            return "compute"
+        return "dma" if largest == self.transfer else "overhead"
 
 
 class CpuCostModel:

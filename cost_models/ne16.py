@@ -1,0 +1,147 @@
+"""NE16, the 9x9x16 bit-serial array in GAP9's cluster, driven by kernels/ne16.
+
+Cycles per sub-tile follow the latency model published with MATCH and agree with the state machine of the public simulator
+(GVSoC). A sub-tile is 3x3 output pixels of 32 channels (depthwise: 16), from 5x5 input pixels of 16 channels at a time; memory
+is 256 bits wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from match.cost import Block, CostModel, Tile
+from match.cost_models.dma import Mchan
+from match.cost_models.pulp_cluster import LOOP, REQUANTIZE, ceil_div
+from match.layer import Layer, Op
+
+PIXELS = 3
+"""Output rows and columns of a sub-tile."""
+
+INPUT_CHANNELS = 16
+OUTPUT_CHANNELS = 32
+WEIGHT_BITS = 8
+PORT_BYTES = 32
+
+FIFO = 6
+"""Latency in front of each phase."""
+
+JOB_WORDS = 24
+
+
+@dataclass(frozen=True)
+class Ne16Cost(CostModel):
+    """Cycles and scratch of NE16's jobs.
+
+    stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a block of output channels behind it,
+        instead of NE16 requantizing to 8 bits.
+    multiplier_bytes: bytes of a multiplier where NE16 requantizes.
+    cores: of the cluster, for requantization.
+    access: cycles of a register access through the peripheral interconnect. Estimated.
+    arithmetic: cycles in which the driver works out a job's registers. Estimated from its divisions and stores.
+    kernel: cycles of a tile beside its jobs: its context, the event that ends it.
+    fork: cycles to start and join the cluster for requantization.
+    offload: cycles of a layer beside tiles, as the cluster's.
+    """
+
+    stream_out: bool = False
+    multiplier_bytes: int = 4
+    cores: int = 8
+    access: int = 4
+    arithmetic: int = 100
+    kernel: int = 100
+    fork: int = 100
+    offload: int = 1000
+    dma: Mchan = field(default_factory=Mchan)
+
+    overlap = True
+    regular = True
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        """Bytes: int32 accumulators of a block of output channels, two blocks where there is more than one."""
+        if not self.stream_out:
+            return 0
+        block = _block(layer)
+        buffers = 2 if tile.k > block else 1
+        return 4 * tile.oy * tile.ox * min(tile.k, block) * buffers
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of all jobs of a tile."""
+        full, rest = divmod(tile.k, _block(layer))
+        if not self.stream_out:
+            execution = full * self._pass(layer, tile, _block(layer)) + (self._pass(layer, tile, rest) if rest else 0)
+            return self._jobs(layer, tile, execution)
+        blocks = [_block(layer)] * full + [rest] * (rest > 0)
+        produced = [self._jobs(layer, tile, self._pass(layer, tile, channels)) for channels in blocks]
+        consumed = [self._requantization(tile, channels) for channels in blocks]
+        steps = zip(produced[1:], consumed[:-1], strict=True)
+        return produced[0] + sum(max(step) for step in steps) + consumed[-1]
+
+    def launch(self, layer: Layer) -> float:
+        """The same for every tile."""
+        return self.kernel
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """MCHAN's."""
+        return self.dma.transfer(block)
+
+    def issue(self, layer: Layer, block: Block) -> float:
+        """MCHAN's."""
+        return self.dma.issue(block)
+
+    def overhead(self, layer: Layer) -> float:
+        """The offload from the control core."""
+        return self.offload
+
+    def _jobs(self, layer: Layer, tile: Tile, execution: float) -> float:
+        """Cycles from programming the first job to the end of the last.
+
+        Programming is one acquisition, `JOB_WORDS` registers and the trigger. A strided 3x3 convolution is one job for each
+        2x2 outputs; two jobs may be queued, so that all but the first are programmed beside the one before.
+        """
+        programming = self.arithmetic + self.access * (1 + JOB_WORDS + 1)
+        jobs = ceil_div(tile.oy, 2) * ceil_div(tile.ox, 2) if _strided(layer) else 1
+        return programming + max(execution, programming * (jobs - 1) + execution / jobs)
+
+    def _pass(self, layer: Layer, tile: Tile, channels: int) -> float:
+        """Cycles of all sub-tiles of a block of output channels."""
+        rows, columns = _steps(layer, tile)
+        subtiles = rows[0] * columns[0]
+        computed = rows[1] * columns[1]
+        if layer.fy == 1:
+            groups, set_up, loaded, bits = ceil_div(tile.c, INPUT_CHANNELS), 10, computed, 1
+        else:
+            groups, set_up, bits = ceil_div(tile.c, INPUT_CHANNELS), FIFO, WEIGHT_BITS
+            loaded = (rows[1] + 2 * rows[0]) * (columns[1] + 2 * columns[0])
+        offset = FIFO + (channels if layer.op is Op.DEPTHWISE_CONV2D else 0)
+        matrix = FIFO + channels * bits
+        accumulate = groups * (subtiles * (set_up + offset + matrix + 2) + loaded)
+        if self.stream_out:
+            return accumulate + subtiles * 4 + computed * ceil_div(4 * channels, PORT_BYTES)
+        scale = 9 + ceil_div(channels * self.multiplier_bytes, 4)
+        bias = 8 + ceil_div(channels, 8)
+        shift = ceil_div(OUTPUT_CHANNELS, 4)
+        return accumulate + subtiles * (scale + bias + shift + 4) + computed * ceil_div(channels, PORT_BYTES)
+
+    def _requantization(self, tile: Tile, channels: int) -> float:
+        """Cycles of the cluster on a block's accumulators: load and requantize each, pixels shared out among the cores."""
+        return self.fork + ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + channels * (1 + REQUANTIZE))
+
+
+def _block(layer: Layer) -> int:
+    return INPUT_CHANNELS if layer.op is Op.DEPTHWISE_CONV2D else OUTPUT_CHANNELS
+
+
+def _strided(layer: Layer) -> bool:
+    return layer.fy == 3 and layer.stride != (1, 1)
+
+
+def _steps(layer: Layer, tile: Tile) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Sub-tiles and, at stride 1, outputs that are computed, along rows and along columns."""
+
+    def along(count: int) -> tuple[int, int]:
+        if _strided(layer):
+            jobs = ceil_div(count, 2)
+            return jobs, 2 * count - jobs
+        return ceil_div(count, PIXELS), count
+
+    return along(tile.oy), along(tile.ox)

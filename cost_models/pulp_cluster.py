@@ -1,0 +1,156 @@
+"""A PULP cluster with 8-bit SIMD dot products, executing the kernels of kernels/pulp.
+
+Every formula counts the instructions of the core with the most work: inner loops are hardware loops, one instruction takes one
+cycle, loads hit L1. The instruction counts of the inner loops are those of PULP-NN (Garofalo et al., 2020): a block of
+4 output channels x 2 pixels takes 6 loads and 8 dot products, 14 instructions for 32 multiply-accumulates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from match.cost import Block, CostModel, Tile
+from match.cost_models.dma import Mchan
+from match.layer import Layer, Op
+
+LOOP = 15
+"""Around an inner loop: pointers and accumulators before it, the leftover test behind it; 5 + 10 in MATCH's model."""
+
+REQUANTIZE = 14
+"""One output, ``clip((acc * M + B) >> S)`` in 64 bits: product 2, sum 3, shift 3, clip 2, store 1, parameters 3."""
+
+ADD = 20
+"""One sum of two requantized operands: loads 2, products 4, sums 6, shift 3, clip 2, store 1, addresses 2."""
+
+GATHER = 2
+"""One byte of a depthwise window: load and store, both with a step."""
+
+POOL = 8
+"""One element of a pooling window: border test 4, address 2, load, accumulate."""
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient, rounded up."""
+    return -(-a // b)
+
+
+def dot_products(channels: int, pixels: int, length: int) -> int:
+    """Cycles of `channels` x `pixels` accumulators over vectors of `length` bytes.
+
+    Each step loads a word of every row and every vector and multiplies all pairs; the last bytes take a step each.
+    """
+    step = channels + pixels + channels * pixels
+    words, rest = divmod(length, 4)
+    return LOOP + step * words + (LOOP + step * rest if rest else 0)
+
+
+def outputs(channels: int, pixels: int, length: int) -> int:
+    """Cycles of a block of requantized outputs."""
+    return dot_products(channels, pixels, length) + channels * pixels * REQUANTIZE
+
+
+def matmul_pixel(channels: int, length: int) -> int:
+    """Cycles of all output channels of one pixel, one after the other."""
+    return channels * outputs(1, 1, length)
+
+
+def matmul_pixels(channels: int, length: int) -> int:
+    """Cycles of all output channels of two pixels: blocks of four channels, then the rest pixel by pixel."""
+    blocks, rest = divmod(channels, 4)
+    return blocks * outputs(4, 2, length) + 2 * matmul_pixel(rest, length)
+
+
+def align4(size: int) -> int:
+    """Rounded up to whole words."""
+    return ceil_div(size, 4) * 4
+
+
+def is_pointwise(layer: Layer) -> bool:
+    """Whether the convolution reads every pixel once and needs no im2col."""
+    return (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
+
+
+@dataclass(frozen=True)
+class PulpClusterCost(CostModel):
+    """Cycles and scratch of the cluster's kernels.
+
+    cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition) or channels (the others).
+    kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier of the
+        event unit (tens of cycles, Glaser et al., 2020), sharing out the work.
+    offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the layer's prologue. Estimated.
+    """
+
+    cores: int = 8
+    kernel: int = 150
+    offload: int = 1000
+    dma: Mchan = field(default_factory=Mchan)
+
+    overlap = True
+    regular = True
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
+        if layer.op is Op.CONV2D and not is_pointwise(layer):
+            return self.cores * 2 * align4(tile.fy * tile.fx * tile.c)
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            return self.cores * align4(tile.fx * _seen_rows(layer, tile))
+        return 0
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of the busiest core."""
+        match layer.op:
+            case Op.CONV2D:
+                return self._pointwise(tile) if is_pointwise(layer) else self._convolution(tile)
+            case Op.DEPTHWISE_CONV2D:
+                return self._depthwise(layer, tile)
+            case Op.DENSE:
+                return tile.oy * tile.ox * matmul_pixel(ceil_div(tile.k, self.cores), tile.c)
+            case Op.ADD:
+                return ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + tile.k * ADD)
+            case Op.AVG_POOL2D | Op.MAX_POOL2D:
+                window = LOOP + tile.fy * tile.fx * POOL + REQUANTIZE
+                return tile.oy * tile.ox * ceil_div(tile.k, self.cores) * window
+
+    def launch(self, layer: Layer) -> float:
+        """The same for every kernel."""
+        return self.kernel
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """MCHAN's."""
+        return self.dma.transfer(block)
+
+    def issue(self, layer: Layer, block: Block) -> float:
+        """MCHAN's."""
+        return self.dma.issue(block)
+
+    def overhead(self, layer: Layer) -> float:
+        """The offload from the control core."""
+        return self.offload
+
+    def _convolution(self, tile: Tile) -> int:
+        """Rows are shared out; two pixels at a time are copied into vectors, a cycle a byte (2P in MATCH's model)."""
+        length = tile.fy * tile.fx * tile.c
+        pairs, single = divmod(tile.ox, 2)
+        row = pairs * (2 * length + matmul_pixels(tile.k, length)) + single * (length + matmul_pixel(tile.k, length))
+        return ceil_div(tile.oy, self.cores) * row
+
+    def _pointwise(self, tile: Tile) -> int:
+        """Pairs of pixels are shared out."""
+        pixels = tile.oy * tile.ox
+        if pixels == 1:
+            return matmul_pixel(tile.k, tile.c)
+        return ceil_div(ceil_div(pixels, 2), self.cores) * matmul_pixels(tile.k, tile.c)
+
+    def _depthwise(self, layer: Layer, tile: Tile) -> int:
+        """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one."""
+        gather = tile.fx * _seen_rows(layer, tile) * GATHER
+        if layer.dilation[0] == 1:
+            output = outputs(1, 1, tile.fy * tile.fx)
+        else:
+            output = tile.fy * dot_products(1, 1, tile.fx) + REQUANTIZE
+        return ceil_div(tile.k, self.cores) * tile.ox * (gather + tile.oy * output)
+
+
+def _seen_rows(layer: Layer, tile: Tile) -> int:
+    """Input rows that the tile's outputs see, padding included."""
+    return (tile.oy - 1) * layer.stride[0] + layer.window[0]

@@ -1,0 +1,83 @@
+"""What a cost model is asked about: the `Tile` of a kernel call and the `Block` of a transfer, from a mapping's spans.
+
+A span is (start, extent) in iterations of a loop dimension. Everything here is in real integers: halos are counted,
+borders are clipped, channels are rounded up where an operand's layout says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from match.cost import Block, Tile
+from match.layer import Axis, Dim, Layer, Operand, Role
+from match.schedule.mapping import align, block_bytes
+
+Span = tuple[int, int]
+
+
+def input_axes(layer: Layer) -> tuple[Axis, Axis]:
+    """How input rows follow OY and input columns follow OX."""
+    window = layer.window
+    return (
+        Axis(Dim.OY, layer.iy, layer.stride[0], window[0], layer.padding.top),
+        Axis(Dim.OX, layer.ix, layer.stride[1], window[1], layer.padding.left),
+    )
+
+
+def tile_of(layer: Layer, spans: Mapping[Dim, Span]) -> Tile:
+    """The kernel call that computes `spans`; its input pixels are those inside the tensor."""
+    rows, columns = input_axes(layer)
+    oy, ox = spans[Dim.OY], spans[Dim.OX]
+    iy, ix = rows.span(*oy)[1], columns.span(*ox)[1]
+    return Tile(spans[Dim.K][1], spans[Dim.C][1], oy[1], ox[1], iy, ix, spans[Dim.FY][1], spans[Dim.FX][1])
+
+
+def largest_tile(layer: Layer, extents: Mapping[Dim, int]) -> Tile:
+    """Upper bounds of what `tile_of` gives for any spans of `extents`."""
+    rows, columns = input_axes(layer)
+    oy, ox = extents[Dim.OY], extents[Dim.OX]
+    iy, ix = rows.length(oy), columns.length(ox)
+    return Tile(extents[Dim.K], extents[Dim.C], oy, ox, iy, ix, extents[Dim.FY], extents[Dim.FX])
+
+
+def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], alignment: int) -> Block:
+    """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`.
+
+    Constants are stored block by block, each as long as the largest and aligned, so that they are one contiguous piece.
+    """
+    axes = operand.components[0].axes
+    if operand.role is Role.CONSTANT:
+        shape = tuple(axis.length(extents[axis.dim]) for axis in axes)
+        return Block(operand.name, shape, block_bytes(operand, extents, alignment), 1)
+    size = 0
+    for component in operand.components:
+        lengths = (align(axis.span(*spans[axis.dim])[1], axis.multiple) for axis in component.axes)
+        size += component.element_bytes * math.prod(lengths)
+    shape = tuple(align(axis.span(*spans[axis.dim])[1], axis.multiple) for axis in axes)
+    chunks, series = pieces(shape, (align(axis.limit, axis.multiple) for axis in axes))
+    return Block(operand.name, shape, size, chunks, series)
+
+
+def pieces(shape: Iterable[int], limits: Iterable[int]) -> tuple[int, int]:
+    """How a block of `shape` lies in a dense array of `limits`, both slowest axis first.
+
+    Returns the number of contiguous pieces, and of the groups in which these have equal distances; none if it is empty.
+    """
+    shape = tuple(shape)
+    if 0 in shape:
+        return 0, 0
+    piece, stride = 1, 1  # elements of a contiguous piece; distance of neighbours along the current axis
+    chunks, distance = 1, 0  # pieces in a group; their distance
+    series = 1
+    for extent, limit in zip(reversed(shape), reversed(tuple(limits)), strict=True):
+        if extent > 1:
+            if chunks == 1 and stride == piece:
+                piece *= extent
+            elif series == 1 and (chunks == 1 or stride == chunks * distance):
+                distance = distance if chunks > 1 else stride
+                chunks *= extent
+            else:
+                series *= extent
+        stride *= limit
+    return chunks * series, series

@@ -1,0 +1,80 @@
+"""Search engines: what turns a layer, a memory and a cost model into the best `Schedule` they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from match.cost import CostModel
+from match.errors import OptionError
+from match.layer import Dim, Layer, Operand
+from match.schedule.mapping import Memory, Schedule
+
+OBJECTIVES = ("latency", "bytes")
+"""What a search may minimise: predicted cycles, or bytes moved between memories."""
+
+DEFAULT_ENGINE = "exact"
+
+
+class Engine(Protocol):
+    """A search over the mappings of one layer."""
+
+    def search(
+        self,
+        layer: Layer,
+        operands: tuple[Operand, ...],
+        memories: tuple[Memory, ...],
+        cost_model: CostModel,
+        objective: str = "latency",
+        multiples: Mapping[Dim, int] | None = None,
+    ) -> Schedule:
+        """The best mapping found; the same for the same arguments.
+
+        Args:
+            layer: what to compute.
+            operands: its tensors as they lie in the module's memory.
+            memories: the scratchpads below main memory, outermost first.
+            cost_model: of the module's kernel.
+            objective: one of `OBJECTIVES`.
+            multiples: for each dimension the number that tiles (all but the last) must be a multiple of, 0 where it
+                cannot be tiled; 1 where it is not named.
+
+        Raises:
+            ScheduleError: if no mapping fits, with the bytes that the smallest one needs.
+            CostModelError: if the cost model fails.
+            OptionError: if the objective is unknown.
+        """
+        ...
+
+
+def _exact() -> Engine:
+    from match.schedule.exact import ExactEngine
+
+    return ExactEngine()
+
+
+def _makers() -> dict[str, Callable[[], Engine]]:
+    return {"exact": _exact}
+
+
+def engine_names() -> tuple[str, ...]:
+    """The engines there are."""
+    return tuple(_makers())
+
+
+def engine(name: str) -> Engine:
+    """The engine called `name`.
+
+    Raises:
+        OptionError: if there is none of that name.
+    """
+    makers = _makers()
+    if name not in makers:
+        raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(makers)}.")
+    return makers[name]()
+
+
+def check_objective(objective: str) -> None:
+    """Raises OptionError if there is no such objective."""
+    if objective not in OBJECTIVES:
+        raise OptionError(f"objective {objective!r} is unknown; choose one of: {', '.join(OBJECTIVES)}.")

@@ -1,0 +1,109 @@
+"""Random layers, cost models and schedules to hold predictions and searches against."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from match.cost import Block, CostModel, Tile
+from match.layer import Dim, Layer, Op, Operand, Padding, Role
+from match.operands import standard_operands
+from match.schedule.mapping import Loop, Memory, Placement, Schedule
+
+
+def random_layer(rng: random.Random, largest: int = 9) -> Layer:
+    """A layer of any operator with small odd geometry."""
+    op = rng.choice(list(Op))
+    k = rng.randint(1, largest)
+    if op is Op.DENSE:
+        ox = rng.choice([1, 1, rng.randint(1, 4)])
+        return Layer("dense", op, k, rng.randint(1, 12), 1, ox, 1, ox)
+    if op is Op.ADD:
+        oy, ox = rng.randint(1, largest), rng.randint(1, largest)
+        return Layer("add", op, k, 1, oy, ox, oy, ox, weight_dtype="")
+    fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
+    stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])
+    dilation = rng.choice([(1, 1), (1, 1), (2, 1)])
+    padding = Padding(*(rng.randint(0, 3) for _ in range(4)))
+    iy, ix = rng.randint(1, largest), rng.randint(1, largest)
+    oy = (iy + padding.top + padding.bottom - (fy - 1) * dilation[0] - 1) // stride[0] + 1
+    ox = (ix + padding.left + padding.right - (fx - 1) * dilation[1] - 1) // stride[1] + 1
+    if oy < 1 or ox < 1:
+        return random_layer(rng, largest)
+    c = rng.randint(1, 6) if op is Op.CONV2D else 1
+    weights = "int8" if op in (Op.CONV2D, Op.DEPTHWISE_CONV2D) else ""
+    return Layer(op.value, op, k, c, oy, ox, iy, ix, fy, fx, stride, dilation, padding, weight_dtype=weights)
+
+
+def operands_of(layer: Layer) -> tuple[Operand, ...]:
+    return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0)
+
+
+@dataclass(frozen=True)
+class SteppedCost(CostModel):
+    """Ceilings in every dimension, fixed costs everywhere, a transfer that depends on the shape: nothing is linear."""
+
+    overlap: bool = True
+    regular: bool = True
+    speed: float = 1.0
+    fixed: float = 10.0
+    bandwidth: float = 4.0
+    offload: float = 100.0
+    kernel_scratch: int = 0
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        return self.kernel_scratch * tile.k * tile.ox + (4 * tile.c if self.kernel_scratch else 0)
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        steps = -(-tile.k // 2) * -(-tile.oy // 4) * -(-tile.ox // 3)
+        return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix)
+
+    def launch(self, layer: Layer) -> float:
+        return self.fixed
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        return 2 * block.chunks + -(-block.bytes // 4) * 4 / self.bandwidth
+
+    def issue(self, layer: Layer, block: Block) -> float:
+        return self.fixed / 4 * (1 + block.series)
+
+    def overhead(self, layer: Layer) -> float:
+        return self.offload
+
+
+def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
+    choices: dict[str, object] = {
+        "overlap": rng.random() < 0.85,
+        "speed": rng.choice([0.125, 0.5, 1.0, 3.0]),
+        "fixed": rng.choice([0.0, 4.0, 20.0, 100.0]),
+        "bandwidth": rng.choice([0.25, 1.0, 4.0, 8.0]),
+        "offload": rng.choice([0.0, 64.0]),
+        "kernel_scratch": rng.choice([0, 0, 3]),
+    }
+    return SteppedCost(**{**choices, **fixed})  # type: ignore[arg-type]
+
+
+def random_schedule(rng: random.Random, layer: Layer, depth: int = 4) -> Schedule:
+    """Any legal mapping onto a memory without limit; a dimension may be cut more than once."""
+    operands = operands_of(layer)
+    left = {dim: layer.size(dim) for dim in (Dim.K, Dim.OY, Dim.OX)}
+    loops: list[Loop] = []
+    for _ in range(rng.randint(0, depth)):
+        dims = [dim for dim, extent in left.items() if extent > 1]
+        if not dims:
+            break
+        dim = rng.choice(dims)
+        tile = rng.randint(1, left[dim] - 1)
+        loops.append(Loop(dim, tile, left[dim]))
+        left[dim] = tile
+    memory = Memory("L1", 1 << 30)
+    placements: list[Placement] = []
+    for operand in operands:
+        depths = [0] + [n + 1 for n, loop in enumerate(loops) if loop.dim in operand.dims]
+        placements.append(Placement(operand.name, "L1", rng.choice(depths), rng.choice([1, 2])))
+    rng.shuffle(placements)
+    return Schedule(layer, operands, (memory,), tuple(loops), tuple(placements))
+
+
+def roles(schedule: Schedule) -> dict[str, Role]:
+    return {operand.name: operand.role for operand in schedule.operands}
