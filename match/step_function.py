@@ -56,6 +56,12 @@ class StepFunction:
         """Whether a channel has one output for every reachable accumulator."""
         return self.minimum == self.maximum
 
+    def take(self, channels: npt.NDArray[np.intp]) -> StepFunction:
+        """The step functions of some channels."""
+        parts = self.low, self.high, self.thresholds, self.decreasing
+        low, high, thresholds, decreasing = (part[channels] for part in parts)
+        return StepFunction(low, high, self.clip, thresholds, decreasing)
+
     def equal(self, other: StepFunction) -> npt.NDArray[np.bool_]:
         """Per channel, whether both give the same output for every reachable accumulator.
 

@@ -22,6 +22,8 @@ _ARITHMETIC = frozenset(
     {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "ADD", "SUB", "MUL"}
     | {"AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "SUM"}
 )
+# What reading a file with wild offsets and lengths can raise, here and in the importer.
+_MALFORMED = (struct.error, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, AssertionError)
 
 
 def from_tflite(data: bytes, path: Path) -> Model:
@@ -37,7 +39,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
         # The importer's message lists the operators, each in quotes, on one or more lines.
         operators = ", ".join(dict.fromkeys(str(error).split("'")[1::2])) or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
-    except (AssertionError, ValueError, NotImplementedError, tvm.TVMError) as error:
+    except (*_MALFORMED, NotImplementedError, tvm.TVMError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"{path} has something that TVM's TFLite importer does not support: {reason}") from error
     bound = bind(module, params, str(path))
@@ -66,7 +68,7 @@ class _Graph:
             raise ModelError(f"{path} is not a TFLite file: it lacks the identifier TFL3; check what was exported")
         try:
             return cls(data, path)
-        except (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError, KeyError) as error:
+        except _MALFORMED as error:
             raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
 
     def _tensor(self, index: int) -> Tensor:

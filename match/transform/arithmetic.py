@@ -1,0 +1,74 @@
+"""What a reference implementation computes where it leaves integers: the interface that the integerization is written to.
+
+`match.transform.tflite_arithmetic` and `match.transform.onnxruntime_arithmetic` implement it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from match.requantize import Int64Array, Requantization
+
+Float32 = np.float32
+Float32Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Scale and zero point of an 8-bit tensor and its NumPy type: ``real = (value - zero_point) * scale``."""
+
+    scale: np.float32
+    zero_point: int
+    dtype: str
+
+    @property
+    def levels(self) -> Int64Array:
+        """Every value of the type, ascending, shape (256,)."""
+        limits = np.iinfo(self.dtype)
+        return np.arange(limits.min, limits.max + 1, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulator:
+    """What a convolution or dense layer accumulates: ``sum(x * w)`` per output channel.
+
+    `offset` is what is added to it before scaling (bias and the input's zero point), `low` and `high` are the smallest and
+    largest sums that are reachable, all int64 of shape (channels,). `per_channel` tells whether the file gives a scale for
+    each channel, which changes how references multiply scales.
+    """
+
+    offset: Int64Array
+    low: Int64Array
+    high: Int64Array
+    input_scale: np.float32
+    weight_scale: Float32Array
+    per_channel: bool
+
+
+class Arithmetic(Protocol):
+    """How one reference rounds."""
+
+    def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """From ``sum(x * w)`` to the output of a convolution or dense layer."""
+        ...
+
+    def average(
+        self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int], whole_map: bool
+    ) -> Requantization:
+        """From the sum of `count` values of x to the output of an average pooling, one channel.
+
+        `whole_map`: the pooling reduces all rows and columns to one.
+        """
+        ...
+
+    def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+        """Outputs of an addition for every pair of values, shape (256, 256), indexed by the levels of a and b."""
+        ...
+
+    def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+        """Outputs of a change of scale for every value of x, shape (256,)."""
+        ...

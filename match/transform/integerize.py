@@ -1,0 +1,184 @@
+"""QNN operators to the integer form: every scale and zero point becomes M, B and S."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from match.layer import Padding
+from match.relay import relay, tvm
+from match.requantize import Requantization
+from match.step_function import reachable_sums
+from match.transform import integer_form
+from match.transform.arithmetic import Accumulator, Arithmetic, Quantization
+from match.transform.plane_fit import fit_plane
+from match.transform.qnn import Linear, clamped, quantization, read_linear
+from match.transform.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
+
+
+@dataclass(frozen=True)
+class Integerize:
+    """Rewrites quantized layers in NHWC whose parameters are constants, as the reference `arithmetic` computes them.
+
+    Convolutions, dense layers, additions, average pooling and changes of scale are rewritten; other QNN operators stay.
+    A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536.
+    """
+
+    arithmetic: Arithmetic
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, self._rule)
+
+    def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        if not is_call(call, "clip", "qnn.requantize", "qnn.add", "qnn.avg_pool2d", "cast") or not is_8bit(call):
+            return None
+        linear = read_linear(call)
+        if linear is not None:
+            return self._linear(linear, new)
+        root, clip = clamped(call, dtype(call))
+        if is_call(root, "qnn.requantize"):
+            return self._requantize(root, clip, new)
+        if is_call(root, "qnn.add"):
+            return self._add(root, clip, new)
+        if is_call(root, "qnn.avg_pool2d"):
+            return self._average(root, clip, new)
+        if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
+            return self._plain_average(root, clip, new)
+        return None
+
+    def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
+        if is_call(linear.call, "qnn.dense"):
+            x = new(linear.x)
+            requantization = self._scale(linear, linear.weights, integer_form.output_range(x, linear.input.dtype))
+            return integer_form.dense(x, linear.weights, requantization, linear.output.dtype)
+        attrs = linear.call.attrs
+        if str(attrs.data_layout) != "NHWC":
+            return None
+        x, padding = _without_pad(linear)
+        groups, layout = int(attrs.groups), str(attrs.kernel_layout)
+        depthwise = groups > 1 and groups == shape(linear.x)[3]
+        weights = linear.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
+        if depthwise:
+            weights = weights.reshape(*weights.shape[:2], groups, -1)
+        channels_first = weights.reshape(-1, len(linear.bias)) if depthwise else weights.reshape(-1, weights.shape[3])
+        requantization = self._scale(linear, channels_first.T, integer_form.output_range(new(x), linear.input.dtype))
+        return integer_form.conv2d(
+            new(x),
+            np.ascontiguousarray(weights),
+            requantization,
+            linear.output.dtype,
+            x_dtype=linear.input.dtype,
+            strides=(int(attrs.strides[0]), int(attrs.strides[1])),
+            padding=padding,
+            dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
+            groups=groups,
+            pad_value=linear.input.zero_point,
+        )
+
+    def _scale(self, linear: Linear, weights: integer_form.Int8Array, inputs: tuple[int, int]) -> Requantization:
+        """The requantization of a layer whose weights are given as (channels, ...)."""
+        zero_point = linear.input.zero_point
+        low, high = reachable_sums(weights, (min(inputs[0], zero_point), max(inputs[1], zero_point)))
+        sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
+        accumulator = Accumulator(
+            linear.bias - zero_point * sums,
+            low,
+            high,
+            linear.input.scale,
+            linear.weight_scale,
+            is_call(linear.call, "qnn.conv2d") or linear.weight_scale.size > 1,
+        )
+        return self.arithmetic.linear(accumulator, linear.output, linear.clip)
+
+    def _requantize(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        x = call.args[0]
+        if not is_8bit(x):
+            return None
+        inputs, output = quantization(*call.args[1:3], dtype(x)), quantization(*call.args[3:5], dtype(call))
+        if inputs is None or output is None:
+            return None
+        return integer_form.lookup(new(x), self.arithmetic.requantize(inputs, output, clip), inputs.dtype, output.dtype)
+
+    def _add(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        left, right = call.args[:2]
+        a, b, output = (
+            quantization(*call.args[first : first + 2], dtype(tensor))
+            for first, tensor in ((2, left), (4, right), (6, call))
+        )
+        if a is None or b is None or output is None or shape(left) != shape(right):
+            return None
+        outputs = self.arithmetic.add(a, b, output, clip)
+        slopes = float(a.scale / output.scale), float(b.scale / output.scale)
+        plane = fit_plane(outputs, a.levels, b.levels, slopes, clip)
+        if plane is None:
+            return integer_form.lookup_pair(new(left), new(right), outputs, (a.dtype, b.dtype), output.dtype)
+        return integer_form.add(
+            new(left), new(right), plane.multipliers, plane.bias, plane.shift, clip, output.dtype
+        )
+
+    def _average(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        x, pool = call.args[0], call.attrs
+        inputs, output = quantization(*call.args[1:3], dtype(x)), quantization(*call.args[3:5], dtype(call))
+        if inputs is None or output is None or str(pool.layout) != "NHWC":
+            return None
+        return self._pool(call, x, inputs, output, clip, new)
+
+    def _plain_average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        """Average pooling within one quantization: cast to int32, pool, cast back."""
+        pool = cast.args[0]
+        widened = pool.args[0]
+        if not is_call(widened, "cast") or not is_8bit(widened.args[0]) or str(pool.attrs.layout) != "NHWC":
+            return None
+        x = widened.args[0]
+        if dtype(x) != dtype(cast):
+            return None
+        same = Quantization(np.float32(1), 0, dtype(x))
+        return self._pool(pool, x, same, same, clip, new)
+
+    def _pool(
+        self,
+        pool: relay.Call,
+        x: relay.Expr,
+        inputs: Quantization,
+        output: Quantization,
+        clip: tuple[int, int],
+        new: New,
+    ) -> relay.Expr | None:
+        attrs = pool.attrs
+        window = int(attrs.pool_size[0]), int(attrs.pool_size[1])
+        strides = int(attrs.strides[0]), int(attrs.strides[1])
+        _, rows, columns, channels = shape(x)
+        plain = not any(int(side) for side in attrs.padding) and all(int(step) == 1 for step in attrs.dilation)
+        complete = all(
+            (extent - size) % stride == 0 or not attrs.ceil_mode
+            for extent, size, stride in zip((rows, columns), window, strides, strict=True)
+        )
+        if not plain or not complete:
+            return None
+        whole_map = window == (rows, columns)
+        one = self.arithmetic.average(inputs, window[0] * window[1], output, clip, whole_map)
+        requantization = replace(
+            one,
+            multiplier=np.repeat(one.multiplier, channels),
+            bias=np.repeat(one.bias, channels),
+            shift=np.repeat(one.shift, channels),
+        )
+        return integer_form.avg_pool2d(
+            new(x), requantization, output.dtype, window=window, strides=strides, whole_map=whole_map
+        )
+
+
+def _without_pad(linear: Linear) -> tuple[relay.Expr, Padding]:
+    """The input of a convolution and its padding, an `nn.pad` of zero points in front included."""
+    x, padding = linear.x, Padding(*(int(side) for side in linear.call.attrs.padding))
+    while is_call(x, "nn.pad"):
+        widths = [(int(before), int(after)) for before, after in x.attrs.pad_width]
+        spatial = widths[0] == widths[3] == (0, 0) and all(side >= 0 for width in widths for side in width)
+        if not spatial or str(x.attrs.pad_mode) != "constant" or scalar(x.args[1]) != linear.input.zero_point:
+            break
+        (top, bottom), (left, right) = widths[1:3]
+        padding = Padding(padding.top + top, padding.left + left, padding.bottom + bottom, padding.right + right)
+        x = x.args[0]
+    return x, padding

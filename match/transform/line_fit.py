@@ -1,0 +1,104 @@
+"""Finds ``clip((acc * M + B) >> S)`` that is a given step function, where its own formula is not of that form.
+
+A channel steps to level v at accumulator t[v] if ``M * t[v] + B >= v << S`` and ``M * (t[v] - 1) + B < v << S``: every
+step narrows the range of B for a slope, and the slope with the widest range is found by ternary search, since the
+width is concave in it. What is returned is checked in integers, so it is exact or it is marked as not found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.requantize import Int64Array, Requantization
+from match.step_function import StepFunction
+
+MULTIPLIER_BITS = 31
+_LARGEST_SHIFT = 52
+_LARGEST_BIAS = 1 << 61
+_SEARCH_STEPS = 48
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+
+
+def fit_line(steps: StepFunction, slope: FloatArray) -> tuple[Requantization, BoolArray]:
+    """Parameters whose steps are those of an increasing `steps`, and for which channels they were found.
+
+    `slope` is about how many levels one accumulator is worth, positive, shape (channels,). Constant channels get multiplier
+    and shift 0. Channels that no line fits have the line that crosses every level at or before its threshold, so that its
+    outputs are never below those of `steps` and above them at few accumulators only.
+    """
+    inner = (steps.thresholds > steps.low[:, None]) & (steps.thresholds <= steps.high[:, None])
+    levels = np.arange(steps.clip[0] + 1, steps.clip[1] + 1, dtype=np.int64)
+    shift = _shift(slope, steps)
+    multiplier, least, most = _window(slope, shift, steps.thresholds, levels, inner)
+    found = least <= most
+    missing = np.flatnonzero(~found & ~steps.constant)
+    if len(missing):
+        best = _best_slope(slope[missing], steps.thresholds[missing], levels, inner[missing])
+        retry = _window(best, shift[missing], steps.thresholds[missing], levels, inner[missing])
+        multiplier[missing], least[missing], most[missing] = retry
+        found = least <= most
+    bias = np.where(found, least + (most - least) // 2, least)
+    constant = steps.constant
+    fitted = Requantization(
+        np.where(constant, 0, multiplier),
+        np.where(constant, steps.minimum, bias),
+        np.where(constant, 0, shift),
+        steps.clip,
+    )
+    return fitted, found | constant
+
+
+def with_channels(base: Requantization, channels: npt.NDArray[np.intp], other: Requantization) -> Requantization:
+    """`base` with some channels replaced by those of `other`, which has no sign correction."""
+    multiplier, bias, shift = (np.array(part) for part in (base.multiplier, base.bias, base.shift))
+    multiplier[channels], bias[channels], shift[channels] = other.multiplier, other.bias, other.shift
+    below = base.negative_below
+    if below is not None:
+        below = np.array(below)
+        below[channels] = np.iinfo(np.int32).min
+    return replace(base, multiplier=multiplier, bias=bias, shift=shift, negative_below=below)
+
+
+def _shift(slope: FloatArray, steps: StepFunction) -> Int64Array:
+    """The largest shift that keeps the multiplier within its bits and the sum within 63."""
+    by_multiplier = MULTIPLIER_BITS - 1 - np.floor(np.log2(slope))
+    offset = np.abs(slope * np.maximum(np.abs(steps.low), np.abs(steps.high))) + max(map(abs, steps.clip)) + 1
+    by_bias = np.floor(np.log2(_LARGEST_BIAS / offset))
+    return np.clip(np.minimum(by_multiplier, by_bias), 0, _LARGEST_SHIFT).astype(np.int64)
+
+
+def _window(
+    slope: FloatArray, shift: Int64Array, thresholds: Int64Array, levels: Int64Array, inner: BoolArray
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The multiplier nearest to the slope, and the smallest and largest B with which every step is right."""
+    multiplier = np.rint(slope * np.exp2(shift)).astype(np.int64)
+    reach = (levels << shift[:, None]) - thresholds * multiplier[:, None]
+    limits = np.iinfo(np.int64)
+    least = np.where(inner, reach, limits.min).max(axis=1)
+    most = np.where(inner, reach + multiplier[:, None] - 1, limits.max).min(axis=1)
+    return multiplier, least, most
+
+
+def _best_slope(slope: FloatArray, thresholds: Int64Array, levels: Int64Array, inner: BoolArray) -> FloatArray:
+    """The slope near `slope` that leaves the most room for the bias."""
+    centred = thresholds - np.where(inner, thresholds, 0).sum(axis=1, keepdims=True) // inner.sum(axis=1, keepdims=True)
+
+    def room(candidate: FloatArray) -> FloatArray:
+        below = levels - candidate[:, None] * centred
+        least = np.where(inner, below, -np.inf).max(axis=1)
+        most = np.where(inner, below + candidate[:, None], np.inf).min(axis=1)
+        return most - least
+
+    # Beyond one accumulator over the whole range of levels no step can be right any more.
+    spread = np.where(inner, np.abs(centred), 1).max(axis=1)
+    low, high = slope * (1 - 1 / spread), slope * (1 + 1 / spread)
+    for _ in range(_SEARCH_STEPS):
+        first, second = low + (high - low) / 3, high - (high - low) / 3
+        rising = room(first) < room(second)
+        low, high = np.where(rising, first, low), np.where(rising, high, second)
+    return (low + high) / 2

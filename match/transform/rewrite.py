@@ -1,0 +1,97 @@
+"""Rebuilding a Relay function bottom-up, operator by operator: what every pass here is made of.
+
+TVM's own mutators recurse in Python and so fail on deep networks; these walk the nodes in post-order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.relay import relay, tvm
+
+New = Callable[[relay.Expr], relay.Expr]
+"""From an expression of the original function to what it became."""
+
+Rule = Callable[[relay.Call, New], relay.Expr | None]
+"""What a call becomes, given the original call (types inferred) and its operands' replacements; None rebuilds it."""
+
+
+def rewrite(module: tvm.IRModule, rule: Rule) -> tvm.IRModule:
+    """The module with `rule` applied to every call of "main" in post-order, types inferred again.
+
+    A rule may look through its operands and use the replacement of any of them; what then has no user left is gone.
+    """
+    main = module["main"]
+    replaced: dict[relay.Expr, relay.Expr] = {}
+
+    def visit(node: Any) -> None:
+        replaced[node] = _rebuilt(node, rule, replaced.__getitem__)
+
+    relay.analysis.post_order_visit(main.body, visit)
+    rebuilt = relay.Function(main.params, replaced[main.body])
+    return relay.transform.InferType()(tvm.IRModule.from_expr(rebuilt))
+
+
+def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
+    if isinstance(node, relay.Call):
+        result = rule(node, new)
+        return result if result is not None else rebuild(node, new)
+    if isinstance(node, relay.Tuple):
+        return relay.Tuple([new(field) for field in node.fields])
+    if isinstance(node, relay.TupleGetItem):
+        return relay.TupleGetItem(new(node.tuple_value), node.index)
+    return node
+
+
+def rebuild(call: relay.Call, new: New) -> relay.Expr:
+    """The same operator, with the same attributes, on the replaced operands."""
+    return relay.Call(call.op, [new(argument) for argument in call.args], call.attrs, call.type_args, call.span)
+
+
+def operator_name(expr: relay.Expr) -> str:
+    """The operator that `expr` calls, or "" if it is no call of an operator."""
+    if isinstance(expr, relay.Call) and isinstance(expr.op, tvm.ir.Op):
+        return str(expr.op.name)
+    return ""
+
+
+def is_call(expr: relay.Expr, *names: str) -> bool:
+    """Whether `expr` calls one of the operators."""
+    return operator_name(expr) in names
+
+
+def constant(expr: relay.Expr) -> npt.NDArray[Any] | None:
+    """The array of a constant; None for other expressions."""
+    return expr.data.numpy() if isinstance(expr, relay.Constant) else None
+
+
+def scalar(expr: relay.Expr) -> Any:
+    """The one number in a constant of one element, as a NumPy scalar; None for other expressions."""
+    array = constant(expr)
+    return array.reshape(-1)[0] if array is not None and array.size == 1 else None
+
+
+def shape(expr: relay.Expr) -> tuple[int, ...]:
+    """The static shape of a typed expression."""
+    return tuple(int(extent) for extent in expr.checked_type.shape)
+
+
+def dtype(expr: relay.Expr) -> str:
+    """The element type of a typed expression."""
+    return str(expr.checked_type.dtype)
+
+
+def is_8bit(expr: relay.Expr) -> bool:
+    """Whether a typed expression is a tensor of int8 or uint8."""
+    kind = expr.checked_type
+    return isinstance(kind, tvm.ir.TensorType) and str(kind.dtype) in ("int8", "uint8")
+
+
+def value_range(dtype: str) -> tuple[int, int]:
+    """Smallest and largest value of an integer type."""
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)

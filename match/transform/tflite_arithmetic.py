@@ -1,0 +1,129 @@
+"""The integers of TFLite Micro: gemmlowp's fixed-point multiplication with two roundings.
+
+A real factor r becomes ``m * 2**(e - 31)`` with m of 31 bits. The product ``acc * m`` is rounded at bit 31, half up, then
+shifted right by -e and rounded again, half away from zero. Both are one floor of a sum with a constant:
+``(acc * m + 2**30 + 2**(S - 1)) >> S`` with ``S = 31 - e``, less ``2**31`` in the sum where the first result is negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.requantize import Int64Array, Requantization
+from match.step_function import StepFunction, step_function
+from match.transform.arithmetic import Accumulator, Quantization
+from match.transform.integer_form import NEVER
+from match.transform.line_fit import fit_line, with_channels
+
+_SMALLEST_EXPONENT = -31
+_WIDEST_SHIFT = 52
+_SMALLEST_FACTOR = 2.0**-60
+_ADD_LEFT_SHIFT = 20
+
+
+@dataclass(frozen=True)
+class TfliteArithmetic:
+    """`match.transform.arithmetic.Arithmetic` as TFLite Micro's reference kernels compute."""
+
+    def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """Fully connected layers with one scale multiply the scales in float32, all others in double precision."""
+        if accumulator.per_channel:
+            product = np.float64(accumulator.input_scale) * accumulator.weight_scale.astype(np.float64)
+        else:
+            product = (accumulator.input_scale * accumulator.weight_scale).astype(np.float64)
+        factor = product / np.float64(output.scale)
+        factor = np.broadcast_to(factor, accumulator.offset.shape)
+        return scaled(factor, accumulator.offset, output.zero_point, clip, accumulator.low, accumulator.high)
+
+    def average(
+        self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int], whole_map: bool
+    ) -> Requantization:
+        """The sum divided by the count, half away from zero; input and output have one quantization."""
+        limits = np.iinfo(x.dtype)
+        low, high = np.array([limits.min * count]), np.array([limits.max * count])
+        levels = np.arange(clip[0] + 1, clip[1] + 1, dtype=np.int64)
+        # The smallest sum that rounds to a level: level - 1/2 and above for positive ones, above level - 1/2 otherwise.
+        first = levels * count - np.where(levels > 0, count // 2, (count - 1) // 2)
+        thresholds = np.clip(first[None, :], low[:, None], high[:, None] + 1)
+        steps = StepFunction(low, high, clip, thresholds, np.array([False]))
+        fitted, found = fit_line(steps, np.array([1 / count]))
+        if not found.all():
+            raise ArithmeticError(f"no linear form of a mean of {count} values")
+        return fitted
+
+    def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+        """Both addends are shifted left by 20 bits, scaled to twice the larger scale, added and scaled to the output."""
+        twice = 2 * np.float64(max(a.scale, b.scale))
+        total = np.zeros((256, 256), np.int64)
+        for operand, axis in ((a, (256, 1)), (b, (1, 256))):
+            shifted = (operand.levels - operand.zero_point) << _ADD_LEFT_SHIFT
+            total = total + multiply(shifted, np.float64(operand.scale) / twice).reshape(axis)
+        factor = twice / (np.float64(1 << _ADD_LEFT_SHIFT) * np.float64(output.scale))
+        return np.clip(multiply(total, factor) + output.zero_point, *clip)
+
+    def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+        """One fixed-point multiplication."""
+        factor = np.float64(x.scale) / np.float64(output.scale)
+        return np.clip(multiply(x.levels - x.zero_point, factor) + output.zero_point, *clip)
+
+
+def quantize_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+    """Mantissa m (31 bits, at least 2**30, or 0) and exponent e with ``factor`` about ``m * 2**(e - 31)``."""
+    fraction, exponent = np.frexp(np.asarray(factor, np.float64))
+    mantissa = np.floor(fraction * (1 << 31) + 0.5).astype(np.int64)
+    exponent = exponent.astype(np.int64)
+    carried = mantissa == 1 << 31
+    mantissa, exponent = np.where(carried, mantissa >> 1, mantissa), np.where(carried, exponent + 1, exponent)
+    vanished = (exponent < _SMALLEST_EXPONENT) | (mantissa == 0)
+    return np.where(vanished, 0, mantissa), np.where(vanished, 0, exponent)
+
+
+def multiply(value: npt.NDArray[np.int64], factor: np.float64) -> Int64Array:
+    """`value` (int32 range) times `factor`, with both roundings."""
+    mantissa, exponent = (int(part) for part in quantize_multiplier(factor))
+    high = ((value << max(exponent, 0)) * mantissa + (1 << 30)) >> 31
+    right = max(-exponent, 0)
+    half = (1 << right) >> 1
+    return (high + np.where(high < 0, max(half - 1, 0), half)) >> right
+
+
+def scaled(
+    factor: npt.NDArray[np.float64],
+    offset: Int64Array,
+    zero_point: int,
+    clip: tuple[int, int],
+    low: Int64Array,
+    high: Int64Array,
+) -> Requantization:
+    """``clip(multiply(acc + offset, factor) + zero_point)`` for accumulators from `low` to `high`, per channel.
+
+    Proven constant channels get multiplier 0. The sign correction is left out where no reachable accumulator needs it:
+    below the zero point everything is clamped away, or the sums are never negative.
+    """
+    mantissa, exponent = quantize_multiplier(factor)
+    shift = 31 - exponent
+    rounding = np.where(exponent < 0, (1 << 30) + (np.int64(1) << (shift - 1)), np.int64(1) << np.maximum(shift - 1, 0))
+    relative_clip = (clip[0] - zero_point, clip[1] - zero_point)
+    # Below this sum the first rounding gives a negative number.
+    negative = -((1 << 30) // np.maximum(mantissa, 1))
+    corrected = (exponent < 0) & (relative_clip[0] < 0)
+    below = np.where(corrected, np.clip(negative - offset, NEVER, np.iinfo(np.int32).max), NEVER)
+    below = np.where(below > low, below, NEVER)
+    relative = Requantization(
+        mantissa, offset * mantissa + rounding, shift, relative_clip, below, 1 << 31 if np.any(below > NEVER) else 0
+    )
+    steps = step_function(relative, low, high)
+    steps = replace(steps, clip=clip)
+    result = replace(relative, bias=relative.bias + (np.int64(zero_point) << np.minimum(shift, _WIDEST_SHIFT)), clip=clip)
+    refitted = np.flatnonzero(steps.constant | (shift > _WIDEST_SHIFT))
+    if len(refitted):
+        fitted, found = fit_line(steps.take(refitted), np.maximum(factor[refitted], _SMALLEST_FACTOR))
+        if not found.all():
+            raise ArithmeticError("no linear form of a channel with a very small scale")
+        result = with_channels(result, refitted, fitted)
+    if result.negative_below is not None and np.all(result.negative_below == NEVER):
+        result = replace(result, negative_below=None, negative_step=0)
+    return result
