@@ -44,7 +44,7 @@ def fit(
     clip = _clip(requantization.clip, requantizer)
     if clip is None:
         return None
-    if _executes(requantization, low, high, requantizer) and clip == requantization.clip:
+    if executes(requantization, low, high, requantizer) and clip == requantization.clip:
         return requantization, RequantizationFit(True)
     if np.any(requantization.multiplier < 0):
         return None
@@ -80,21 +80,21 @@ def compare(layer: Requantization, fitted: Requantization, low: Int64Array, high
     return RequantizationFit(False, min(1.0, distance / max(1, between)), max_step)
 
 
+def executes(requantization: Requantization, low: Int64Array, high: Int64Array, requantizer: Requantizer) -> bool:
+    """Whether the form takes the parameters as they are, for accumulators from `low` to `high`; clips aside."""
+    if requantization.negative_below is not None and not requantizer.negative_step:
+        return False
+    if not requantizer.per_channel_shift and len(np.unique(requantization.shift)) > 1:
+        return False
+    return bool(np.all(_in_range(requantization, low, high, requantizer)))
+
+
 def _clip(clip: tuple[int, int], requantizer: Requantizer) -> tuple[int, int] | None:
     """The tightest range of the form that holds `clip`."""
     if not requantizer.clips:
         return clip
     holding = [c for c in requantizer.clips if c[0] <= clip[0] and clip[1] <= c[1]]
     return min(holding, key=lambda c: c[1] - c[0], default=None)
-
-
-def _executes(requantization: Requantization, low: Int64Array, high: Int64Array, requantizer: Requantizer) -> bool:
-    """Whether the form takes the parameters as they are."""
-    if requantization.negative_below is not None and not requantizer.negative_step:
-        return False
-    if not requantizer.per_channel_shift and len(np.unique(requantization.shift)) > 1:
-        return False
-    return bool(np.all(_in_range(requantization, low, high, requantizer)))
 
 
 def _in_range(requantization: Requantization, low: Int64Array, high: Int64Array, requantizer: Requantizer) -> BoolArray:
@@ -184,7 +184,7 @@ def _same_line(requantization: Requantization, steps: _Steps, requantizer: Requa
     if requantization.negative_below is not None:
         bias = np.where(steps.interior.any(axis=1), np.clip(bias, least, np.maximum(least, most)), bias)
     fitted = replace(requantization, bias=bias, clip=steps.clip, negative_below=None, negative_step=0)
-    return fitted if _executes(fitted, steps.low, steps.high, requantizer) else None
+    return fitted if executes(fitted, steps.low, steps.high, requantizer) else None
 
 
 def _narrow(requantization: Requantization, steps: _Steps, requantizer: Requantizer) -> Requantization | None:

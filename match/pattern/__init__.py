@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from match.pattern.forms import read
-from match.pattern.parts import is_call
 from match.pattern.types import Match, Rejection
 from match.relay import relay
+from match.transform.rewrite import is_call
 
 __all__ = ["Match", "Rejection", "find", "read"]
 

@@ -14,21 +14,20 @@ from match.pattern.parts import (
     Cover,
     MismatchError,
     array,
-    dtype_of,
-    is_call,
     pair,
     per_channel,
     requantized,
     saturated_sum,
     scalar,
-    shape_of,
-    value_range,
     widened,
 )
 from match.pattern.types import Match, Rejection
 from match.relay import relay
 from match.requantize import Requantization
 from match.step_function import reachable_sums
+from match.transform.rewrite import dtype as dtype_of
+from match.transform.rewrite import is_call, value_range
+from match.transform.rewrite import shape as shape_of
 
 
 def read(root: relay.Expr) -> Match | Rejection | None:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.relay import relay, tvm
+from match.relay import relay
 from match.requantize import Int64Array, Requantization
+from match.transform.rewrite import dtype as dtype_of
+from match.transform.rewrite import is_call, value_range
 
 ACTIVATIONS = ("uint8", "int8")
 
@@ -37,21 +39,6 @@ class Cover:
         return expr
 
 
-def is_call(expr: relay.Expr, op: str) -> bool:
-    """Whether `expr` calls the Relay operator `op`."""
-    return isinstance(expr, relay.Call) and isinstance(expr.op, tvm.ir.Op) and expr.op.name == op
-
-
-def shape_of(expr: relay.Expr) -> tuple[int, ...]:
-    """Shape of a type-checked tensor."""
-    return tuple(int(size) for size in expr.checked_type.shape)
-
-
-def dtype_of(expr: relay.Expr) -> str:
-    """Element type of a type-checked tensor."""
-    return str(expr.checked_type.dtype)
-
-
 def array(expr: relay.Expr, dtype: str) -> npt.NDArray[Any]:
     """The value of a constant of a type; raises MismatchError for anything else, as do all readers here."""
     if not isinstance(expr, relay.Constant) or dtype_of(expr) != dtype:
@@ -77,12 +64,6 @@ def pair(values: Any) -> tuple[int, int]:
     """Two integers of an attribute."""
     first, second = (int(value) for value in values)
     return first, second
-
-
-def value_range(dtype: str) -> tuple[int, int]:
-    """Smallest and largest value of an integer type."""
-    limits = np.iinfo(dtype)
-    return int(limits.min), int(limits.max)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,200 @@
+"""Decides which module executes a layer: asks each for a schedule and its cost, and takes the cheapest.
+
+A module is asked in four steps, and the first that fails is the reason in its refusal: an operator pattern whose
+constraints hold, a form of requantization, a schedule that fits its memories, the least predicted cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from match.codegen.constants import pack_constants
+from match.cost import Cost
+from match.errors import ScheduleError
+from match.fitting import executes, fit
+from match.hardware import HwModule, LayerConstants, MatchTarget, Verdict
+from match.layer import Layer
+from match.options import Numerics, Options
+from match.plan import Candidate, LayerDecision, LayerPlan, RequantizationFit
+from match.requantize import Int64Array, Requantizer
+from match.schedule.engine import engine
+from match.schedule.mapping import Schedule
+from match.schedule.predict import predict
+
+CPU = "cpu"
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A layer with its constants and, per channel, the smallest and largest accumulator it can reach."""
+
+    layer: Layer
+    constants: LayerConstants
+    accumulator: tuple[Int64Array, Int64Array] | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """A requantizer, the layer's constants in its form, and how close they are."""
+
+    requantizer: Requantizer | None
+    constants: LayerConstants
+    fit: RequantizationFit
+
+
+@dataclass(frozen=True, eq=False)
+class _Offer:
+    """What a module would do for a layer."""
+
+    module: HwModule
+    form: _Form
+    schedule: Schedule
+    cost: Cost
+
+    @property
+    def candidate(self) -> Candidate:
+        return Candidate(self.module.name, self.form.requantizer, self.form.fit, self.schedule, self.cost)
+
+
+class Dispatcher:
+    """Decides for the layers of one network; layers of equal geometry are searched once."""
+
+    def __init__(self, target: MatchTarget, options: Options) -> None:
+        """Layers are compared on the modules of `target`."""
+        self._target = target
+        self._options = options
+        self._engine = engine(options.engine)
+        self._searched: dict[tuple[str, Requantizer | None, Layer], tuple[Schedule, Cost] | str] = {}
+
+    def __call__(self, workload: Workload, symbol: str) -> LayerDecision:
+        """The decision for a layer; `symbol` is the name of its C function.
+
+        Raises:
+            CostModelError: if a module's cost model fails.
+        """
+        layer = workload.layer
+        offers: list[_Offer] = []
+        candidates: list[Candidate] = []
+        for module in self._target.modules:
+            offer = self._ask(module, workload)
+            if isinstance(offer, _Offer):
+                offers.append(offer)
+                candidates.append(offer.candidate)
+            else:
+                candidates.append(Candidate(module.name, refusal=offer))
+        best = min(offers, key=lambda offer: offer.cost.cycles, default=None)
+        outputs = layer.k * layer.oy * layer.ox
+        cpu_cycles = self._target.cpu_cost_model.cycles(layer.op.value, layer.macs, outputs)
+        if best is None or cpu_cycles < best.cost.cycles:
+            return LayerDecision(layer.name, layer.op, CPU, layer.macs, outputs, cpu_cycles, tuple(candidates))
+        plan = self._plan(best, symbol)
+        return LayerDecision(
+            layer.name,
+            layer.op,
+            best.module.name,
+            layer.macs,
+            outputs,
+            best.cost.cycles,
+            tuple(candidates),
+            plan,
+        )
+
+    def _ask(self, module: HwModule, workload: Workload) -> _Offer | str:
+        """The module's offer, or why it makes none."""
+        verdict = _accepts(module, workload.layer)
+        if not verdict.ok:
+            return verdict.reason
+        form = _form(module, workload, self._options.numerics)
+        if isinstance(form, str):
+            return form
+        found = self._search(module, form.requantizer, workload.layer)
+        if isinstance(found, str):
+            return found
+        layer = workload.layer
+        if form.constants.requantization is not None:
+            layer = replace(layer, clip=form.constants.requantization.clip)
+        return _Offer(module, form, replace(found[0], layer=layer), found[1])
+
+    def _search(self, module: HwModule, requantizer: Requantizer | None, layer: Layer) -> tuple[Schedule, Cost] | str:
+        """The best schedule, or why there is none. Name and values of a layer do not matter to it."""
+        geometry = replace(layer, name="", pad_value=0, clip=(0, 0))
+        key = (module.name, requantizer, geometry)
+        if key not in self._searched:
+            self._searched[key] = self._searched_anew(module, requantizer, geometry)
+        return self._searched[key]
+
+    def _searched_anew(
+        self, module: HwModule, requantizer: Requantizer | None, layer: Layer
+    ) -> tuple[Schedule, Cost] | str:
+        cost_model = module.cost(layer, requantizer)
+        try:
+            schedule = self._engine.search(
+                layer,
+                module.operands(layer, requantizer),
+                module.memories,
+                cost_model,
+                self._options.objective,
+                module.tile_multiples(layer),
+            )
+        except ScheduleError:
+            sizes = " and ".join(f"{memory.size} bytes of {memory.name}" for memory in module.memories)
+            return f"not even its smallest tiles fit {sizes}"
+        return schedule, predict(schedule, cost_model)
+
+    def _plan(self, offer: _Offer, symbol: str) -> LayerPlan:
+        layer, requantizer = offer.schedule.layer, offer.form.requantizer
+        requantization = offer.form.constants.requantization
+        return LayerPlan(
+            symbol=symbol,
+            target=self._target.name,
+            module=offer.module.name,
+            layer=layer,
+            requantizer=requantizer,
+            schedule=offer.schedule,
+            kernel=offer.module.kernel(layer, requantizer),
+            negative_step=requantization.negative_step if requantization else 0,
+            constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
+        )
+
+
+def _accepts(module: HwModule, layer: Layer) -> Verdict:
+    """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operator."""
+    verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.op is layer.op]
+    if not verdicts:
+        return Verdict(False, f"{module.name} has no {layer.op}")
+    return next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
+
+
+def _form(module: HwModule, workload: Workload, numerics: Numerics) -> _Form | str:
+    """The form of requantization to use, or why there is none.
+
+    Forms that may approximate come first: the widest shows how close they come; what it gives is left to the first that
+    executes the same integers. Off by one step is as far as they may be, and with ``numerics="exact"`` not at all. Then
+    the first of the other forms that is exact.
+    """
+    constants = workload.constants
+    if constants.requantization is None or workload.accumulator is None:
+        return _Form(None, constants, RequantizationFit(True))
+    requantization, (low, high) = constants.requantization, workload.accumulator
+    approximate = [form for form in module.requantizers if form.approximates]
+    closest: RequantizationFit | None = None
+    if approximate:
+        widest = max(approximate, key=lambda form: (form.multiplier_bits, form.sum_bits))
+        fitted = fit(requantization, low, high, widest)
+        if fitted is not None:
+            parameters, closest = fitted
+            if closest.exact or (numerics is Numerics.HARDWARE and closest.max_step == 1):
+                form = next(form for form in approximate if form is widest or executes(parameters, low, high, form))
+                return _Form(form, replace(constants, requantization=parameters), closest)
+    for form in module.requantizers:
+        if form.approximates or (form.negative_step and requantization.negative_below is None):
+            continue
+        fitted = fit(requantization, low, high, form)
+        if fitted is not None and fitted[1].exact:
+            return _Form(form, replace(constants, requantization=fitted[0]), fitted[1])
+    if closest is None:
+        return f"no form of requantization that {module.name} has can express its own"
+    return (
+        f"the closest requantization that {module.name} has differs for {closest.share:.2%} of the accumulators, "
+        f"by up to {closest.max_step} steps"
+    )
