@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 
-from match.cost import Cost
 from match.frontend.model import Model, Tensor
 from match.hardware import MatchTarget
 from match.plan import Candidate, LayerDecision
 from match.report.schema import (
-    Bound,
     BufferSummary,
     CandidateSummary,
     LayerSummary,
@@ -83,16 +81,6 @@ def build(
     )
 
 
-def bound(cost: Cost) -> Bound:
-    """What a layer's predicted time is mostly spent on."""
-    parts: tuple[tuple[Bound, float], ...] = (
-        ("compute", cost.compute),
-        ("dma", cost.transfer),
-        ("overhead", cost.overhead),
-    )
-    return max(parts, key=lambda part: part[1])[0]
-
-
 def _tensor(tensor: Tensor) -> TensorSummary:
     return TensorSummary(tensor.name, tensor.shape, tensor.dtype)
 
@@ -133,7 +121,7 @@ def _layer(decision: LayerDecision) -> LayerSummary:
         compute_cycles=round(cost.compute) if cost else None,
         dma_cycles=round(cost.transfer) if cost else None,
         overhead_cycles=round(cost.overhead) if cost else None,
-        bound=bound(cost) if cost else None,
+        bound=cost.bound if cost else None,
         l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
         schedule=_schedule(schedule, moved) if schedule else None,
         requantization=_requantization(taken) if taken and schedule else None,

@@ -150,9 +150,9 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One operator of the network.
 
-    `cycles`, and the parts `compute_cycles`, `dma_cycles` and `overhead_cycles`, are predicted; the first two parts
-    count everything as if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest
-    part. `module` is "cpu" for what runs as TVM's C on the control core; such a layer has no parts and no schedule.
+    `cycles` and its parts `compute_cycles`, `dma_cycles` and `overhead_cycles` are predicted; the parts are counted as
+    if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
+    for what runs as TVM's C on the control core; such a layer has no parts and no schedule.
     """
 
     name: str

@@ -7,10 +7,8 @@ import json
 import jsonschema
 import pytest
 
-from match.cost import Cost
 from match.errors import ModelError
 from match.report import Report, decode, encode
-from match.report.build import bound
 from match.report.schema import BufferSummary
 from match.report.text import schema
 from tests.report.conftest import DOCS
@@ -60,14 +58,6 @@ def test_layer_on_the_cpu(report: Report) -> None:
     assert [(candidate.module, candidate.cycles, candidate.refusal) for candidate in layer.candidates] == [
         ("array", None, "it has no such operator")
     ]
-
-
-@pytest.mark.parametrize(
-    ("compute", "transfer", "overhead", "expected"),
-    [(3.0, 2.0, 1.0, "compute"), (2.0, 3.0, 1.0, "dma"), (1.0, 2.0, 3.0, "overhead")],
-)
-def test_bound_is_the_largest_part(compute: float, transfer: float, overhead: float, expected: str) -> None:
-    assert bound(Cost(6.0, compute, transfer, overhead, ())) == expected
 
 
 def test_json_round_trip(report: Report) -> None:

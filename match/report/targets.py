@@ -1,0 +1,62 @@
+"""What chips there are and what their modules take, from the descriptions themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from match.hardware import Constraint, HwModule, MatchTarget
+from match.schedule.mapping import Memory
+
+KIB = 1024
+
+
+def show_targets(targets: Sequence[MatchTarget], console: Console) -> None:
+    """Print a table of targets, modules, memories and operators."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for header in ("target", "clock", "main memory", "module", "scratchpad", "operators"):
+        table.add_column(header, overflow="fold")
+    for target in targets:
+        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", _size(target.main_memory))
+        for module in target.modules:
+            table.add_row(*chip, module.name, ", ".join(map(_size, module.memories)), ", ".join(_operators(module)))
+            chip = ("", "", "")
+        table.add_row(*chip, "cpu", "", "everything else that TVM compiles to C")
+    console.print(table)
+
+
+def markdown(target: MatchTarget) -> str:
+    """What each module of a target takes, as a page: a table of the constraints' summaries by operator."""
+    lines = [
+        f"# Operators of {target.name}",
+        "",
+        "A module takes an operator that meets the conditions marked for it. Among the modules that take a layer the one",
+        "with the fewest predicted cycles gets it; what none takes is compiled by TVM for the control core. The report",
+        "names the condition that a layer does not meet.",
+    ]
+    for module in target.modules:
+        patterns = module.patterns()
+        conditions = dict.fromkeys(constraint for pattern in patterns for constraint in pattern.constraints)
+        lines += ["", f"## {module.name}", ""]
+        lines.append(f"| condition | {' | '.join(pattern.op for pattern in patterns)} |")
+        lines.append("|---|" + ":-:|" * len(patterns))
+        for condition in conditions:
+            marks = ("✓" if condition in pattern.constraints else "" for pattern in patterns)
+            lines.append(f"| {_summary(condition)} | {' | '.join(marks)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _size(memory: Memory) -> str:
+    return f"{memory.name} {memory.size / KIB:g} KiB"
+
+
+def _operators(module: HwModule) -> list[str]:
+    return list(dict.fromkeys(pattern.op.value for pattern in module.patterns()))
+
+
+def _summary(constraint: Constraint) -> str:
+    return (inspect.getdoc(constraint) or "").partition("\n\n")[0].replace("\n", " ")

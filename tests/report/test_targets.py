@@ -1,0 +1,37 @@
+"""The table of targets and the page of supported operators follow from the descriptions."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from match.registry import get_target
+from match.report.targets import markdown, show_targets
+from tests.report.conftest import DOCS
+
+
+def test_table_of_targets() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    show_targets([get_target("gap9")], console)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    for part in ("gap9", "260 MHz", "L2 1536 KiB", "cluster", "ne16", "L1 ", "depthwise_conv2d", "cpu"):
+        assert part in text
+
+
+def test_page_of_supported_operators_is_current() -> None:
+    """To update: write match.report.targets.markdown(match.registry.get_target("gap9")) to the page."""
+    assert (DOCS / "gap9-operators.md").read_text() == markdown(get_target("gap9"))
+
+
+def test_every_condition_is_a_sentence() -> None:
+    conditions = [
+        sentence
+        for module in get_target("gap9").modules
+        for pattern in module.patterns()
+        for constraint in pattern.constraints
+        for sentence in [(constraint.__doc__ or "").strip()]
+    ]
+    assert conditions
+    assert all(sentence.endswith(".") for sentence in conditions)
