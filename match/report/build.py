@@ -7,6 +7,7 @@ from importlib import metadata
 
 from match.frontend.model import Model, Tensor
 from match.hardware import MatchTarget
+from match.options import Options
 from match.plan import Candidate, LayerDecision
 from match.report.schema import (
     BufferSummary,
@@ -17,7 +18,7 @@ from match.report.schema import (
     ModelSummary,
     ModuleSummary,
     OperandSummary,
-    Options,
+    OptionsSummary,
     Report,
     RequantizationSummary,
     ScheduleSummary,
@@ -35,6 +36,7 @@ def build(
     model: Model,
     target: MatchTarget,
     options: Options,
+    l1: int | None,
     decisions: Sequence[LayerDecision],
     workspace_bytes: int,
     constant_bytes: int,
@@ -46,6 +48,7 @@ def build(
         model: The network.
         target: The chip, with the modules and memory sizes that were compiled for.
         options: What the compiler was asked for.
+        l1: Bytes of the innermost memory where they were given, in place of the chip's own.
         decisions: Every operator of the network, in execution order.
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
         constant_bytes: Bytes of main memory that constants take.
@@ -64,7 +67,13 @@ def build(
             outputs=tuple(_tensor(tensor) for tensor in model.outputs),
         ),
         target=_target(target, layers),
-        options=options,
+        options=OptionsSummary(
+            modules=tuple(module.name for module in target.modules),
+            l1=l1,
+            engine=options.engine,
+            objective=options.objective,
+            numerics=options.numerics.value,
+        ),
         totals=Totals(
             cycles=cycles,
             milliseconds=1e3 * cycles / target.clock_hz,

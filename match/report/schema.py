@@ -60,7 +60,7 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     modules: tuple[ModuleSummary, ...]
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given."""
 
     modules: tuple[str, ...]
@@ -177,7 +177,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generator: str
     model: ModelSummary
     target: TargetSummary
-    options: Options
+    options: OptionsSummary
     totals: Totals
     layers: tuple[LayerSummary, ...]
     schema_version: Literal[1] = SCHEMA_VERSION

@@ -34,9 +34,9 @@ def markdown(target: MatchTarget) -> str:
     lines = [
         f"# Operators of {target.name}",
         "",
-        "A module takes an operator that meets the conditions marked for it. Among the modules that take a layer the one",
-        "with the fewest predicted cycles gets it; what none takes is compiled by TVM for the control core. The report",
-        "names the condition that a layer does not meet.",
+        "A module takes an operator that meets the conditions marked for it. Among the modules that take a layer, the",
+        "one with the fewest predicted cycles gets it; what none takes is compiled by TVM for the control core. The",
+        "report names the condition that a layer does not meet.",
     ]
     for module in target.modules:
         patterns = module.patterns()

@@ -13,8 +13,9 @@ from match.frontend.model import Model, Rounding, Tensor
 from match.hardware import MatchTarget
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import standard_operands
+from match.options import Numerics, Options
 from match.plan import Candidate, LayerDecision, LayerPlan, RequantizationFit
-from match.report import Options, Report, build
+from match.report import Report, build
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 
@@ -72,7 +73,8 @@ def report() -> Report:
             rounding=Rounding.TFLITE,
         ),
         target=cast("MatchTarget", cast("Any", target)),
-        options=Options(("array", "cores"), 4096, "exact", "latency", "hardware"),
+        options=Options("exact", "latency", Numerics.HARDWARE),
+        l1=4096,
         decisions=decisions,
         workspace_bytes=3000,
         constant_bytes=2000,
