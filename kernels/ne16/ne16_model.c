@@ -341,7 +341,9 @@ static void compute_subtile(ne16_model_t *ne16, const job_t *job, uint32_t ko, u
     if (job->norm_quant) {
         norm_quant(ne16, job, &subtile);
     }
-    stream_out(ne16, job, &subtile);
+    if (ne16->status == MATCH_OK) {
+        stream_out(ne16, job, &subtile);
+    }
 }
 
 static void execute(ne16_model_t *ne16, const uint32_t *words)

@@ -1,0 +1,34 @@
+"""The harness, compiled once for each number of cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.kernels.harness import Harness
+from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, gap9_sources
+
+
+@pytest.fixture(scope="session")
+def harness_for(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Harness]]:
+    """A function from a number of cores to the harness of a cluster of that size."""
+    folder = tmp_path_factory.mktemp("harness")
+    started: dict[int, Harness] = {}
+
+    def harness(cores: int) -> Harness:
+        if cores not in started:
+            sources = [*gap9_sources(), PROJECT / "tests" / "kernels" / "harness.c"]
+            options = (*STRICT, *SANITIZE, f"-DGAP9_CLUSTER_CORES={cores}")
+            started[cores] = Harness(compile_c(sources, folder / f"harness{cores}", *options))
+        return started[cores]
+
+    yield harness
+    for one in started.values():
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def harness(harness_for: Callable[[int], Harness]) -> Harness:
+    """The harness of the whole cluster."""
+    return harness_for(8)

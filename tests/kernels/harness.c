@@ -1,0 +1,256 @@
+/* Runs kernels and NE16 jobs for the tests: requests on stdin, answers on stdout, both little-endian and back to back.
+ *
+ * A request is an int32 kind and its body. Arrays are int32 size and bytes; each gets a block of L1 of exactly that size.
+ * KERNEL: 32 bytes of name, int32 fields of the tile, int64 negative_step, six int32 offsets of the tile's pointers in their
+ *         arrays, six arrays (input, addend, weights, parameters, output, scratch). Answer: status, the output array.
+ * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32 number of
+ *         arrays, arrays. Answer: status, the last array.
+ * COPY:   int32 direction (1: into L1), the fields of match_copy_t, two arrays (external: not in L1; local). Answer: status, the
+ *         array that was written. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gap9.h"
+#include "match_ne16.h"
+#include "match_pulp.h"
+#include "ne16_driver.h"
+
+enum { KERNEL, JOB, COPY };
+enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, OUTPUT, SCRATCH, POINTERS };
+enum { NAME_BYTES = 32, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8 };
+
+typedef struct {
+    const char *name;
+    match_kernel_t kernel;
+    bool ne16;
+} entry_t;
+
+static const entry_t entries[] = {
+    {"match_pulp_conv2d", match_pulp_conv2d, false},
+    {"match_pulp_pointwise", match_pulp_pointwise, false},
+    {"match_pulp_depthwise_conv2d", match_pulp_depthwise_conv2d, false},
+    {"match_pulp_dense", match_pulp_dense, false},
+    {"match_pulp_add", match_pulp_add, false},
+    {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
+    {"match_pulp_max_pool2d", match_pulp_max_pool2d, false},
+    {"match_pulp_requantize", match_pulp_requantize, false},
+    {"match_ne16_conv2d_3x3", match_ne16_conv2d_3x3, true},
+    {"match_ne16_conv2d_3x3_m16", match_ne16_conv2d_3x3_m16, true},
+    {"match_ne16_conv2d_3x3_m8", match_ne16_conv2d_3x3_m8, true},
+    {"match_ne16_conv2d_3x3_exact", match_ne16_conv2d_3x3_exact, true},
+    {"match_ne16_conv2d_1x1", match_ne16_conv2d_1x1, true},
+    {"match_ne16_conv2d_1x1_m16", match_ne16_conv2d_1x1_m16, true},
+    {"match_ne16_conv2d_1x1_m8", match_ne16_conv2d_1x1_m8, true},
+    {"match_ne16_conv2d_1x1_exact", match_ne16_conv2d_1x1_exact, true},
+    {"match_ne16_depthwise_3x3", match_ne16_depthwise_3x3, true},
+    {"match_ne16_depthwise_3x3_m16", match_ne16_depthwise_3x3_m16, true},
+    {"match_ne16_depthwise_3x3_m8", match_ne16_depthwise_3x3_m8, true},
+    {"match_ne16_depthwise_3x3_exact", match_ne16_depthwise_3x3_exact, true},
+};
+
+typedef struct {
+    int32_t bytes;
+    uint8_t *block;
+} array_t;
+
+/* Everything one request needs; the layer's argument. */
+typedef struct {
+    const entry_t *entry;
+    match_tile_t tile;
+    uint32_t words[JOB_WORDS];
+    int32_t pointer_array[JOB_POINTERS];
+    int32_t into;
+    match_copy_t shape;
+    int32_t offsets[POINTERS];
+    int32_t count;
+    array_t arrays[MOST_ARRAYS];
+} request_t;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "harness: %s\n", what);
+    exit(2);
+}
+
+static bool try_read(void *target, size_t bytes)
+{
+    return fread(target, 1, bytes, stdin) == bytes;
+}
+
+static void read_bytes(void *target, size_t bytes)
+{
+    if (!try_read(target, bytes)) {
+        fail("request cut short");
+    }
+}
+
+static void read_arrays(request_t *request)
+{
+    for (int32_t i = 0; i < request->count; i++) {
+        array_t *array = &request->arrays[i];
+        read_bytes(&array->bytes, sizeof array->bytes);
+        array->block = gap9_l1_alloc((uint32_t)array->bytes);
+        if (array->block == NULL) {
+            fail("L1 exhausted");
+        }
+        read_bytes(array->block, (size_t)array->bytes);
+    }
+}
+
+static void free_arrays(const request_t *request)
+{
+    for (int32_t i = request->count - 1; i >= 0; i--) {
+        gap9_l1_free(request->arrays[i].block);
+    }
+}
+
+static int32_t run_kernel(void *argument)
+{
+    request_t *request = argument;
+    int32_t status;
+    if (request->entry->ne16) {
+        status = gap9_ne16_start(request->entry->kernel, &request->tile);
+        return status == MATCH_OK ? gap9_ne16_wait() : status;
+    }
+    status = gap9_cluster_run(request->entry->kernel, &request->tile);
+    return status == MATCH_OK ? gap9_cluster_wait() : status;
+}
+
+static void read_kernel(request_t *request)
+{
+    char name[NAME_BYTES + 1] = {0};
+    int32_t fields[TILE_FIELDS];
+    read_bytes(name, NAME_BYTES);
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        if (strcmp(entries[i].name, name) == 0) {
+            request->entry = &entries[i];
+        }
+    }
+    if (request->entry == NULL) {
+        fail("no such kernel");
+    }
+    read_bytes(fields, sizeof fields);
+    memcpy((char *)&request->tile + offsetof(match_tile_t, channels_in), fields, sizeof fields);
+    read_bytes(&request->tile.negative_step, sizeof request->tile.negative_step);
+    read_bytes(request->offsets, sizeof request->offsets);
+    request->count = POINTERS;
+    read_arrays(request);
+    request->tile.input = request->arrays[INPUT].block + request->offsets[INPUT];
+    request->tile.addend = request->arrays[ADDEND].block + request->offsets[ADDEND];
+    request->tile.weights = request->arrays[WEIGHTS].block + request->offsets[WEIGHTS];
+    request->tile.parameters = request->arrays[PARAMETERS].block + request->offsets[PARAMETERS];
+    request->tile.output = request->arrays[OUTPUT].block + request->offsets[OUTPUT];
+    request->tile.scratch = request->arrays[SCRATCH].block + request->offsets[SCRATCH];
+}
+
+static void write_kernel(request_t *request)
+{
+    int32_t status = gap9_cluster_offload(run_kernel, request);
+    fwrite(&status, sizeof status, 1, stdout);
+    fwrite(request->arrays[OUTPUT].block, 1, (size_t)request->arrays[OUTPUT].bytes, stdout);
+}
+
+/* Straight to the registers, so that the kernels and their driver have no part in it. */
+static void submit_job(const match_tile_t *tile)
+{
+    const request_t *request = (const request_t *)((const char *)tile - offsetof(request_t, tile));
+    if (ne16_read(1) > 255) {
+        fail("NE16 is not idle");
+    }
+    for (uint32_t word = 0; word < JOB_WORDS; word++) {
+        uint32_t value = request->words[word];
+        if (word < JOB_POINTERS && request->pointer_array[word] >= 0) {
+            value += match_l1_address(request->arrays[request->pointer_array[word]].block);
+        }
+        ne16_write(8 + word, value);
+    }
+    ne16_write(0, 0);
+    while (ne16_read(3) != 0) {
+        ne16_wait_event();
+    }
+}
+
+static void read_job(request_t *request)
+{
+    read_bytes(request->words, sizeof request->words);
+    read_bytes(request->pointer_array, sizeof request->pointer_array);
+    read_bytes(&request->count, sizeof request->count);
+    if (request->count < 1 || request->count > MOST_ARRAYS) {
+        fail("wrong number of arrays");
+    }
+    read_arrays(request);
+}
+
+static void write_job(request_t *request)
+{
+    static const entry_t entry = {"job", submit_job, true};
+    request->entry = &entry;
+    int32_t status = gap9_cluster_offload(run_kernel, request);
+    const array_t *output = &request->arrays[request->count - 1];
+    fwrite(&status, sizeof status, 1, stdout);
+    fwrite(output->block, 1, (size_t)output->bytes, stdout);
+}
+
+static int32_t run_copy(void *argument)
+{
+    const request_t *request = argument;
+    gap9_dma_t transfer = {0};
+    if (request->into) {
+        gap9_dma_copy_in(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
+    } else {
+        gap9_dma_copy_out(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
+    }
+    return gap9_dma_wait(&transfer);
+}
+
+static void read_copy(request_t *request)
+{
+    read_bytes(&request->into, sizeof request->into);
+    read_bytes(&request->shape, sizeof request->shape);
+    request->count = 2;
+    read_arrays(request);
+}
+
+static void write_copy(request_t *request)
+{
+    array_t in_l1 = request->arrays[0];
+    request->arrays[0].block = malloc((size_t)in_l1.bytes);
+    if (request->arrays[0].block == NULL) {
+        fail("out of memory");
+    }
+    memcpy(request->arrays[0].block, in_l1.block, (size_t)in_l1.bytes);
+    int32_t status = gap9_cluster_offload(run_copy, request);
+    const array_t *written = &request->arrays[request->into ? 1 : 0];
+    fwrite(&status, sizeof status, 1, stdout);
+    fwrite(written->block, 1, (size_t)written->bytes, stdout);
+    free(request->arrays[0].block);
+    request->arrays[0] = in_l1;
+}
+
+int main(void)
+{
+    int32_t kind;
+    while (try_read(&kind, sizeof kind)) {
+        request_t request = {0};
+        if (gap9_open() != MATCH_OK) {
+            fail("the platform does not open");
+        }
+        if (kind == KERNEL) {
+            read_kernel(&request);
+            write_kernel(&request);
+        } else if (kind == JOB) {
+            read_job(&request);
+            write_job(&request);
+        } else {
+            read_copy(&request);
+            write_copy(&request);
+        }
+        free_arrays(&request);
+        fflush(stdout);
+        gap9_close();
+    }
+    return 0;
+}

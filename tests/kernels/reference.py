@@ -1,0 +1,184 @@
+"""The operators in NumPy, from their definitions, and random tiles of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from tests.kernels.harness import TileFields, View
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Sizes of one tile: output and filter, and what the input has of the pixels that the output sees."""
+
+    channels_in: int
+    channels_out: int
+    output: tuple[int, int]
+    filter: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    pad: tuple[int, int, int, int]  # top, left, bottom, right
+    spare: tuple[int, int]  # rows and columns of input that no output sees
+
+    @property
+    def input(self) -> tuple[int, int]:
+        """Rows and columns of the input."""
+        return (
+            self._seen(0) - self.pad[0] - self.pad[2] + self.spare[0],
+            self._seen(1) - self.pad[1] - self.pad[3] + self.spare[1],
+        )
+
+    def _seen(self, axis: int) -> int:
+        window = (self.filter[axis] - 1) * self.dilation[axis] + 1
+        return (self.output[axis] - 1) * self.stride[axis] + window
+
+    def fields(self, **more: int) -> TileFields:
+        """The tile's fields, without the strides of its views."""
+        return TileFields(
+            channels_in=self.channels_in,
+            channels_out=self.channels_out,
+            input_height=self.input[0],
+            input_width=self.input[1],
+            output_height=self.output[0],
+            output_width=self.output[1],
+            filter_height=self.filter[0],
+            filter_width=self.filter[1],
+            stride_y=self.stride[0],
+            stride_x=self.stride[1],
+            dilation_y=self.dilation[0],
+            dilation_x=self.dilation[1],
+            pad_top=self.pad[0],
+            pad_left=self.pad[1],
+            pad_bottom=self.pad[2],
+            pad_right=self.pad[3],
+            **more,
+        )
+
+
+@st.composite
+def geometries(
+    draw: st.DrawFn,
+    *,
+    filters: st.SearchStrategy[tuple[int, int]] | None = None,
+    strides: st.SearchStrategy[tuple[int, int]] | None = None,
+    most_dilation: int = 2,
+    most_padding: int = 3,
+    most_channels: int = 19,
+    most_output: int = 7,
+    channelwise: bool = False,
+) -> Geometry:
+    """Any tile that the limits allow and that has an input pixel."""
+    small = st.integers(1, 3)
+    size = draw(filters if filters is not None else st.tuples(st.integers(1, 4), st.integers(1, 4)))
+    stride = draw(strides if strides is not None else st.tuples(small, small))
+    dilation = draw(st.tuples(st.integers(1, most_dilation), st.integers(1, most_dilation)))
+    reach = [min(most_padding, (f - 1) * d) for f, d in zip(size, dilation, strict=True)]
+    pad = (
+        draw(st.integers(0, reach[0])),
+        draw(st.integers(0, reach[1])),
+        draw(st.integers(0, reach[0])),
+        draw(st.integers(0, reach[1])),
+    )
+    channels = draw(st.integers(1, most_channels))
+    geometry = Geometry(
+        channels_in=channels,
+        channels_out=channels if channelwise else draw(st.integers(1, most_channels)),
+        output=draw(st.tuples(st.integers(1, most_output), st.integers(1, most_output))),
+        filter=size,
+        stride=stride,
+        dilation=dilation,
+        pad=pad,
+        spare=(draw(st.integers(0, 1)) if not pad[2] else 0, draw(st.integers(0, 1)) if not pad[3] else 0),
+    )
+    assume(min(geometry.input) >= 1)
+    return geometry
+
+
+margins = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3))
+
+
+def strides_of(view: View) -> dict[str, int]:
+    """Row and pixel stride of an input view, as fields of the tile."""
+    return {"input_row_stride": view.row_stride, "input_pixel_stride": view.pixel_stride}
+
+
+def output_strides_of(view: View) -> dict[str, int]:
+    """The same of an output view."""
+    return {"output_row_stride": view.row_stride, "output_pixel_stride": view.pixel_stride}
+
+
+def windows(x: Bytes, geometry: Geometry, pad_value: int) -> Ints:
+    """What each output pixel sees: (OY, OX, FY, FX, C)."""
+    result = np.full((*geometry.output, *geometry.filter, x.shape[2]), pad_value, np.int64)
+    for oy, ox, fy, fx in np.ndindex(*geometry.output, *geometry.filter):
+        y = oy * geometry.stride[0] - geometry.pad[0] + fy * geometry.dilation[0]
+        column = ox * geometry.stride[1] - geometry.pad[1] + fx * geometry.dilation[1]
+        if 0 <= y < x.shape[0] and 0 <= column < x.shape[1]:
+            result[oy, ox, fy, fx] = x[y, column]
+    return result
+
+
+def conv2d(x: Bytes, weights: npt.NDArray[np.integer], geometry: Geometry, pad_value: int) -> Ints:
+    """Accumulators (OY, OX, K) for weights (K, FY, FX, C)."""
+    return np.einsum("yxijc,kijc->yxk", windows(x, geometry, pad_value), weights.astype(np.int64))
+
+
+def depthwise_conv2d(x: Bytes, weights: npt.NDArray[np.integer], geometry: Geometry, pad_value: int) -> Ints:
+    """Accumulators (OY, OX, C) for weights (C, FY, FX)."""
+    return np.einsum("yxijc,cij->yxc", windows(x, geometry, pad_value), weights.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Requantization:
+    """Parameters of each channel, and the tile's clip and step."""
+
+    bias: Ints
+    multiplier: Ints
+    shift: Ints
+    negative_below: Ints
+    negative_step: int
+    clip: tuple[int, int]
+
+    def __call__(self, acc: Ints) -> Bytes:
+        """Outputs for accumulators (..., channels), as the bytes that are stored."""
+        total = acc * self.multiplier + self.bias - np.where(acc < self.negative_below, self.negative_step, 0)
+        return np.clip(total >> self.shift, *self.clip).astype(np.uint8)
+
+    def packed(self) -> Bytes:
+        """match_requant_t or match_requant_signed_t, one per channel."""
+        fields: list[tuple[str, str]] = [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
+        if self.negative_step:
+            fields += [("negative_below", "<i4"), ("reserved", "<i4")]
+        table = np.zeros(len(self.bias), np.dtype(fields))
+        for name, _ in fields[: 4 if self.negative_step else 3]:
+            table[name] = getattr(self, name)
+        return table.view(np.uint8)
+
+
+def random_requantization(
+    rng: np.random.Generator, acc: Ints, *, step: bool, clip: tuple[int, int] = (0, 255)
+) -> Requantization:
+    """Parameters that spread the accumulators (..., channels) over the outputs, with every kind of shift."""
+    flat = acc.reshape(-1, acc.shape[-1])
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    shift = rng.integers(0, 63, len(low))
+    ideal = np.floor(rng.uniform(150, 400, len(low)) * np.exp2(shift) / (high - low + 1))
+    multiplier = np.clip(ideal, 1, 2**31 - 1).astype(np.int64) * rng.choice([1, 1, 1, -1], len(low))
+    lowest = np.minimum(low * multiplier, high * multiplier)
+    rounding = (np.exp2(shift) * rng.uniform(-20, 3, len(low))).clip(-(2**61), 2**61).astype(np.int64)
+    return Requantization(
+        bias=rounding - lowest,
+        multiplier=multiplier,
+        shift=shift,
+        negative_below=rng.integers(low, high + 1) if step else np.zeros_like(low),
+        negative_step=int(rng.integers(1, 2**40)) if step else 0,
+        clip=clip,
+    )

@@ -1,0 +1,279 @@
+"""NE16's kernels, through driver, registers and model, against NumPy on random tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
+from tests.kernels.reference import (
+    Geometry,
+    Ints,
+    conv2d,
+    depthwise_conv2d,
+    geometries,
+    margins,
+    output_strides_of,
+    random_requantization,
+    strides_of,
+)
+
+EXAMPLES = settings(max_examples=60, deadline=None)
+seeds = st.integers(0, 2**32 - 1)
+widths = st.sampled_from([8, 16, 32])
+any_padding = geometries(
+    filters=st.just((3, 3)), strides=st.just((1, 1)), most_dilation=1, most_padding=2, most_channels=70, most_output=8
+)
+strided = geometries(
+    filters=st.just((3, 3)), strides=st.just((2, 2)), most_dilation=1, most_padding=2, most_channels=36, most_output=5
+)
+filters_3x3 = st.one_of(any_padding, strided)
+depthwise_3x3 = st.one_of(
+    *(
+        geometries(
+            filters=st.just((3, 3)),
+            strides=st.just((stride, stride)),
+            most_dilation=1,
+            most_padding=2,
+            most_channels=50,
+            channelwise=True,
+        )
+        for stride in (1, 2)
+    )
+)
+filters_1x1 = geometries(
+    filters=st.just((1, 1)), strides=st.tuples(st.integers(1, 3), st.integers(1, 3)), most_dilation=1, most_channels=70
+)
+
+
+def bit_planes(weights: npt.NDArray[np.int8]) -> Bytes:
+    """Weights (rows, positions, channels), bit by bit, in the order row, group of 16 channels, bit, position, channel."""
+    rows, positions, channels = weights.shape
+    groups = -(-channels // 16)
+    packed = np.zeros((rows, groups, 8, positions, 2), np.uint8)
+    for row, position, channel in np.ndindex(rows, positions, channels):
+        unsigned = int(weights[row, position, channel]) + 128
+        for bit in range(8):
+            if unsigned >> bit & 1:
+                packed[row, channel // 16, bit, position, channel % 16 // 8] |= 1 << channel % 8
+    return packed.reshape(-1)
+
+
+def wrapped(values: Ints) -> Ints:
+    """The lower 32 bits, as a signed number."""
+    return (values + 2**31) % 2**32 - 2**31
+
+
+class NormQuant:
+    """NE16's requantization with random parameters for accumulators (..., channels); some sums leave 32 bits."""
+
+    def __init__(self, rng: np.random.Generator, acc: Ints, width: int) -> None:
+        channels = acc.shape[-1]
+        flat = acc.reshape(-1, channels)
+        span = (flat.max(axis=0) - flat.min(axis=0) + 1).astype(float)
+        largest = np.minimum(2.0**width - 1, 2.0**31 / span)
+        self.width = width
+        self.multiplier = np.maximum(1, rng.uniform(0, 1, channels) * largest).astype(np.int64)
+        self.shift = np.floor(np.log2(np.maximum(1, self.multiplier * span / 300))).astype(np.int64).clip(0, 31)
+        self.bias = wrapped(rng.integers(0, 1 << self.shift) * 40 - flat.min(axis=0) * self.multiplier)
+
+    def __call__(self, acc: Ints) -> Bytes:
+        return np.clip(wrapped(acc * self.multiplier + self.bias) >> self.shift, 0, 255).astype(np.uint8)
+
+    def packed(self) -> Bytes:
+        """All biases, then all multipliers, then all shifts."""
+        arrays = (
+            self.bias.astype("<i4"),
+            self.multiplier.astype(f"<u{self.width // 8}"),
+            self.shift.astype(np.uint8),
+        )
+        return np.concatenate([array.view(np.uint8) for array in arrays])
+
+
+SUFFIX = {8: "_m8", 16: "_m16", 32: ""}
+
+
+def exact_scratch(geometry: Geometry, block: int) -> int:
+    """As match_ne16.h gives it."""
+    pixels = geometry.output[0] * geometry.output[1]
+    return 4 * pixels * min(geometry.channels_out, block) * (2 if geometry.channels_out > block else 1)
+
+
+class Problem:
+    """One random tile for a kind of kernel: its views, packed weights and accumulators."""
+
+    def __init__(
+        self, kind: str, geometry: Geometry, before: tuple[int, int, int, int], pad_value: int, rng: np.random.Generator
+    ) -> None:
+        self.kind = kind
+        self.geometry = geometry
+        self.pad_value = pad_value
+        self.source: View = embed(rng.integers(0, 256, (*geometry.input, geometry.channels_in), np.uint8), before)
+        positions = geometry.filter[0] * geometry.filter[1]
+        if kind == "depthwise_3x3":
+            weights = rng.integers(-128, 128, (geometry.channels_out, 3, 3), np.int8)
+            self.acc = depthwise_conv2d(self.source.tile, weights, geometry, pad_value)
+            self.weights = bit_planes(weights.reshape(-1, 9).T[None])
+        else:
+            weights = rng.integers(-128, 128, (geometry.channels_out, *geometry.filter, geometry.channels_in), np.int8)
+            self.acc = conv2d(self.source.tile, weights, geometry, pad_value)
+            self.weights = bit_planes(weights.reshape(geometry.channels_out, positions, geometry.channels_in))
+
+    def fields(self, target: View) -> TileFields:
+        return self.geometry.fields(**strides_of(self.source), **output_strides_of(target), pad_value=self.pad_value)
+
+    def target(self, behind: tuple[int, int, int, int]) -> View:
+        return embed(np.zeros((*self.geometry.output, self.geometry.channels_out), np.uint8), behind)
+
+
+def check_norm_quant(
+    harness: Harness, problem: Problem, behind: tuple[int, int, int, int], width: int, seed: int
+) -> None:
+    """Run the kernel with NE16's requantization and compare."""
+    requantization = NormQuant(np.random.default_rng(seed), problem.acc, width)
+    target = problem.target(behind)
+    output = harness.kernel(
+        f"match_ne16_{problem.kind}{SUFFIX[width]}",
+        problem.fields(target),
+        input=problem.source.block,
+        weights=problem.weights,
+        parameters=requantization.packed(),
+        output=target.block,
+    )
+    target.tile[...] = requantization(problem.acc)
+    np.testing.assert_array_equal(output, target.block)
+
+
+def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int, int], step: bool, seed: int) -> None:
+    """Run the kernel with the cluster's requantization and compare."""
+    clip = (-128, 127) if seed % 3 == 0 else (0, 250)
+    requantization = random_requantization(np.random.default_rng(seed), problem.acc, step=step, clip=clip)
+    target = problem.target(behind)
+    fields = problem.fields(target)
+    fields.clip_low, fields.clip_high = clip
+    output = harness.kernel(
+        f"match_ne16_{problem.kind}_exact",
+        fields,
+        input=problem.source.block,
+        weights=problem.weights,
+        parameters=requantization.packed(),
+        output=target.block,
+        scratch=exact_scratch(problem.geometry, 16 if problem.kind == "depthwise_3x3" else 32),
+        negative_step=requantization.negative_step,
+    )
+    target.tile[...] = requantization(problem.acc)
+    np.testing.assert_array_equal(output, target.block)
+
+
+@EXAMPLES
+@given(filters_3x3, margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
+def test_conv2d_3x3(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    width: int,
+    step: bool,
+    seed: int,
+) -> None:
+    problem = Problem("conv2d_3x3", geometry, before, pad_value, np.random.default_rng(seed))
+    check_norm_quant(harness, problem, behind, width, seed)
+    check_exact(harness, problem, behind, step, seed)
+
+
+@EXAMPLES
+@given(filters_1x1, margins, margins, widths, st.booleans(), seeds)
+def test_conv2d_1x1(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    width: int,
+    step: bool,
+    seed: int,
+) -> None:
+    problem = Problem("conv2d_1x1", geometry, before, 0, np.random.default_rng(seed))
+    check_norm_quant(harness, problem, behind, width, seed)
+    check_exact(harness, problem, behind, step, seed)
+
+
+@EXAMPLES
+@given(depthwise_3x3, margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
+def test_depthwise_3x3(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    width: int,
+    step: bool,
+    seed: int,
+) -> None:
+    problem = Problem("depthwise_3x3", geometry, before, pad_value, np.random.default_rng(seed))
+    check_norm_quant(harness, problem, behind, width, seed)
+    check_exact(harness, problem, behind, step, seed)
+
+
+@pytest.mark.parametrize("kind", ["conv2d_3x3", "conv2d_1x1", "depthwise_3x3"])
+def test_sums_wrap_at_32_bits(harness: Harness, kind: str) -> None:
+    """A multiplier far too large for the sum: NE16 and NumPy lose the same bits."""
+    side = 1 if kind == "conv2d_1x1" else 3
+    geometry = Geometry(17, 17, (4, 4), (side, side), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    rng = np.random.default_rng(5)
+    problem = Problem(kind, geometry, (0, 0, 0, 0), 0, rng)
+    requantization = NormQuant(rng, problem.acc, 32)
+    requantization.multiplier[:] = rng.integers(2**20, 2**32, 17)
+    requantization.shift[:] = rng.integers(0, 32, 17)
+    assert (abs(problem.acc * requantization.multiplier + requantization.bias) > 2**31).any()
+    target = problem.target((0, 0, 0, 0))
+    output = harness.kernel(
+        f"match_ne16_{kind}",
+        problem.fields(target),
+        input=problem.source.block,
+        weights=problem.weights,
+        parameters=requantization.packed(),
+        output=target.block,
+    )
+    np.testing.assert_array_equal(output.reshape(target.tile.shape), requantization(problem.acc))
+
+
+@pytest.mark.parametrize("kind", ["conv2d_3x3", "conv2d_1x1", "depthwise_3x3"])
+def test_documented_packing_is_the_one_tested(kind: str) -> None:
+    """The NumPy expression in match_ne16.h packs like the loops above."""
+    rng = np.random.default_rng(3)
+    side = 1 if kind == "conv2d_1x1" else 3
+    rows, channels = (1, 21) if kind == "depthwise_3x3" else (6, 21)
+    w = rng.integers(-128, 128, (rows, side, side, channels), np.int8)
+    groups = -(-channels // 16)
+    filled = np.pad(w, ((0, 0), (0, 0), (0, 0), (0, 16 * groups - channels)), constant_values=-128)
+    u = (filled.astype(int) + 128).reshape(rows, side * side, groups, 16)
+    planes = (u.transpose(0, 2, 1, 3)[:, :, None] >> np.arange(8)[:, None, None]) & 1
+    documented = np.packbits(planes.astype(np.uint8), axis=-1, bitorder="little").tobytes()
+    assert documented == bit_planes(w.reshape(rows, side * side, channels)).tobytes()
+
+
+@pytest.mark.parametrize("short", ["input", "weights", "parameters", "output", "scratch"])
+def test_a_byte_too_few_is_caught(harness: Harness, short: str) -> None:
+    geometry = Geometry(18, 35, (4, 5), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), (0, 0))
+    problem = Problem("conv2d_3x3", geometry, (0, 0, 0, 0), 7, np.random.default_rng(2))
+    requantization = random_requantization(np.random.default_rng(2), problem.acc, step=False)
+    target = problem.target((0, 0, 0, 0))
+    arrays = {
+        "input": problem.source.block,
+        "weights": problem.weights,
+        "parameters": requantization.packed(),
+        "output": target.block,
+    }
+    # The last block has 3 of 32 channels, so that 29 accumulators a pixel are not used at the end of scratch.
+    scratch = exact_scratch(geometry, 32) - 4 * 20 * 29
+    harness.kernel("match_ne16_conv2d_3x3_exact", problem.fields(target), **arrays, scratch=scratch)
+    if short == "scratch":
+        scratch -= 1
+    else:
+        arrays[short] = arrays[short][:-1]
+    with pytest.raises(HarnessError, match="AddressSanitizer: use-after-poison"):
+        harness.kernel("match_ne16_conv2d_3x3_exact", problem.fields(target), **arrays, scratch=scratch)

@@ -1,0 +1,345 @@
+"""Cluster kernels against NumPy, on random tiles inside larger blocks; AddressSanitizer watches the borders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
+from tests.kernels.reference import (
+    Geometry,
+    Ints,
+    Requantization,
+    conv2d,
+    depthwise_conv2d,
+    geometries,
+    margins,
+    output_strides_of,
+    random_requantization,
+    strides_of,
+    windows,
+)
+
+CORES = 8
+EXAMPLES = settings(max_examples=60, deadline=None)
+seeds = st.integers(0, 2**32 - 1)
+clips = st.sampled_from([(0, 255), (3, 200), (-128, 127), (-100, 90)])
+pointwise = geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), most_channels=33)
+
+
+def align4(size: int) -> int:
+    return -(-size // 4) * 4
+
+
+def conv2d_scratch(geometry: Geometry, cores: int) -> int:
+    """As match_pulp.h gives it."""
+    return cores * 2 * align4(geometry.filter[0] * geometry.filter[1] * geometry.channels_in)
+
+
+def depthwise_scratch(geometry: Geometry, cores: int) -> int:
+    """As match_pulp.h gives it."""
+    rows = (geometry.output[0] - 1) * geometry.stride[0] + (geometry.filter[0] - 1) * geometry.dilation[0] + 1
+    return cores * align4(geometry.filter[1] * rows)
+
+
+def random_input(rng: np.random.Generator, geometry: Geometry) -> Bytes:
+    return rng.integers(0, 256, (*geometry.input, geometry.channels_in), np.uint8)
+
+
+def random_weights(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
+    return rng.integers(-128, 128, shape, np.int8)
+
+
+def fields_of(
+    geometry: Geometry, source: View, target: View, requantization: Requantization, pad_value: int = 0
+) -> TileFields:
+    """The tile's fields for these views and parameters."""
+    return geometry.fields(
+        **strides_of(source),
+        **output_strides_of(target),
+        pad_value=pad_value,
+        clip_low=requantization.clip[0],
+        clip_high=requantization.clip[1],
+    )
+
+
+def empty_output(geometry: Geometry, margin: tuple[int, int, int, int]) -> View:
+    return embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), margin)
+
+
+def expect(output: Bytes, target: View, expected: Bytes) -> None:
+    """The tile holds what is expected, and nothing else of its block was written."""
+    target.tile[...] = expected
+    np.testing.assert_array_equal(output, target.block)
+
+
+@EXAMPLES
+@given(geometries(), margins, margins, st.integers(0, 255), clips, st.booleans(), seeds)
+def test_conv2d(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    clip: tuple[int, int],
+    step: bool,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    source = embed(random_input(rng, geometry), before)
+    target = empty_output(geometry, behind)
+    weights = random_weights(rng, (geometry.channels_out, *geometry.filter, geometry.channels_in))
+    acc = conv2d(source.tile, weights, geometry, pad_value)
+    requantization = random_requantization(rng, acc, step=step, clip=clip)
+    output = harness.kernel(
+        "match_pulp_conv2d",
+        fields_of(geometry, source, target, requantization, pad_value),
+        input=source.block,
+        weights=weights.view(np.uint8),
+        parameters=requantization.packed(),
+        output=target.block,
+        scratch=conv2d_scratch(geometry, CORES),
+        negative_step=requantization.negative_step,
+    )
+    expect(output, target, requantization(acc))
+
+
+@EXAMPLES
+@given(pointwise, margins, margins, clips, st.booleans(), seeds, st.sampled_from(["pointwise", "dense"]))
+def test_pointwise_and_dense(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    clip: tuple[int, int],
+    step: bool,
+    seed: int,
+    kernel: str,
+) -> None:
+    rng = np.random.default_rng(seed)
+    source = embed(random_input(rng, geometry), before)
+    target = empty_output(geometry, behind)
+    weights = random_weights(rng, (geometry.channels_out, geometry.channels_in))
+    acc: Ints = source.tile[: geometry.output[0], : geometry.output[1]].astype(np.int64) @ weights.T.astype(np.int64)
+    requantization = random_requantization(rng, acc, step=step, clip=clip)
+    output = harness.kernel(
+        f"match_pulp_{kernel}",
+        fields_of(geometry, source, target, requantization),
+        input=source.block,
+        weights=weights.view(np.uint8),
+        parameters=requantization.packed(),
+        output=target.block,
+        negative_step=requantization.negative_step,
+    )
+    expect(output, target, requantization(acc))
+
+
+@EXAMPLES
+@given(geometries(channelwise=True), margins, margins, st.integers(0, 255), st.booleans(), seeds)
+def test_depthwise_conv2d(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    step: bool,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    source = embed(random_input(rng, geometry), before)
+    target = empty_output(geometry, behind)
+    weights = random_weights(rng, (geometry.channels_out, *geometry.filter))
+    acc = depthwise_conv2d(source.tile, weights, geometry, pad_value)
+    requantization = random_requantization(rng, acc, step=step)
+    output = harness.kernel(
+        "match_pulp_depthwise_conv2d",
+        fields_of(geometry, source, target, requantization, pad_value),
+        input=source.block,
+        weights=weights.view(np.uint8),
+        parameters=requantization.packed(),
+        output=target.block,
+        scratch=depthwise_scratch(geometry, CORES),
+        negative_step=requantization.negative_step,
+    )
+    expect(output, target, requantization(acc))
+
+
+@EXAMPLES
+@given(geometries(channelwise=True), margins, margins, st.integers(0, 255), st.booleans(), seeds)
+def test_avg_pool2d(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    step: bool,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    source = embed(random_input(rng, geometry), before)
+    target = empty_output(geometry, behind)
+    acc: Ints = windows(source.tile, geometry, pad_value).sum(axis=(2, 3))
+    requantization = random_requantization(rng, acc, step=step)
+    output = harness.kernel(
+        "match_pulp_avg_pool2d",
+        fields_of(geometry, source, target, requantization, pad_value),
+        input=source.block,
+        parameters=requantization.packed(),
+        output=target.block,
+        negative_step=requantization.negative_step,
+    )
+    expect(output, target, requantization(acc))
+
+
+@EXAMPLES
+@given(geometries(channelwise=True, most_padding=1, most_dilation=1), margins, margins, clips, seeds)
+def test_max_pool2d(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    clip: tuple[int, int],
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    source = embed(random_input(rng, geometry), before)
+    target = empty_output(geometry, behind)
+    expected = windows(source.tile, geometry, -1).max(axis=(2, 3))
+    assume((expected >= 0).all())  # a window without a pixel is no pooling
+    output = harness.kernel(
+        "match_pulp_max_pool2d",
+        geometry.fields(
+            **strides_of(source), **output_strides_of(target), pad_value=255, clip_low=clip[0], clip_high=clip[1]
+        ),
+        input=source.block,
+        output=target.block,
+    )
+    expect(output, target, expected.clip(*clip).astype(np.uint8))
+
+
+@EXAMPLES
+@given(pointwise, margins, margins, margins, clips, seeds)
+def test_add(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    beside: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    clip: tuple[int, int],
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    shape = (*geometry.output, geometry.channels_out)
+    first = embed(rng.integers(0, 256, shape, np.uint8), before)
+    second = embed(rng.integers(0, 256, shape, np.uint8), beside)
+    target = empty_output(geometry, behind)
+    shift = int(rng.integers(0, 31))
+    multipliers = rng.integers(-(2**31), 2**31, 2) >> (30 - shift)
+    bias = int(rng.integers(-(2**10), 2**10)) << shift
+    total = first.tile * multipliers[0] + second.tile * multipliers[1] + bias
+    parameters = np.zeros(
+        1, np.dtype([("bias", "<i8"), ("input", "<i4"), ("addend", "<i4"), ("shift", "<i4"), ("_", "<i4")])
+    )
+    parameters[0] = (bias, *multipliers, shift, 0)
+    output = harness.kernel(
+        "match_pulp_add",
+        geometry.fields(
+            **strides_of(first),
+            **output_strides_of(target),
+            addend_row_stride=second.row_stride,
+            addend_pixel_stride=second.pixel_stride,
+            clip_low=clip[0],
+            clip_high=clip[1],
+        ),
+        input=first.block,
+        addend=second.block,
+        parameters=parameters.view(np.uint8),
+        output=target.block,
+    )
+    expect(output, target, np.clip(total >> shift, *clip).astype(np.uint8))
+
+
+def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int) -> Bytes:
+    """One tile of a convolution, the same for any number of cores."""
+    rng = np.random.default_rng(7)
+    channelwise = kernel == "match_pulp_depthwise_conv2d"
+    source = embed(random_input(rng, geometry), (0, 0, 0, 0))
+    target = empty_output(geometry, (1, 0, 0, 2))
+    shape = (geometry.channels_out, *geometry.filter) + (() if channelwise else (geometry.channels_in,))
+    weights = random_weights(rng, shape)
+    acc = (depthwise_conv2d if channelwise else conv2d)(source.tile, weights, geometry, 9)
+    requantization = random_requantization(rng, acc, step=False)
+    output = harness.kernel(
+        kernel,
+        fields_of(geometry, source, target, requantization, 9),
+        input=source.block,
+        weights=weights.view(np.uint8),
+        parameters=requantization.packed(),
+        output=target.block,
+        scratch=scratch,
+    )
+    expect(output, target, requantization(acc))
+    return output
+
+
+@pytest.mark.parametrize("kernel", ["conv2d", "depthwise_conv2d", "pointwise", "dense", "avg_pool2d"])
+def test_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str) -> None:
+    side = 1 if kernel in ("pointwise", "dense") else 3
+    pad = side // 2
+    geometry = Geometry(11, 11, (5, 6), (side, side), (1, 1), (1, 1), (pad, pad, pad, pad), (0, 0))
+    scratch = {"conv2d": conv2d_scratch, "depthwise_conv2d": depthwise_scratch}.get(kernel, lambda *_: 0)
+    if kernel == "avg_pool2d":
+        outputs = [pool_on(harness_for(cores), geometry) for cores in (1, 2, 4, 8)]
+    else:
+        name = f"match_pulp_{kernel}"
+        outputs = [convolve_on(harness_for(cores), geometry, name, scratch(geometry, cores)) for cores in (1, 2, 4, 8)]
+    for output in outputs[1:]:
+        np.testing.assert_array_equal(output, outputs[0])
+
+
+def pool_on(harness: Harness, geometry: Geometry) -> Bytes:
+    """One tile of average pooling."""
+    rng = np.random.default_rng(8)
+    source = embed(random_input(rng, geometry), (0, 0, 0, 0))
+    target = empty_output(geometry, (0, 0, 0, 0))
+    acc: Ints = windows(source.tile, geometry, 3).sum(axis=(2, 3))
+    requantization = random_requantization(rng, acc, step=True)
+    output = harness.kernel(
+        "match_pulp_avg_pool2d",
+        fields_of(geometry, source, target, requantization, 3),
+        input=source.block,
+        parameters=requantization.packed(),
+        output=target.block,
+        negative_step=requantization.negative_step,
+    )
+    expect(output, target, requantization(acc))
+    return output
+
+
+@pytest.mark.parametrize("short", ["input", "weights", "parameters", "output", "scratch"])
+def test_a_byte_too_few_is_caught(harness: Harness, short: str) -> None:
+    """The tests above see every access outside a block: each block one byte shorter stops the kernel."""
+    geometry = Geometry(3, 5, (8, 4), (3, 3), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    rng = np.random.default_rng(1)
+    x = random_input(rng, geometry)
+    weights = random_weights(rng, (5, 3, 3, 3))
+    requantization = random_requantization(rng, conv2d(x, weights, geometry, 0), step=False)
+    arrays = {
+        "input": x.reshape(-1),
+        "weights": weights.reshape(-1).view(np.uint8),
+        "parameters": requantization.packed(),
+        "output": np.zeros(8 * 4 * 5, np.uint8),
+    }
+    scratch = conv2d_scratch(geometry, CORES)
+    fields = geometry.fields(input_row_stride=18, input_pixel_stride=3, output_row_stride=20, output_pixel_stride=5)
+    harness.kernel("match_pulp_conv2d", fields, **arrays, scratch=scratch)
+    if short == "scratch":
+        scratch -= 2  # the last column of 27 bytes is followed by one unused byte
+    else:
+        arrays[short] = arrays[short][:-1]
+    with pytest.raises(HarnessError, match="AddressSanitizer: use-after-poison"):
+        harness.kernel("match_pulp_conv2d", fields, **arrays, scratch=scratch)
