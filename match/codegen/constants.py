@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 from match.errors import ScheduleError
 from match.hardware import HwModule, LayerConstants
-from match.layer import Axis, Component, Dim, Layer, Operand, Role
+from match.layer import Component, Dim, Layer, Operand, Role
 from match.requantize import Requantizer
 from match.schedule.mapping import Schedule, align, block_bytes, component_bytes
 
@@ -20,22 +23,19 @@ def component_offsets(operand: Operand, schedule: Schedule) -> tuple[int, ...]:
 
 
 def channel_bytes(component: Component, schedule: Schedule) -> int:
-    """Bytes between neighbouring output channels of a component; 0 where it has no such axis.
+    """Bytes from one output channel of a component to the next; 0 where all channels share it.
 
     Raises:
-        ScheduleError: if a tile of output channels would not be contiguous because another axis is slower.
+        ScheduleError: if output channels are not its slowest axis, so that a tile of them is not contiguous.
     """
-    slower: list[Axis] = []
-    for position, axis in enumerate(component.axes):
-        if axis.dim is Dim.K:
-            inner = Component(component.name, component.axes[position + 1 :], component.element_bytes)
-            if slower:
-                raise ScheduleError(
-                    f"layer {schedule.layer.name}: {component.name} must have output channels as its slowest axis."
-                )
-            return component_bytes(inner, schedule.extents(0))
-        slower.append(axis)
-    return 0
+    if all(axis.dim is not Dim.K for axis in component.axes):
+        return 0
+    if component.axes[0].dim is not Dim.K:
+        raise ScheduleError(
+            f"layer {schedule.layer.name}: {component.name} must have output channels as its slowest axis, so that "
+            f"those of a tile lie together."
+        )
+    return component_bytes(replace(component, axes=component.axes[1:]), schedule.extents(0))
 
 
 def pack_constants(
@@ -47,8 +47,9 @@ def pack_constants(
 ) -> bytes:
     """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
 
-    Each block takes `block_bytes`: its components at their `component_offsets`, zeros behind what a smaller block needs.
-    Empty for a layer without constants.
+    Each block takes `block_bytes`: its components at their `component_offsets`, zeros behind a smaller
+    block. A component is packed tile by tile as kernels see it, each tile where its first channel lies. Empty for a layer
+    without constants.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.
@@ -61,20 +62,33 @@ def pack_constants(
     extents = schedule.extents(depth)
     size = block_bytes(operand, extents, memory.alignment)
     offsets = component_offsets(operand, schedule)
-    blocks: dict[tuple[tuple[int, int], ...], bytes] = {}
-    for _, spans in schedule.blocks(depth):
-        key = tuple(spans[dim] for dim in sorted(operand.dims))
-        if key in blocks:
-            continue
-        block = bytearray(size)
-        packed = module.pack(layer, requantizer, constants, spans)
-        for component, offset, content in zip(operand.components, offsets, packed, strict=True):
-            room = component_bytes(component, extents)
-            if len(content) > room:
-                raise ScheduleError(
-                    f"layer {layer.name}: module {module.name} packs {len(content)} bytes of {component.name} "
-                    f"into a block that holds {room}; its operands and its packing disagree."
-                )
-            block[offset : offset + len(content)] = content
-        blocks[key] = bytes(block)
-    return b"".join(blocks.values())
+    strides = tuple(channel_bytes(component, schedule) for component in operand.components)
+    outer = [loop.tile for loop in schedule.loops[:depth] if loop.dim is Dim.K]
+    inner = [loop.tile for loop in schedule.loops[depth:] if loop.dim is Dim.K]
+    whole = {dim: (0, layer.size(dim)) for dim in Dim}
+
+    def block(start: int, extent: int) -> bytes:
+        content = bytearray(size)
+        for first, channels in pieces(start, extent, inner):
+            packed = module.pack(layer, requantizer, constants, {**whole, Dim.K: (first, channels)})
+            for component, offset, stride, part in zip(operand.components, offsets, strides, packed, strict=True):
+                begin = offset + (first - start) * stride
+                room = offset + component_bytes(component, extents) - begin
+                if len(part) > room:
+                    raise ScheduleError(
+                        f"layer {layer.name}: module {module.name} packs {len(part)} bytes of {component.name} where "
+                        f"there is room for {room}; its operands and its packing disagree."
+                    )
+                content[begin : begin + len(part)] = part
+        return bytes(content)
+
+    return b"".join(block(start, extent) for start, extent in pieces(0, layer.k, outer))
+
+
+def pieces(start: int, extent: int, tiles: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The innermost (start, extent) that loops over one dimension, each with its tile, cut a range into."""
+    if not tiles:
+        yield start, extent
+        return
+    for offset in range(0, extent, tiles[0]):
+        yield from pieces(start + offset, min(tiles[0], extent - offset), tiles[1:])

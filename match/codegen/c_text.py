@@ -1,0 +1,96 @@
+"""Writing C: identifiers, array initialisers, long lines, templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from textwrap import indent
+
+from mako.template import Template
+
+WIDTH = 120
+
+_KEYWORDS = re.compile(
+    r"auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|"
+    r"register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
+)
+
+
+def identifier(name: str) -> str:
+    """`name` as a C identifier: lower case, everything else underscores, never empty, a keyword or led by a digit."""
+    text = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+    return f"_{text}" if not text or text[0].isdigit() or _KEYWORDS.fullmatch(text) else text
+
+
+def identifiers(names: Iterable[str]) -> tuple[str, ...]:
+    """`identifier` of each name, made distinct by numbers where they would clash."""
+    taken: list[str] = []
+    for name in names:
+        base = identifier(name)
+        candidate, number = base, 1
+        while candidate in taken:
+            number += 1
+            candidate = f"{base}_{number}"
+        taken.append(candidate)
+    return tuple(taken)
+
+
+def comment(text: str) -> str:
+    """`text` on one line and without anything that would end a C comment."""
+    return " ".join(text.split()).replace("*/", "* /")
+
+
+def values(numbers: Sequence[object], per_line: int = 20) -> str:
+    """The inside of an array initialiser, one level indented."""
+    texts = list(map(str, numbers))
+    return ",\n".join("    " + ", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line))
+
+
+def wrap(text: str) -> str:
+    """`text` with lines that are too long broken, outside parentheses if possible, and continued one level deeper."""
+    return "\n".join(piece for line in text.split("\n") for piece in _broken(line))
+
+
+def _broken(line: str) -> list[str]:
+    lead = line[: len(line) - len(line.lstrip())]
+    pieces: list[str] = []
+    while len(line) > WIDTH:
+        cut = _cut(line, len(lead) + 4)
+        if not cut:
+            break
+        pieces.append(line[:cut].rstrip())
+        line = f"{lead}    {line[cut:].lstrip()}"
+    return [*pieces, line]
+
+
+def _cut(line: str, start: int) -> int:
+    """Where to break a line: at the comma or operator inside the fewest parentheses, the last one of these."""
+    best: dict[int, int] = {}
+    depth = 0
+    for position, character in enumerate(line[: WIDTH - 1]):
+        depth += (character in "({[") - (character in ")}]")
+        if position >= start:
+            if line.startswith(", ", position):
+                best[depth] = position + 1
+            elif line.startswith((" && ", " + "), position):
+                best[depth] = position
+    return best[min(best)] if best else 0
+
+
+@cache
+def template(name: str) -> Template:
+    """The template `name` of this package; an undefined name in it is an error."""
+    path = Path(__file__).parent / "templates" / name
+    return Template(path.read_text(encoding="utf-8"), filename=str(path), strict_undefined=True, enable_loop=False)
+
+
+def render(name: str, **context: object) -> str:
+    """The template `name` filled in, with a single newline at the end."""
+    text: str = template(name).render(indent=_indented, **context)
+    return text.strip("\n") + "\n"
+
+
+def _indented(text: str) -> str:
+    return indent(text.strip("\n"), "    ") + "\n"

@@ -1,0 +1,108 @@
+"""A target whose kernels are the operators' definitions; see mock/mock.h."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from match.cost import CostModel, CpuCostModel
+from match.hardware import (
+    ComputeApi,
+    HostPlatform,
+    HwModule,
+    LayerConstants,
+    MatchTarget,
+    MemoryApi,
+    ModuleApi,
+    Pattern,
+    PlatformApi,
+    SyncApi,
+    TargetApi,
+)
+from match.layer import Dim, Layer, Op, Operand
+from match.operands import standard_operands
+from match.requantize import Requantizer
+from match.schedule.mapping import Memory
+
+FOLDER = Path(__file__).parent / "mock"
+SCRATCHPAD = Memory("L1", 1 << 20, alignment=8)
+PLAIN = Requantizer("plain", 32, True, 64, 64, (0, 62), True, False, 16)
+SIGNED = Requantizer("signed", 32, True, 64, 64, (0, 62), True, True, 24)
+
+
+class MockModule(HwModule):
+    """Takes every operator; its constants lie as match_tile.h says."""
+
+    name = "unit"
+    memories = (SCRATCHPAD,)
+    cost_model = CostModel()
+    requantizers = (PLAIN, SIGNED)
+    api = ModuleApi(
+        headers=("mock.h",),
+        platform=PlatformApi("mock_offload"),
+        memory=MemoryApi("mock_alloc", "mock_free", "mock_transfer_t", "mock_copy_in", "mock_copy_out"),
+        sync=SyncApi("mock_wait_transfer", "mock_wait_compute"),
+        compute=ComputeApi("mock_start"),
+    )
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        return tuple(Pattern(op) for op in Op)
+
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        if requantizer is None:
+            return standard_operands(layer, 0)
+        return standard_operands(layer, 24 if layer.op is Op.ADD else requantizer.parameter_bytes)
+
+    def pack(
+        self,
+        layer: Layer,
+        requantizer: Requantizer | None,
+        constants: LayerConstants,
+        spans: Mapping[Dim, tuple[int, int]],
+    ) -> tuple[bytes, ...]:
+        start, extent = spans[Dim.K]
+        channels = range(start, start + extent)
+        parts: list[bytes] = []
+        if constants.weights is not None:
+            parts.append(constants.weights[start : start + extent].tobytes())
+        requant = constants.requantization
+        if requant is None or requantizer is None:
+            return tuple(parts)
+        if constants.addend_multipliers is not None:
+            a, b = constants.addend_multipliers
+            entry = (int(requant.bias[0]), a, b, int(requant.shift[0]), 0)
+            return (np.array([entry], "<i8,<i4,<i4,<i4,<i4").tobytes(),)
+        below = requant.negative_below
+        rows = [
+            (
+                int(requant.bias[k]),
+                int(requant.multiplier[k]),
+                int(requant.shift[k]),
+                int(below[k]) if below is not None else 0,
+                0,
+            )
+            for k in channels
+        ]
+        signed = np.array(rows, "<i8,<i4,<i4,<i4,<i4")
+        parts.append(
+            signed.tobytes() if requantizer.negative_step else np.array([r[:3] for r in rows], "<i8,<i4,<i4").tobytes()
+        )
+        return tuple(parts)
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        return f"mock_{layer.op}"
+
+
+class MockTarget(MatchTarget):
+    name = "mock"
+    clock_hz = 1e6
+    main_memory = Memory("L2", 1 << 24, alignment=8)
+    modules = (MockModule(),)
+    cpu_cost_model = CpuCostModel()
+    api = TargetApi(("mock.h",), "mock_open", "mock_close", "mock_main_alloc", "mock_main_free")
+
+    @property
+    def host(self) -> HostPlatform:
+        return HostPlatform((FOLDER / "mock.c",), (FOLDER, Path("kernels/include")))
