@@ -1,0 +1,104 @@
+"""MATCH: quantized neural networks to C for heterogeneous microcontrollers, as a plugin of TVM.
+
+`compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
+and runs it on this machine. `load` reads a model file alone; `partition` prepares a Relay module for
+``tvm.relay.build``. To describe a chip, subclass `MatchTarget` and `HwModule`.
+
+Everything is imported when it is first used: TVM alone takes a second.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from match.compiler import CompiledModel, compile  # noqa: A004
+    from match.cost import CostModel, CpuCostModel
+    from match.errors import (
+        CapacityError,
+        CostModelError,
+        InputError,
+        MatchError,
+        ModelError,
+        OptionError,
+        OutputError,
+        ScheduleError,
+        TargetError,
+        ToolchainError,
+    )
+    from match.frontend import Model, load
+    from match.hardware import HwModule, MatchTarget, Pattern, Verdict
+    from match.layer import Layer
+    from match.partitioner import partition
+    from match.plan import LayerDecision
+    from match.registry import get_target, target_names
+    from match.requantize import Requantization, Requantizer
+    from match.schedule.mapping import Schedule
+
+__all__ = [
+    "CapacityError",
+    "CompiledModel",
+    "CostModel",
+    "CostModelError",
+    "CpuCostModel",
+    "HwModule",
+    "InputError",
+    "Layer",
+    "LayerDecision",
+    "MatchError",
+    "MatchTarget",
+    "Model",
+    "ModelError",
+    "OptionError",
+    "OutputError",
+    "Pattern",
+    "Requantization",
+    "Requantizer",
+    "Schedule",
+    "ScheduleError",
+    "TargetError",
+    "ToolchainError",
+    "Verdict",
+    "compile",
+    "get_target",
+    "load",
+    "partition",
+    "target_names",
+]
+
+_HOME = {
+    "match.compiler": ("CompiledModel", "compile"),
+    "match.cost": ("CostModel", "CpuCostModel"),
+    "match.errors": (
+        "CapacityError",
+        "CostModelError",
+        "InputError",
+        "MatchError",
+        "ModelError",
+        "OptionError",
+        "OutputError",
+        "ScheduleError",
+        "TargetError",
+        "ToolchainError",
+    ),
+    "match.frontend": ("Model", "load"),
+    "match.hardware": ("HwModule", "MatchTarget", "Pattern", "Verdict"),
+    "match.layer": ("Layer",),
+    "match.partitioner": ("partition",),
+    "match.plan": ("LayerDecision",),
+    "match.registry": ("get_target", "target_names"),
+    "match.requantize": ("Requantization", "Requantizer"),
+    "match.schedule.mapping": ("Schedule",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'match' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

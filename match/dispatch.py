@@ -15,13 +15,12 @@ from match.fitting import executes, fit
 from match.hardware import HwModule, LayerConstants, MatchTarget, Verdict
 from match.layer import Layer
 from match.options import Numerics, Options
-from match.plan import Candidate, LayerDecision, LayerPlan, RequantizationFit
+from match.plan import CPU, Candidate, LayerDecision, LayerPlan, RequantizationFit
 from match.requantize import Int64Array, Requantizer
 from match.schedule.engine import engine
 from match.schedule.mapping import Schedule
 from match.schedule.predict import predict
-
-CPU = "cpu"
+from match.stopwatch import Stopwatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +58,11 @@ class _Offer:
 class Dispatcher:
     """Decides for the layers of one network; layers of equal geometry are searched once."""
 
-    def __init__(self, target: MatchTarget, options: Options) -> None:
-        """Layers are compared on the modules of `target`."""
+    def __init__(self, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> None:
+        """Compares on the modules of `target`; the time for schedules is the phase "search" of `stopwatch`."""
         self._target = target
         self._options = options
+        self._stopwatch = stopwatch
         self._engine = engine(options.engine)
         self._searched: dict[tuple[str, Requantizer | None, Layer], tuple[Schedule, Cost] | str] = {}
 
@@ -120,7 +120,8 @@ class Dispatcher:
         geometry = replace(layer, name="", pad_value=0, clip=(0, 0))
         key = (module.name, requantizer, geometry)
         if key not in self._searched:
-            self._searched[key] = self._searched_anew(module, requantizer, geometry)
+            with self._stopwatch.phase("search"):
+                self._searched[key] = self._searched_anew(module, requantizer, geometry)
         return self._searched[key]
 
     def _searched_anew(

@@ -9,13 +9,16 @@ from match.layer import Layer
 from match.requantize import Requantizer
 from match.schedule.mapping import Schedule
 
+CPU = "cpu"
+"""In the place of a module's name: the control core."""
+
 
 @dataclass(frozen=True)
 class RequantizationFit:
     """How close a module's requantizer comes to the layer's own arithmetic.
 
-    `exact`: equal for every accumulator the layer can reach (proven from the weights). Otherwise `share` is the fraction
-    of the accumulators between the clamps whose output differs and `max_step` by how many steps at most.
+    `exact`: equal for every accumulator the layer can reach (proven from the weights). Otherwise `share` is the
+    fraction of the accumulators between the clamps whose output differs and `max_step` by how many steps at most.
     """
 
     exact: bool
@@ -56,7 +59,7 @@ class LayerPlan:
 
 @dataclass(frozen=True)
 class LayerDecision:
-    """A row of the report: what was computed, where, and all the offers. `module` is "cpu" where none was taken."""
+    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken."""
 
     name: str
     op: str

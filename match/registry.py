@@ -18,11 +18,11 @@ def target_names() -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
-def get_target(name: str, l1: int | None = None, modules: Sequence[str] | None = None) -> MatchTarget:
-    """The target called `name`, optionally with another size of scratchpad and with some of its modules only.
+def get_target(target: str | MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None) -> MatchTarget:
+    """A target, optionally with another size of scratchpad and with some of its modules only.
 
     Args:
-        name: the name of an entry point in the group ``match.targets``.
+        target: the name of an entry point in the group ``match.targets``, or a target, which is copied.
         l1: bytes of the innermost memory of every module, in place of the chip's own.
         modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
 
@@ -30,14 +30,16 @@ def get_target(name: str, l1: int | None = None, modules: Sequence[str] | None =
         TargetError: if there is no such target, it cannot be loaded, or it has no such module.
         OptionError: if `l1` is not positive.
     """
-    found = entry_points(group=GROUP, name=name)
-    if not found:
-        raise TargetError(f"there is no target {name!r}; installed targets: {', '.join(target_names()) or 'none'}.")
-    return configure(_load(next(iter(found))), l1, modules)
+    if isinstance(target, str):
+        found = entry_points(group=GROUP, name=target)
+        if not found:
+            names = ", ".join(target_names()) or "none"
+            raise TargetError(f"there is no target {target!r}; installed targets: {names}.")
+        target = _load(next(iter(found)))
+    return _configured(target, l1, modules)
 
 
-def configure(target: MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None) -> MatchTarget:
-    """A copy of `target` with `l1` bytes of innermost memory and only the named modules; see `get_target`."""
+def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None) -> MatchTarget:
     if l1 is not None and l1 <= 0:
         raise OptionError(f"the L1 size must be a positive number of bytes, not {l1}.")
     names = [module.name for module in target.modules]

@@ -8,7 +8,6 @@ cannot be expressed as a `Layer` is reported with the reason, so that it appears
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from match.pattern.forms import read
 from match.pattern.types import Match, Rejection
@@ -19,9 +18,9 @@ __all__ = ["Match", "Rejection", "find", "read"]
 
 
 def find(function: relay.Function) -> tuple[Match | Rejection, ...]:
-    """All layers of a type-checked function, in the order in which they are computed; no two cover the same call.
+    """All layers of a type-checked function, in the order in which they are computed, named by their operators.
 
-    Layers are named by operator and position, "conv2d_0", "add_1".
+    No two cover the same call, but for the padding that convolutions may share.
     """
     order: list[relay.Expr] = []
     relay.analysis.post_order_visit(function.body, order.append)
@@ -40,7 +39,7 @@ def find(function: relay.Function) -> tuple[Match | Rejection, ...]:
         if layer is not None:
             taken.update(layer.covered)
             found.append(layer)
-    return tuple(_named(layer, index) for index, layer in enumerate(reversed(found)))
+    return tuple(reversed(found))
 
 
 def _children(expr: relay.Expr) -> Sequence[relay.Expr]:
@@ -63,16 +62,9 @@ def _alone(match: Match, users: dict[relay.Expr, list[relay.Expr]]) -> Match | R
             return Rejection(
                 match.root,
                 match.covered,
-                layer.name,
                 layer.op,
                 layer.macs,
                 layer.k * layer.oy * layer.ox,
                 "another operator needs one of its intermediate values",
             )
     return match
-
-
-def _named(found: Match | Rejection, index: int) -> Match | Rejection:
-    if isinstance(found, Rejection):
-        return replace(found, name=f"{found.op}_{index}")
-    return replace(found, layer=replace(found.layer, name=f"{found.layer.op}_{index}"))

@@ -40,7 +40,7 @@ def read(root: relay.Expr) -> Match | Rejection | None:
             continue
         except _RejectedError as rejected:
             outputs = math.prod(shape_of(root))
-            return Rejection(root, cover.calls, rejected.op.value, rejected.op, rejected.macs, outputs, rejected.reason)
+            return Rejection(root, cover.calls, rejected.op, rejected.macs, outputs, rejected.reason)
     return None
 
 

@@ -35,7 +35,6 @@ class Rejection:
 
     root: relay.Expr
     covered: tuple[relay.Expr, ...]
-    name: str
     op: Op
     macs: int
     outputs: int

@@ -210,7 +210,7 @@ def test_layers_of_a_network_come_in_order_and_leave_the_rest() -> None:
     last = req(relay.nn.dense(flat, relay.const(weights(3, 144)), out_dtype="int32"), 3)
     body = relay.nn.softmax(relay.cast(last, "float32"))
     found = find(function([x], body))
-    assert [m.layer.name for m in found if isinstance(m, Match)] == ["conv2d_0", "depthwise_conv2d_1", "dense_2"]
+    assert [m.layer.op for m in found if isinstance(m, Match)] == [Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE]
 
 
 def test_shared_padding_is_part_of_both_layers() -> None:

@@ -1,0 +1,191 @@
+"""Cuts a network into functions for modules and what TVM compiles for the control core.
+
+Each layer that a module takes becomes a global function with ``Compiler="match"``, which holds the layer in integer
+Relay and, as the attribute ``match.plan``, everything that code generation needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from match.codegen.plan_codec import encode
+from match.dispatch import Dispatcher, Workload
+from match.frontend.relay import from_relay
+from match.hardware import MatchTarget
+from match.options import Options
+from match.pattern import Match, Rejection, find
+from match.plan import CPU, Candidate, LayerDecision, LayerPlan
+from match.registry import get_target
+from match.relay import relay, tvm
+from match.stopwatch import Stopwatch
+from match.transform.pipeline import integer_relay
+from match.transform.rewrite import operator_name, rebuild
+
+PLAN_ATTRIBUTE = "match.plan"
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned:
+    """A network cut into functions, and what was decided about each of its operators, in execution order."""
+
+    module: tvm.IRModule
+    decisions: tuple[LayerDecision, ...]
+
+
+def partition(
+    mod: tvm.IRModule,
+    target: str | MatchTarget = "gap9",
+    params: Mapping[str, Any] | None = None,
+    *,
+    modules: Sequence[str] | None = None,
+    l1: int | None = None,
+    engine: str = "exact",
+    objective: str = "latency",
+    numerics: str = "hardware",
+) -> tvm.IRModule:
+    """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
+
+    Args:
+        mod: a network of QNN operators, or in integer form; one function, "main".
+        target: name of an installed target, or a target.
+        params: values of parameters of "main" that are weights.
+        modules: use these modules of the target only; none: all.
+        l1: bytes of innermost memory in place of the target's own.
+        engine: how schedules are searched.
+        objective: what schedules are searched for.
+        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+
+    Raises:
+        MatchError: one of its subclasses, for an unknown target, module or option, or a network that is not quantized.
+    """
+    chip = get_target(target, l1, modules)
+    options = Options.parse(engine, objective, numerics)
+    model = from_relay(mod, params)
+    return cut(integer_relay(model), chip, options, model.name, Stopwatch()).module
+
+
+def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
+    """Find, decide and cut out the layers of a network in integer form, types inferred.
+
+    `network` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
+    inside) and "partition".
+    """
+    main = module["main"]
+    with stopwatch.phase("pattern"):
+        found = find(main)
+        rows = _rows(main, found)
+    with stopwatch.phase("dispatch"):
+        dispatcher = Dispatcher(target, options, stopwatch)
+        decisions = [_decide(row, index, network, target, dispatcher) for index, row in enumerate(rows)]
+    with stopwatch.phase("partition"):
+        plans = {
+            row.root: (row, decision.plan)
+            for row, decision in zip(rows, decisions, strict=True)
+            if isinstance(row, Match) and decision.plan is not None
+        }
+        return Partitioned(_rebuilt(main, plans), tuple(decisions))
+
+
+_Row = Match | Rejection | relay.Call
+
+
+def _rows(main: relay.Function, found: Iterable[Match | Rejection]) -> list[_Row]:
+    """Layers, and the calls that none of them covers, in execution order."""
+    by_root = {layer.root: layer for layer in found}
+    covered = {expr for layer in by_root.values() for expr in layer.covered}
+    rows: list[_Row] = []
+
+    def visit(expr: Any) -> None:
+        if expr in by_root:
+            rows.append(by_root[expr])
+        elif isinstance(expr, relay.Call) and expr not in covered:
+            rows.append(expr)
+
+    relay.analysis.post_order_visit(main.body, visit)
+    return rows
+
+
+def _decide(row: _Row, index: int, network: str, target: MatchTarget, dispatcher: Dispatcher) -> LayerDecision:
+    """The decision for a row, named by its operator and place in the network."""
+    if isinstance(row, Match):
+        layer = replace(row.layer, name=f"{row.layer.op}_{index}")
+        symbol = f"match_{c_name(network)}_{index}_{layer.op}"
+        return dispatcher(Workload(layer, row.constants, row.accumulator), symbol)
+    if isinstance(row, Rejection):
+        op, macs, outputs = row.op.value, row.macs, row.outputs
+        candidates = tuple(Candidate(module.name, refusal=row.reason) for module in target.modules)
+    else:
+        op, macs, outputs = operator_name(row) or "call", 0, _elements(row.checked_type)
+        candidates = ()
+    cycles = target.cpu_cost_model.cycles(op, macs, outputs)
+    return LayerDecision(f"{op}_{index}", op, CPU, macs, outputs, cycles, candidates)
+
+
+def _elements(kind: Any) -> int:
+    if isinstance(kind, tvm.ir.TupleType):
+        return sum(_elements(field) for field in kind.fields)
+    elements = 1
+    for extent in kind.shape:
+        elements *= int(extent)
+    return elements
+
+
+def c_name(name: str) -> str:
+    """`name` as part of a C identifier."""
+    return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower() or "network"
+
+
+def _rebuilt(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> tvm.IRModule:
+    """The network with a call of a global function in the place of each planned layer."""
+    functions: dict[relay.GlobalVar, relay.Function] = {}
+    replaced: dict[relay.Expr, relay.Expr] = {}
+
+    def visit(expr: Any) -> None:
+        if expr in plans:
+            match, plan = plans[expr]
+            variable = relay.GlobalVar(plan.symbol)
+            functions[variable] = _function(match, plan)
+            replaced[expr] = relay.Call(variable, [replaced[x] for x in match.inputs])
+        elif isinstance(expr, relay.Call):
+            replaced[expr] = rebuild(expr, replaced.__getitem__)
+        elif isinstance(expr, relay.Tuple):
+            replaced[expr] = relay.Tuple([replaced[field] for field in expr.fields])
+        elif isinstance(expr, relay.TupleGetItem):
+            replaced[expr] = relay.TupleGetItem(replaced[expr.tuple_value], expr.index)
+        else:
+            replaced[expr] = expr
+
+    relay.analysis.post_order_visit(main.body, visit)
+    module = tvm.IRModule()
+    for variable, function in functions.items():
+        module[variable] = function
+    module["main"] = relay.Function(main.params, replaced[main.body], attrs=main.attrs)
+    return relay.transform.InferType()(module)
+
+
+def _function(match: Match, plan: LayerPlan) -> relay.Function:
+    """The layer as a function of its inputs."""
+    names = ("input", "addend")[: len(match.inputs)]
+    variables = [relay.var(name, x.checked_type) for name, x in zip(names, match.inputs, strict=True)]
+    replaced: dict[relay.Expr, relay.Expr] = dict(zip(match.inputs, variables, strict=True))
+    covered = set(match.covered)
+
+    def new(expr: relay.Expr) -> relay.Expr:
+        if expr not in replaced:
+            replaced[expr] = rebuild(expr, new) if expr in covered and isinstance(expr, relay.Call) else expr
+        return replaced[expr]
+
+    attributes: dict[str, Any] = {
+        "Compiler": "match",
+        "global_symbol": plan.symbol,
+        "Primitive": tvm.tir.IntImm("int32", 1),
+        "Inline": tvm.tir.IntImm("int32", 1),
+        PLAN_ATTRIBUTE: encode(plan),
+    }
+    function = relay.Function(variables, new(match.root))
+    for key, value in attributes.items():
+        function = function.with_attr(key, value)
+    return function
