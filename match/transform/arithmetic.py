@@ -1,4 +1,4 @@
-"""What a reference implementation computes where it leaves integers: the interface that the integerization is written to.
+"""What a reference computes where it leaves integers: the interface that the integerization is written to.
 
 `match.transform.tflite_arithmetic` and `match.transform.onnxruntime_arithmetic` implement it.
 """
@@ -36,9 +36,9 @@ class Quantization:
 class Accumulator:
     """What a convolution or dense layer accumulates: ``sum(x * w)`` per output channel.
 
-    `offset` is what is added to it before scaling (bias and the input's zero point), `low` and `high` are the smallest and
-    largest sums that are reachable, all int64 of shape (channels,). `per_channel` tells whether the file gives a scale for
-    each channel, which changes how references multiply scales.
+    `offset` is what is added to it before scaling (bias and the input's zero point), `low` and `high` are the smallest
+    and largest sums that are reachable, all int64 of shape (channels,). `per_channel` tells whether the layer has a
+    scale for each channel, which changes how references multiply scales.
     """
 
     offset: Int64Array

@@ -7,15 +7,12 @@ module takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from match.layer import Padding
 from match.relay import relay
 from match.requantize import Int64Array, Requantization
-from match.transform.rewrite import constant, is_call, value_range
 
 NEVER = np.iinfo(np.int32).min
 """Accumulator below which no other lies: `Z` of a channel that needs no correction of negative values."""
@@ -155,9 +152,7 @@ def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str) -> rela
     return relay.take(relay.const(outputs.astype(dtype)), _index(x, x_dtype), mode="fast")
 
 
-def lookup_pair(
-    a: relay.Expr, b: relay.Expr, outputs: Int64Array, dtypes: tuple[str, str], dtype: str
-) -> relay.Expr:
+def lookup_pair(a: relay.Expr, b: relay.Expr, outputs: Int64Array, dtypes: tuple[str, str], dtype: str) -> relay.Expr:
     """Any function of two 8-bit values: `outputs` has shape (256, 256), in ascending order of a and b."""
     row = relay.multiply(_index(a, dtypes[0]), relay.const(256, "int32"))
     index = relay.add(row, _index(b, dtypes[1]))
@@ -168,90 +163,3 @@ def _index(x: relay.Expr, dtype: str) -> relay.Expr:
     """Position of an 8-bit value among all values of its type."""
     wide = relay.cast(x, "int32")
     return wide if dtype == "uint8" else relay.add(wide, relay.const(128, "int32"))
-
-
-@dataclass(frozen=True, eq=False)
-class Requantized:
-    """REQ, read back: what is requantized, by which parameters, into which type."""
-
-    accumulator: relay.Expr
-    requantization: Requantization
-    dtype: str
-
-
-def read_requantized(expr: relay.Expr) -> Requantized | None:
-    """The parts of an expression that `requantize` built, or None if it is none."""
-    saturated = _read_saturated_shift(expr)
-    if saturated is None:
-        return None
-    total, shift, clip, dtype = saturated
-    if not (is_call(total.args[0], "multiply") and is_call(total.args[0].args[0], "cast")):
-        return None
-    product, bias = total.args
-    accumulator = product.args[0].args[0]
-    multiplier = constant(product.args[1])
-    below, negative = None, None
-    if is_call(bias, "where"):
-        below, negative = constant(bias.args[0].args[1]), constant(bias.args[1])
-        bias = bias.args[2]
-    offset = constant(bias)
-    if multiplier is None or offset is None or np.ndim(multiplier) != 1:
-        return None
-    parts = [part.astype(np.int64) for part in (multiplier, offset, shift)]
-    if below is None or negative is None:
-        return Requantized(accumulator, Requantization(*parts, clip), dtype)
-    below = below.astype(np.int64)
-    step = int((offset - negative)[0])
-    return Requantized(accumulator, Requantization(*parts, clip, below, step), dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class Addition:
-    """`add`, read back."""
-
-    operands: tuple[relay.Expr, relay.Expr]
-    multipliers: tuple[int, int]
-    bias: int
-    shift: int
-    clip: tuple[int, int]
-    dtype: str
-
-
-def read_addition(expr: relay.Expr) -> Addition | None:
-    """The parts of an expression that `add` built, or None if it is none."""
-    saturated = _read_saturated_shift(expr)
-    if saturated is None or not is_call(saturated[0].args[0], "add"):
-        return None
-    total, shift, clip, dtype = saturated
-    products = total.args[0].args
-    bias = constant(total.args[1])
-    multipliers = [constant(product.args[1]) for product in products]
-    if bias is None or any(multiplier is None for multiplier in multipliers):
-        return None
-    first, second = (int(multiplier) for multiplier in multipliers if multiplier is not None)
-    a, b = (product.args[0].args[0] for product in products)
-    return Addition((a, b), (first, second), int(bias), int(shift), clip, dtype)
-
-
-def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
-    """Values that an expression of 8-bit type `dtype` can have: those of its clip, if it ends in one, else all."""
-    while is_call(expr, "reshape", "nn.max_pool2d", "transpose", "squeeze", "nn.batch_flatten", "expand_dims"):
-        expr = expr.args[0]
-    if is_call(expr, "cast") and is_call(expr.args[0], "clip"):
-        bounds = expr.args[0].attrs
-        return int(bounds.a_min), int(bounds.a_max)
-    return value_range(dtype)
-
-
-def _read_saturated_shift(expr: relay.Expr) -> tuple[relay.Call, Int64Array, tuple[int, int], str] | None:
-    """The sum, shift, clip and type of ``cast(clip(right_shift(add(...), S)))``."""
-    if not (is_call(expr, "cast") and is_call(expr.args[0], "clip")):
-        return None
-    clip = expr.args[0]
-    shifted = clip.args[0]
-    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add")):
-        return None
-    shift = constant(shifted.args[1])
-    if shift is None:
-        return None
-    return shifted.args[0], shift, (int(clip.attrs.a_min), int(clip.attrs.a_max)), str(expr.attrs.dtype)

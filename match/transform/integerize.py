@@ -14,6 +14,7 @@ from match.transform import integer_form
 from match.transform.arithmetic import Accumulator, Arithmetic, Quantization
 from match.transform.plane_fit import fit_plane
 from match.transform.qnn import Linear, clamped, quantization, read_linear
+from match.transform.readers import output_range
 from match.transform.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
 
 
@@ -51,7 +52,7 @@ class Integerize:
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
         if is_call(linear.call, "qnn.dense"):
             x = new(linear.x)
-            requantization = self._scale(linear, linear.weights, integer_form.output_range(x, linear.input.dtype))
+            requantization = self._scale(linear, linear.weights, output_range(x, linear.input.dtype))
             return integer_form.dense(x, linear.weights, requantization, linear.output.dtype)
         attrs = linear.call.attrs
         if str(attrs.data_layout) != "NHWC":
@@ -63,7 +64,7 @@ class Integerize:
         if depthwise:
             weights = weights.reshape(*weights.shape[:2], groups, -1)
         channels_first = weights.reshape(-1, len(linear.bias)) if depthwise else weights.reshape(-1, weights.shape[3])
-        requantization = self._scale(linear, channels_first.T, integer_form.output_range(new(x), linear.input.dtype))
+        requantization = self._scale(linear, channels_first.T, output_range(new(x), linear.input.dtype))
         return integer_form.conv2d(
             new(x),
             np.ascontiguousarray(weights),
@@ -96,17 +97,17 @@ class Integerize:
         x = call.args[0]
         if not is_8bit(x):
             return None
-        inputs, output = quantization(*call.args[1:3], dtype(x)), quantization(*call.args[3:5], dtype(call))
+        inputs = quantization(call.args[1], call.args[2], dtype(x))
+        output = quantization(call.args[3], call.args[4], dtype(call))
         if inputs is None or output is None:
             return None
         return integer_form.lookup(new(x), self.arithmetic.requantize(inputs, output, clip), inputs.dtype, output.dtype)
 
     def _add(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         left, right = call.args[:2]
-        a, b, output = (
-            quantization(*call.args[first : first + 2], dtype(tensor))
-            for first, tensor in ((2, left), (4, right), (6, call))
-        )
+        a = quantization(call.args[2], call.args[3], dtype(left))
+        b = quantization(call.args[4], call.args[5], dtype(right))
+        output = quantization(call.args[6], call.args[7], dtype(call))
         if a is None or b is None or output is None or shape(left) != shape(right):
             return None
         outputs = self.arithmetic.add(a, b, output, clip)
@@ -114,13 +115,12 @@ class Integerize:
         plane = fit_plane(outputs, a.levels, b.levels, slopes, clip)
         if plane is None:
             return integer_form.lookup_pair(new(left), new(right), outputs, (a.dtype, b.dtype), output.dtype)
-        return integer_form.add(
-            new(left), new(right), plane.multipliers, plane.bias, plane.shift, clip, output.dtype
-        )
+        return integer_form.add(new(left), new(right), plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
 
     def _average(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         x, pool = call.args[0], call.attrs
-        inputs, output = quantization(*call.args[1:3], dtype(x)), quantization(*call.args[3:5], dtype(call))
+        inputs = quantization(call.args[1], call.args[2], dtype(x))
+        output = quantization(call.args[3], call.args[4], dtype(call))
         if inputs is None or output is None or str(pool.layout) != "NHWC":
             return None
         return self._pool(call, x, inputs, output, clip, new)

@@ -27,9 +27,9 @@ FloatArray = npt.NDArray[np.float64]
 def fit_line(steps: StepFunction, slope: FloatArray) -> tuple[Requantization, BoolArray]:
     """Parameters whose steps are those of an increasing `steps`, and for which channels they were found.
 
-    `slope` is about how many levels one accumulator is worth, positive, shape (channels,). Constant channels get multiplier
-    and shift 0. Channels that no line fits have the line that crosses every level at or before its threshold, so that its
-    outputs are never below those of `steps` and above them at few accumulators only.
+    `slope` is about how many levels one accumulator is worth, positive, shape (channels,). Constant channels get
+    multiplier and shift 0. Channels that no line fits have the line that crosses every level at or before its
+    threshold, so that its outputs are never below those of `steps` and above them at few accumulators only.
     """
     inner = (steps.thresholds > steps.low[:, None]) & (steps.thresholds <= steps.high[:, None])
     levels = np.arange(steps.clip[0] + 1, steps.clip[1] + 1, dtype=np.int64)
@@ -96,9 +96,11 @@ def _best_slope(slope: FloatArray, thresholds: Int64Array, levels: Int64Array, i
 
     # Beyond one accumulator over the whole range of levels no step can be right any more.
     spread = np.where(inner, np.abs(centred), 1).max(axis=1)
-    low, high = slope * (1 - 1 / spread), slope * (1 + 1 / spread)
+    low: FloatArray = slope * (1 - 1 / spread)
+    high: FloatArray = slope * (1 + 1 / spread)
     for _ in range(_SEARCH_STEPS):
-        first, second = low + (high - low) / 3, high - (high - low) / 3
+        first: FloatArray = low + (high - low) / 3
+        second: FloatArray = high - (high - low) / 3
         rising = room(first) < room(second)
         low, high = np.where(rising, first, low), np.where(rising, high, second)
     return (low + high) / 2

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from match.frontend.model import Model, Rounding
+from typing import Literal
+
+from match.frontend.model import Model
 from match.relay import relay, tvm
 from match.transform.integerize import Integerize
 from match.transform.tflite_arithmetic import TfliteArithmetic
+from match.transform.unsigned_activations import UnsignedActivations
 
 
-def integer_relay(model: Model) -> tvm.IRModule:
-    """The network in integer form (docs/architecture.md)."""
+def integer_relay(model: Model, activations: Literal["uint8"] | None = None) -> tvm.IRModule:
+    """The network in integer form (docs/architecture.md).
+
+    Args:
+        model: as a front end returns it.
+        activations: "uint8" stores all activations unsigned, for machines whose multipliers need that; None keeps the
+            types of the model.
+    """
     module = Integerize(TfliteArithmetic())(model.module)
+    if activations == "uint8":
+        module = UnsignedActivations()(module)
     return relay.qnn.transform.CanonicalizeOps()(module)

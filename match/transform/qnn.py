@@ -102,7 +102,7 @@ def _without_bias(expr: relay.Expr) -> tuple[relay.Expr, npt.NDArray[Any] | None
 def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> npt.NDArray[np.int8] | None:
     """The weights less their zero point, if that fits int8: so do uint8 weights around 128."""
     values, zero = constant(kernel), constant(zero_point)
-    if values is None or zero is None or values.dtype not in (np.int8, np.uint8):
+    if values is None or zero is None or str(values.dtype) not in ("int8", "uint8"):
         return None
     zero = zero.reshape(-1).astype(np.int64)
     if zero.size > 1:

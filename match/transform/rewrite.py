@@ -6,7 +6,7 @@ TVM's own mutators recurse in Python and so fail on deep networks; these walk th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +20,29 @@ Rule = Callable[[relay.Call, New], relay.Expr | None]
 """What a call becomes, given the original call (types inferred) and its operands' replacements; None rebuilds it."""
 
 
-def rewrite(module: tvm.IRModule, rule: Rule) -> tvm.IRModule:
+def rewrite(
+    module: tvm.IRModule, rule: Rule, output: Callable[[relay.Expr, New], relay.Expr] | None = None
+) -> tvm.IRModule:
     """The module with `rule` applied to every call of "main" in post-order, types inferred again.
 
     A rule may look through its operands and use the replacement of any of them; what then has no user left is gone.
+    `output` says what each of the network's outputs becomes, where that is not simply its replacement.
     """
     main = module["main"]
     replaced: dict[relay.Expr, relay.Expr] = {}
+    new = replaced.__getitem__
 
     def visit(node: Any) -> None:
-        replaced[node] = _rebuilt(node, rule, replaced.__getitem__)
+        replaced[node] = _rebuilt(node, rule, new)
 
     relay.analysis.post_order_visit(main.body, visit)
-    rebuilt = relay.Function(main.params, replaced[main.body])
-    return relay.transform.InferType()(tvm.IRModule.from_expr(rebuilt))
+    if output is None:
+        body = new(main.body)
+    elif isinstance(main.body, relay.Tuple):
+        body = relay.Tuple([output(field, new) for field in main.body.fields])
+    else:
+        body = output(main.body, new)
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(main.params, body)))
 
 
 def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
@@ -59,7 +68,7 @@ def operator_name(expr: relay.Expr) -> str:
     return ""
 
 
-def is_call(expr: relay.Expr, *names: str) -> bool:
+def is_call(expr: relay.Expr, *names: str) -> TypeGuard[relay.Call]:
     """Whether `expr` calls one of the operators."""
     return operator_name(expr) in names
 

@@ -1,8 +1,8 @@
 """The integers of TFLite Micro: gemmlowp's fixed-point multiplication with two roundings.
 
-A real factor r becomes ``m * 2**(e - 31)`` with m of 31 bits. The product ``acc * m`` is rounded at bit 31, half up, then
-shifted right by -e and rounded again, half away from zero. Both are one floor of a sum with a constant:
-``(acc * m + 2**30 + 2**(S - 1)) >> S`` with ``S = 31 - e``, less ``2**31`` in the sum where the first result is negative.
+A real factor becomes ``m * 2**(e - 31)`` with m of 31 bits. The product ``acc * m`` is rounded at bit 31, half up, then
+shifted right by -e and rounded again, half away from zero. Both are one floor of a sum with a constant,
+``(acc * m + 2**30 + 2**(S - 1)) >> S`` with ``S = 31 - e``, less ``2**31`` where the first result is negative.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TfliteArithmetic:
         return fitted
 
     def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
-        """Both addends are shifted left by 20 bits, scaled to twice the larger scale, added and scaled to the output."""
+        """Both addends, shifted left by 20 bits, are scaled to twice the larger scale, added, scaled to the output."""
         twice = 2 * np.float64(max(a.scale, b.scale))
         total = np.zeros((256, 256), np.int64)
         for operand, axis in ((a, (256, 1)), (b, (1, 256))):
@@ -117,7 +117,9 @@ def scaled(
     )
     steps = step_function(relative, low, high)
     steps = replace(steps, clip=clip)
-    result = replace(relative, bias=relative.bias + (np.int64(zero_point) << np.minimum(shift, _WIDEST_SHIFT)), clip=clip)
+    result = replace(
+        relative, bias=relative.bias + (np.int64(zero_point) << np.minimum(shift, _WIDEST_SHIFT)), clip=clip
+    )
     refitted = np.flatnonzero(steps.constant | (shift > _WIDEST_SHIFT))
     if len(refitted):
         fitted, found = fit_line(steps.take(refitted), np.maximum(factor[refitted], _SMALLEST_FACTOR))

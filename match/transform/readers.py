@@ -1,0 +1,279 @@
+"""Reads back what `match.transform.integer_form` built, as values that passes can change and build again.
+
+Every reader takes a typed expression and returns None if it is not of its form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.layer import Padding
+from match.relay import relay
+from match.requantize import Int64Array, Requantization
+from match.transform import integer_form
+from match.transform.integer_form import Int8Array
+from match.transform.rewrite import constant, dtype, is_8bit, is_call, scalar, shape, value_range
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """A convolution with its requantization; weights HWIO, or HWOI where `groups` is the number of input channels."""
+
+    x: relay.Expr
+    weights: Int8Array
+    requantization: Requantization
+    dtype: str
+    x_dtype: str
+    strides: tuple[int, int]
+    padding: Padding
+    dilation: tuple[int, int]
+    groups: int
+    pad_value: int
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether each input channel has its own filters."""
+        return self.groups > 1
+
+    @property
+    def weights_by_output(self) -> Int8Array:
+        """Shape (channels, ...), the weights that each output channel sums with."""
+        if self.depthwise:
+            return self.weights.reshape(-1, self.requantization.channels).T
+        return self.weights.reshape(-1, self.weights.shape[3]).T
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.conv2d(
+            x,
+            np.ascontiguousarray(self.weights),
+            self.requantization,
+            self.dtype,
+            x_dtype=self.x_dtype,
+            strides=self.strides,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+            pad_value=self.pad_value,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A dense layer with its requantization; weights (K, C)."""
+
+    x: relay.Expr
+    weights: Int8Array
+    requantization: Requantization
+    dtype: str
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.dense(x, np.ascontiguousarray(self.weights), self.requantization, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """An average pooling with its requantization."""
+
+    x: relay.Expr
+    requantization: Requantization
+    dtype: str
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    whole_map: bool
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.avg_pool2d(
+            x,
+            self.requantization,
+            self.dtype,
+            window=self.window,
+            strides=self.strides,
+            whole_map=self.whole_map,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Addition:
+    """A quantized addition of two tensors."""
+
+    operands: tuple[relay.Expr, relay.Expr]
+    multipliers: tuple[int, int]
+    bias: int
+    shift: int
+    clip: tuple[int, int]
+    dtype: str
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands."""
+        return integer_form.add(a, b, self.multipliers, self.bias, self.shift, self.clip, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """A table of 256 entries, in ascending order of x."""
+
+    x: relay.Expr
+    outputs: Int64Array
+    x_dtype: str
+    dtype: str
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.lookup(x, self.outputs, self.x_dtype, self.dtype)
+
+
+Layer = Convolution | Dense | Average
+"""An operator that accumulates and requantizes."""
+
+
+def read_layer(expr: relay.Expr) -> Layer | None:
+    """A convolution, dense layer or average pooling."""
+    requantized = read_requantized(expr)
+    if requantized is None:
+        return None
+    accumulator, requantization, out_dtype = requantized
+    if is_call(accumulator, "nn.conv2d"):
+        return _convolution(accumulator, requantization, out_dtype)
+    if is_call(accumulator, "nn.dense"):
+        x, weights = accumulator.args[0], constant(accumulator.args[1])
+        if weights is None or weights.dtype != np.int8 or not is_8bit(x):
+            return None
+        return Dense(x, weights, requantization, out_dtype)
+    if is_call(accumulator, "sum", "nn.avg_pool2d"):
+        return _average(accumulator, requantization, out_dtype)
+    return None
+
+
+def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
+    """REQ: the accumulator, the parameters (shape (K,)) and the type of the result."""
+    saturated = _saturated_shift(expr)
+    if saturated is None:
+        return None
+    total, shift, clip, out_dtype = saturated
+    product, bias = total.args
+    if not (is_call(product, "multiply") and is_call(product.args[0], "cast")):
+        return None
+    accumulator = product.args[0].args[0]
+    below, negative = None, None
+    if is_call(bias, "where"):
+        below, negative = constant(bias.args[0].args[1]), constant(bias.args[1])
+        bias = bias.args[2]
+    multiplier, offset = constant(product.args[1]), constant(bias)
+    if multiplier is None or offset is None or np.ndim(multiplier) != 1:
+        return None
+    parameters = Requantization(multiplier.astype(np.int64), offset.astype(np.int64), shift.astype(np.int64), clip)
+    if below is not None and negative is not None:
+        step = int((offset - negative)[0])
+        parameters = replace(parameters, negative_below=below.astype(np.int64), negative_step=step)
+    return accumulator, parameters, out_dtype
+
+
+def read_addition(expr: relay.Expr) -> Addition | None:
+    """An addition."""
+    saturated = _saturated_shift(expr)
+    if saturated is None or not is_call(saturated[0].args[0], "add"):
+        return None
+    total, shift, clip, out_dtype = saturated
+    products = total.args[0].args
+    bias = scalar(total.args[1])
+    multipliers = [scalar(product.args[1]) for product in products]
+    if bias is None or None in multipliers:
+        return None
+    a, b = (product.args[0].args[0] for product in products)
+    return Addition((a, b), (int(multipliers[0]), int(multipliers[1])), int(bias), int(shift), clip, out_dtype)
+
+
+def read_lookup(expr: relay.Expr) -> Lookup | None:
+    """A table of one 8-bit value."""
+    if not is_call(expr, "take"):
+        return None
+    table, index = constant(expr.args[0]), expr.args[1]
+    if table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
+        return None
+    if is_call(index, "add"):
+        if scalar(index.args[1]) != 128:
+            return None
+        index = index.args[0]
+    if not is_call(index, "cast") or not is_8bit(index.args[0]):
+        return None
+    x = index.args[0]
+    return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
+
+
+def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
+    """Values that an expression of 8-bit type `dtype`, typed or not, can have: those of its clip, if it ends in one."""
+    while is_call(expr, "reshape", "nn.max_pool2d", "transpose", "squeeze", "nn.batch_flatten", "expand_dims"):
+        expr = expr.args[0]
+    if is_call(expr, "cast") and is_call(expr.args[0], "clip"):
+        return int(expr.args[0].attrs.a_min), int(expr.args[0].attrs.a_max)
+    return value_range(dtype)
+
+
+def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: str) -> Convolution | None:
+    attrs = conv.attrs
+    x, weights = conv.args[0], constant(conv.args[1])
+    if weights is None or weights.dtype != np.int8 or not is_8bit(x) or str(attrs.data_layout) != "NHWC":
+        return None
+    groups = int(attrs.groups)
+    if str(attrs.kernel_layout) != ("HWIO" if groups == 1 else "HWOI"):
+        return None
+    padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
+    if is_call(x, "nn.pad") and not any(padding):
+        widths = [(int(before), int(after)) for before, after in x.attrs.pad_width]
+        value = scalar(x.args[1])
+        spatial = widths[0] == widths[3] == (0, 0) and all(side >= 0 for width in widths for side in width)
+        if spatial and str(x.attrs.pad_mode) == "constant" and value is not None:
+            (top, bottom), (left, right) = widths[1:3]
+            padding, pad_value, x = Padding(top, left, bottom, right), int(value), x.args[0]
+    return Convolution(
+        x,
+        weights,
+        requantization,
+        out_dtype,
+        dtype(x),
+        (int(attrs.strides[0]), int(attrs.strides[1])),
+        padding,
+        (int(attrs.dilation[0]), int(attrs.dilation[1])),
+        groups,
+        pad_value,
+    )
+
+
+def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -> Average | None:
+    wide = pool.args[0]
+    window, strides = None, (1, 1)
+    if is_call(pool, "nn.avg_pool2d"):
+        attrs = pool.attrs
+        window = int(attrs.pool_size[0]), int(attrs.pool_size[1])
+        strides = int(attrs.strides[0]), int(attrs.strides[1])
+        if not is_call(wide, "multiply") or any(int(side) for side in attrs.padding) or attrs.ceil_mode:
+            return None
+        wide = wide.args[0]
+    elif [int(axis) for axis in pool.attrs.axis] != [1, 2] or not pool.attrs.keepdims:
+        return None
+    if not is_call(wide, "cast") or not is_8bit(wide.args[0]):
+        return None
+    x = wide.args[0]
+    rows, columns = shape(x)[1:3]
+    return Average(x, requantization, out_dtype, window or (rows, columns), strides, window is None)
+
+
+def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, npt.NDArray[Any], tuple[int, int], str] | None:
+    """The sum, shift, clip and type of ``cast(clip(right_shift(add(...), S)))``."""
+    if not (is_call(expr, "cast") and is_call(expr.args[0], "clip")):
+        return None
+    clip = expr.args[0]
+    shifted = clip.args[0]
+    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add")):
+        return None
+    shift = constant(shifted.args[1])
+    if shift is None:
+        return None
+    return shifted.args[0], shift, (int(clip.attrs.a_min), int(clip.attrs.a_max)), str(expr.attrs.dtype)

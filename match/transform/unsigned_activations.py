@@ -1,0 +1,154 @@
+"""int8 activations become uint8: every value and zero point is 128 more, and B makes up for it in the sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from match.relay import relay, tvm
+from match.requantize import Int64Array, Requantization
+from match.transform.integer_form import NEVER
+from match.transform.readers import Addition, Average, Convolution, Layer, read_addition, read_layer, read_lookup
+from match.transform.rewrite import New, dtype, operator_name, rewrite, scalar
+
+_OFFSET = 128
+_MOVES = frozenset(
+    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d", "copy"}
+)
+
+
+@dataclass(frozen=True)
+class UnsignedActivations:
+    """Stores every int8 activation as uint8, for machines whose multipliers take unsigned activations.
+
+    The network's inputs and outputs keep their types: a conversion stands at the border. So it does around operators
+    that this pass does not know.
+    """
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main" in integer form; quantize and dequantize may still be QNN operators."""
+        conversion = _Conversion()
+        return rewrite(module, conversion.rule, conversion.signed)
+
+
+class _Conversion:
+    """What has been converted so far, by original expression."""
+
+    def __init__(self) -> None:
+        self._shifted: set[relay.Expr] = set()
+        self._casts: dict[relay.Expr, relay.Expr] = {}
+
+    def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        layer = read_layer(call)
+        if layer is not None:
+            return self._mark(call, self._layer(layer, new))
+        addition = read_addition(call)
+        if addition is not None:
+            return self._mark(call, self._addition(addition, new))
+        lookup = read_lookup(call)
+        if lookup is not None:
+            offset = _OFFSET if lookup.dtype == "int8" else 0
+            shifted = replace(lookup, outputs=lookup.outputs + offset, x_dtype="uint8", dtype="uint8")
+            return self._mark(call, shifted.build(self._unsigned(lookup.x, new)))
+        moved = self._moved(call, new)
+        if moved is not None:
+            return self._mark(call, moved)
+        if any(argument in self._shifted for argument in call.args):
+            arguments = [self.signed(argument, new) for argument in call.args]
+            return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
+        return None
+
+    def signed(self, expr: relay.Expr, new: New) -> relay.Expr:
+        """The replacement of `expr` with the values it had."""
+        if isinstance(expr, relay.Tuple):
+            return relay.Tuple([self.signed(field, new) for field in expr.fields])
+        return self._cast(expr, new, -_OFFSET, "int8") if expr in self._shifted else new(expr)
+
+    def _unsigned(self, expr: relay.Expr, new: New) -> relay.Expr:
+        """The replacement of an 8-bit `expr` as uint8."""
+        if dtype(expr) == "uint8" or expr in self._shifted:
+            return new(expr)
+        if isinstance(expr, relay.Constant):
+            return relay.const((expr.data.numpy().astype(np.int16) + _OFFSET).astype(np.uint8))
+        return self._cast(expr, new, _OFFSET, "uint8")
+
+    def _cast(self, expr: relay.Expr, new: New, offset: int, dtype: str) -> relay.Expr:
+        if expr not in self._casts:
+            wide = relay.add(relay.cast(new(expr), "int16"), relay.const(offset, "int16"))
+            self._casts[expr] = relay.cast(wide, dtype)
+        return self._casts[expr]
+
+    def _mark(self, call: relay.Call, result: relay.Expr) -> relay.Expr:
+        if dtype(call) == "int8":
+            self._shifted.add(call)
+        return result
+
+    def _layer(self, layer: Layer, new: New) -> relay.Expr:
+        requantization = layer.requantization
+        if dtype(layer.x) == "int8":
+            requantization = _shifted_sums(requantization, _OFFSET * _weight_sums(layer))
+        if layer.dtype == "int8":
+            requantization = _shifted_outputs(requantization)
+        x = self._unsigned(layer.x, new)
+        if isinstance(layer, Convolution):
+            pad_value = layer.pad_value + (_OFFSET if layer.x_dtype == "int8" else 0)
+            converted = replace(layer, pad_value=pad_value, x_dtype="uint8")
+        else:
+            converted = layer
+        return replace(converted, requantization=requantization, dtype="uint8").build(x)
+
+    def _addition(self, addition: Addition, new: New) -> relay.Expr:
+        bias, clip = addition.bias, addition.clip
+        for operand, multiplier in zip(addition.operands, addition.multipliers, strict=True):
+            bias -= _OFFSET * multiplier if dtype(operand) == "int8" else 0
+        if addition.dtype == "int8":
+            bias += _OFFSET << addition.shift
+            clip = (clip[0] + _OFFSET, clip[1] + _OFFSET)
+        a, b = (self._unsigned(operand, new) for operand in addition.operands)
+        return replace(addition, bias=bias, clip=clip, dtype="uint8").build(a, b)
+
+    def _moved(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """Operators that pass values on, or compare them among themselves; None for others and other types."""
+        name = operator_name(call)
+        if not isinstance(call.checked_type, tvm.ir.TensorType) or dtype(call) != "int8":
+            return None
+        if name in _MOVES:
+            return relay.Call(call.op, [self._unsigned(call.args[0], new), *map(new, call.args[1:])], call.attrs)
+        if name == "clip":
+            low, high = call.attrs.a_min + _OFFSET, call.attrs.a_max + _OFFSET
+            return relay.clip(self._unsigned(call.args[0], new), low, high)
+        if name == "concatenate" and isinstance(call.args[0], relay.Tuple):
+            fields = [self._unsigned(field, new) for field in call.args[0].fields]
+            return relay.Call(call.op, [relay.Tuple(fields)], call.attrs)
+        if name == "nn.pad" and scalar(call.args[1]) is not None:
+            value = relay.const(int(scalar(call.args[1])) + _OFFSET, "uint8")
+            return relay.Call(call.op, [self._unsigned(call.args[0], new), value], call.attrs)
+        return None
+
+
+def _weight_sums(layer: Layer) -> Int64Array:
+    """What each channel's accumulator grows by when every input grows by one."""
+    if isinstance(layer, Convolution):
+        return layer.weights_by_output.sum(axis=1, dtype=np.int64)
+    if isinstance(layer, Average):
+        return np.full(layer.requantization.channels, layer.window[0] * layer.window[1], np.int64)
+    return layer.weights.sum(axis=1, dtype=np.int64)
+
+
+def _shifted_sums(requantization: Requantization, growth: Int64Array) -> Requantization:
+    """The same outputs for accumulators that are larger by `growth`, per channel."""
+    below = requantization.negative_below
+    if below is not None:
+        below = np.where(below == NEVER, below, below + growth)
+    return replace(requantization, bias=requantization.bias - growth * requantization.multiplier, negative_below=below)
+
+
+def _shifted_outputs(requantization: Requantization) -> Requantization:
+    """The outputs, 128 larger."""
+    low, high = requantization.clip
+    return replace(
+        requantization,
+        bias=requantization.bias + (np.int64(_OFFSET) << requantization.shift),
+        clip=(low + _OFFSET, high + _OFFSET),
+    )
