@@ -1,7 +1,7 @@
 """The report of a compilation: built from its decisions, written as `report.json`, shown as a table.
 
-`build(model=, target=, options=, l1=, decisions=, workspace_bytes=, constant_bytes=, compile_seconds=)` makes a `Report`,
-`encode` its JSON, `decode` reads that back, `show` prints it.
+`build(model=, target=, options=, l1=, decisions=, workspace_bytes=, constant_bytes=, compile_seconds=)` makes a
+`Report`, `encode` its JSON, `decode` reads that back, `show` prints it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from importlib import metadata
 from match.frontend.model import Model, Tensor
 from match.hardware import MatchTarget
 from match.options import Options
-from match.plan import Candidate, LayerDecision
+from match.plan import CPU, Candidate, LayerDecision
 from match.report.schema import (
     BufferSummary,
     CandidateSummary,
@@ -27,8 +27,6 @@ from match.report.schema import (
     Totals,
 )
 from match.schedule.mapping import Schedule, block_bytes
-
-CPU = "cpu"
 
 
 def build(
