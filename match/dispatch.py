@@ -84,7 +84,8 @@ class Dispatcher:
                 candidates.append(Candidate(module.name, refusal=offer))
         best = min(offers, key=lambda offer: offer.cost.cycles, default=None)
         outputs = layer.k * layer.oy * layer.ox
-        cpu_cycles = self._target.cpu_cost_model.cycles(layer.op.value, layer.macs, outputs)
+        operations = outputs * layer.c * layer.fy * layer.fx
+        cpu_cycles = self._target.cpu_cost_model.cycles(layer.op.value, operations, outputs)
         if best is None or cpu_cycles < best.cost.cycles:
             return LayerDecision(layer.name, layer.op, CPU, layer.macs, outputs, cpu_cycles, tuple(candidates))
         plan = self._plan(best, symbol)
@@ -155,6 +156,7 @@ class Dispatcher:
             kernel=offer.module.kernel(layer, requantizer),
             negative_step=requantization.negative_step if requantization else 0,
             constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
+            api=offer.module.api,
         )
 
 

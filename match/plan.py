@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.cost import Cost
+from match.hardware import ModuleApi
 from match.layer import Layer
 from match.requantize import Requantizer
 from match.schedule.mapping import Schedule
@@ -43,7 +44,7 @@ class LayerPlan:
     """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
 
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
-    `block_bytes` long (see `match.codegen.constants.pack_constants`). `symbol` is the C function.
+    `block_bytes` long (see `match.codegen.constants.pack_constants`). `symbol` is the C function, `api` what it calls.
     """
 
     symbol: str
@@ -55,6 +56,7 @@ class LayerPlan:
     kernel: str
     negative_step: int
     constants: bytes
+    api: ModuleApi
 
 
 @dataclass(frozen=True)

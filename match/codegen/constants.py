@@ -47,9 +47,9 @@ def pack_constants(
 ) -> bytes:
     """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
 
-    Each block takes `block_bytes`: its components at their `component_offsets`, zeros behind a smaller
-    block. A component is packed tile by tile as kernels see it, each tile where its first channel lies. Empty for a layer
-    without constants.
+    Each block takes `block_bytes`: its components at their `component_offsets`, zeros behind what a
+    smaller block needs. A component is packed tile by tile as kernels see it, each where its first channel lies.
+    Empty for a layer without constants.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.

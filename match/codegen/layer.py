@@ -11,7 +11,6 @@ from match.codegen.constants import channel_bytes, component_offsets
 from match.codegen.nest import CLoop, Nest
 from match.codegen.operand_text import WINDOWED, AxisText, OperandText
 from match.errors import ScheduleError, TargetError
-from match.hardware import ModuleApi
 from match.layer import Dim, Role
 from match.operands import FILTER, REQUANTIZATION
 from match.plan import LayerPlan
@@ -19,7 +18,7 @@ from match.plan import LayerPlan
 _COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters"}
 
 
-def generate(plan: LayerPlan, api: ModuleApi) -> str:
+def generate(plan: LayerPlan) -> str:
     """The C source of one layer: a function ``int32_t symbol(const void *input[, const void *addend], void *output)``.
 
     It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/architecture.md.
@@ -28,7 +27,7 @@ def generate(plan: LayerPlan, api: ModuleApi) -> str:
         ScheduleError: if the schedule cuts what kernels need whole, or has more than one level of scratchpad.
         TargetError: if operands do not lie as kernels expect them: activations HWC, constants by output channel.
     """
-    return wrap(render("layer.c.mako", text=LayerText(plan), api=api, comment=comment, values=values))
+    return wrap(render("layer.c.mako", text=LayerText(plan), api=plan.api, comment=comment, values=values))
 
 
 def prototype(plan: LayerPlan) -> str:

@@ -62,6 +62,7 @@ def plan(
         kernel=module.kernel(case.layer, requantizer),
         negative_step=requant.negative_step if requant else 0,
         constants=pack_constants(module, case.layer, requantizer, case.constants, schedule),
+        api=module.api,
     )
 
 
@@ -124,7 +125,7 @@ def run(
         (folder / "match_layers.h").write_text("#pragma once\n#include <stdint.h>\n" + declarations)
         sources = [folder / f"{item.symbol}.c" for item in plans]
         for item, source in zip(plans, sources, strict=True):
-            source.write_text(codegen.generate(item, MockModule.api))
+            source.write_text(codegen.generate(item))
         (folder / "main.c").write_text(_main(plans, cases))
         program = folder / "program"
         _gcc(f"-I{folder}", *map(str, sources), str(folder / "main.c"), str(_platform()), "-o", str(program))

@@ -20,7 +20,7 @@ from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from tests.codegen.events import expected_events
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
-from tests.codegen.mock_target import SCRATCHPAD, MockModule
+from tests.codegen.mock_target import SCRATCHPAD
 
 TILES = {Dim.K: 3, Dim.OY: 2, Dim.OX: 3}
 
@@ -165,7 +165,7 @@ def test_random_layers_and_schedules(
 
 def test_scratch_is_reserved_and_passed() -> None:
     case = make(Op.CONV2D, 2, 3, 4, 4)
-    text = generate(plan(case, scratch=100), MockModule.api)
+    text = generate(plan(case, scratch=100))
     assert "SCRATCH_BYTES = 100" in text
     assert ".scratch = l1->scratch" in text
 
@@ -181,7 +181,7 @@ def test_exhausted_scratchpad_is_an_error_code(blocks: int) -> None:
 
 def test_generated_text_is_the_same_every_time() -> None:
     case = make(Op.CONV2D, 2, 4, 4, 4)
-    assert generate(plan(case), MockModule.api) == generate(plan(case), MockModule.api)
+    assert generate(plan(case)) == generate(plan(case))
 
 
 def test_cut_reduction_is_refused() -> None:
@@ -189,7 +189,7 @@ def test_cut_reduction_is_refused() -> None:
     item = plan(case)
     schedule = replace(item.schedule, loops=(Loop(Dim.C, 2, 4),))
     with pytest.raises(ScheduleError, match="reduction over C"):
-        generate(replace(item, schedule=schedule), MockModule.api)
+        generate(replace(item, schedule=schedule))
 
 
 def test_two_levels_of_scratchpad_are_refused() -> None:
@@ -199,7 +199,7 @@ def test_two_levels_of_scratchpad_are_refused() -> None:
     placements = tuple(Placement(o.name, m.name, 0) for o in item.schedule.operands for m in memories)
     schedule = Schedule(case.layer, item.schedule.operands, memories, (), placements)
     with pytest.raises(ScheduleError, match="2 levels"):
-        generate(replace(item, schedule=schedule), MockModule.api)
+        generate(replace(item, schedule=schedule))
 
 
 def test_activation_that_is_not_hwc_is_refused() -> None:
@@ -209,4 +209,4 @@ def test_activation_that_is_not_hwc_is_refused() -> None:
     operands = (*item.schedule.operands[:-1], flat)
     schedule = Schedule(case.layer, operands, (SCRATCHPAD,), (), item.schedule.placements)
     with pytest.raises(TargetError, match="not a dense HWC"):
-        generate(replace(item, schedule=schedule), MockModule.api)
+        generate(replace(item, schedule=schedule))

@@ -10,7 +10,7 @@ import pytest
 
 from match.cost import Cost
 from match.frontend.model import Model, Rounding, Tensor
-from match.hardware import MatchTarget
+from match.hardware import ComputeApi, MatchTarget, MemoryApi, ModuleApi, PlatformApi, SyncApi
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import standard_operands
 from match.options import Numerics, Options
@@ -40,6 +40,14 @@ COST = Cost(
     moved=(("input", 768), ("weights", 3888), ("output", 1024)),
 )
 
+API = ModuleApi(
+    ("array.h",),
+    PlatformApi("offload"),
+    MemoryApi("alloc", "free", "transfer_t", "copy_in", "copy_out"),
+    SyncApi("wait_transfer", "wait_compute"),
+    ComputeApi("start"),
+)
+
 
 @pytest.fixture(scope="session")
 def report() -> Report:
@@ -55,7 +63,7 @@ def report() -> Report:
             1024,
             COST.cycles,
             (taken, slower),
-            LayerPlan("match_conv", "chip", "array", LAYER, REQUANTIZER, SCHEDULE, "kernel", 0, b""),
+            LayerPlan("match_conv", "chip", "array", LAYER, REQUANTIZER, SCHEDULE, "kernel", 0, b"", API),
         ),
         LayerDecision(
             "softmax", "nn.softmax", "cpu", 0, 10, 2999.6, (Candidate("array", refusal="it has no such operator"),)
