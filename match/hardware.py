@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from match.cost import CostModel, CpuCostModel
 from match.layer import Dim, Layer, Op, Operand
@@ -178,7 +178,11 @@ class HostPlatform:
 
 
 class MatchTarget(ABC):
-    """A chip: modules in front of a control core, the memory that holds networks, a clock."""
+    """A chip: modules in front of a control core, the memory that holds networks, a clock.
+
+    `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
+    those of the model.
+    """
 
     name: str
     clock_hz: float
@@ -186,6 +190,7 @@ class MatchTarget(ABC):
     modules: tuple[HwModule, ...]
     cpu_cost_model: CpuCostModel
     api: TargetApi
+    activations: Literal["uint8"] | None = None
 
     @property
     @abstractmethod

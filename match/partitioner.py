@@ -64,7 +64,7 @@ def partition(
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics)
     model = from_relay(mod, params)
-    return cut(integer_relay(model), chip, options, model.name, Stopwatch()).module
+    return cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch()).module
 
 
 def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:

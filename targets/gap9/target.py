@@ -46,6 +46,7 @@ class Gap9(MatchTarget):
     name = "gap9"
     clock_hz = 260e6
     main_memory = L2
+    activations = "uint8"
     api = TargetApi(
         headers=("gap9.h",), open="gap9_open", close="gap9_close", allocate="gap9_l2_alloc", free="gap9_l2_free"
     )
