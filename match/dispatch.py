@@ -38,7 +38,7 @@ class _Form:
 
     requantizer: Requantizer | None
     constants: LayerConstants
-    fit: RequantizationFit
+    fit: RequantizationFit | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,7 @@ def _form(module: HwModule, workload: Workload, numerics: Numerics) -> _Form | s
     """
     constants = workload.constants
     if constants.requantization is None or workload.accumulator is None:
-        return _Form(None, constants, RequantizationFit(True))
+        return _Form(None, constants, None)
     requantization, (low, high) = constants.requantization, workload.accumulator
     approximate = [form for form in module.requantizers if form.approximates]
     closest: RequantizationFit | None = None
@@ -196,7 +196,7 @@ def _form(module: HwModule, workload: Workload, numerics: Numerics) -> _Form | s
         if fitted is not None and fitted[1].exact:
             return _Form(form, replace(constants, requantization=fitted[0]), fitted[1])
     if closest is None:
-        return f"no form of requantization that {module.name} has can express its own"
+        return f"no form of requantization that {module.name} has can express its own exactly"
     return (
         f"the closest requantization that {module.name} has differs for {closest.share:.2%} of the accumulators, "
         f"by up to {closest.max_step} steps"

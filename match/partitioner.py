@@ -6,11 +6,12 @@ Relay and, as the attribute ``match.plan``, everything that code generation need
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from match.codegen.backend import PLAN_ATTRIBUTE, register
+from match.codegen.c_text import identifier
 from match.codegen.plan_codec import encode
 from match.dispatch import Dispatcher, Workload
 from match.frontend.relay import from_relay
@@ -23,8 +24,6 @@ from match.relay import relay, tvm
 from match.stopwatch import Stopwatch
 from match.transform.pipeline import integer_relay
 from match.transform.rewrite import operator_name, rebuild
-
-PLAN_ATTRIBUTE = "match.plan"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +47,8 @@ def partition(
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
+    Registers the code generator and the TVM target ``match/<name>`` to build it for.
+
     Args:
         mod: a network of QNN operators, or in integer form; one function, "main".
         target: name of an installed target, or a target.
@@ -64,12 +65,14 @@ def partition(
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics)
     model = from_relay(mod, params)
+    register([chip.name])
     return cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch()).module
 
 
 def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
     """Find, decide and cut out the layers of a network in integer form, types inferred.
 
+    What is left of QNN operators (a quantize or dequantize beside a float operator) becomes plain Relay in the result.
     `network` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
     inside) and "partition".
     """
@@ -112,7 +115,7 @@ def _decide(row: _Row, index: int, network: str, target: MatchTarget, dispatcher
     """The decision for a row, named by its operator and place in the network."""
     if isinstance(row, Match):
         layer = replace(row.layer, name=f"{row.layer.op}_{index}")
-        symbol = f"match_{c_name(network)}_{index}_{layer.op}"
+        symbol = f"match_{identifier(network)}_{index}_{layer.op}"
         return dispatcher(Workload(layer, row.constants, row.accumulator), symbol)
     if isinstance(row, Rejection):
         op, macs, outputs = row.op.value, row.macs, row.outputs
@@ -131,11 +134,6 @@ def _elements(kind: Any) -> int:
     for extent in kind.shape:
         elements *= int(extent)
     return elements
-
-
-def c_name(name: str) -> str:
-    """`name` as part of a C identifier."""
-    return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower() or "network"
 
 
 def _rebuilt(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> tvm.IRModule:
@@ -163,7 +161,7 @@ def _rebuilt(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, Layer
     for variable, function in functions.items():
         module[variable] = function
     module["main"] = relay.Function(main.params, replaced[main.body], attrs=main.attrs)
-    return relay.transform.InferType()(module)
+    return relay.qnn.transform.CanonicalizeOps()(relay.transform.InferType()(module))
 
 
 def _function(match: Match, plan: LayerPlan) -> relay.Function:

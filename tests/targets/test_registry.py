@@ -1,0 +1,59 @@
+"""Targets by name, and in variants."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from match import registry
+from match.errors import OptionError, TargetError
+from match.targets.gap9.target import Gap9
+
+
+def test_gap9_is_installed() -> None:
+    assert "gap9" in registry.target_names()
+    assert isinstance(registry.get_target("gap9"), Gap9)
+
+
+def test_variants_do_not_touch_the_original() -> None:
+    original = Gap9()
+    variant = registry.get_target(original, l1=4096, modules=["ne16"])
+    assert [module.name for module in variant.modules] == ["ne16"]
+    assert variant.modules[0].memories[-1].size == 4096
+    assert variant.host.defines["GAP9_L1_BYTES"] == "4096"
+    assert [module.name for module in original.modules] == ["cluster", "ne16"]
+    assert {module.memories[-1].size for module in Gap9().modules} == {original.modules[0].memories[-1].size}
+
+
+def test_modules_keep_the_targets_order_and_may_be_none() -> None:
+    assert [m.name for m in registry.get_target("gap9", modules=["ne16", "cluster"]).modules] == ["cluster", "ne16"]
+    assert registry.get_target("gap9", modules=[]).modules == ()
+
+
+def test_what_does_not_exist_is_named_with_what_does() -> None:
+    with pytest.raises(TargetError, match=r"no target 'gap10'; installed targets: .*gap9"):
+        registry.get_target("gap10")
+    with pytest.raises(TargetError, match=r"no module 'npu'; its modules: cluster, ne16"):
+        registry.get_target("gap9", modules=["cluster", "npu"])
+
+
+@pytest.mark.parametrize("size", [0, -5])
+def test_l1_must_be_positive(size: int) -> None:
+    with pytest.raises(OptionError, match=f"not {size}"):
+        registry.get_target("gap9", l1=size)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("no.such.module:Target", "cannot be loaded"),
+        ("match.errors:NoSuchTarget", "cannot be loaded"),
+        ("match.errors:MatchError", "not a subclass of MatchTarget"),
+    ],
+)
+def test_broken_entry_points_are_explained(value: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoints([EntryPoint("broken", value, registry.GROUP)])
+    monkeypatch.setattr(registry, "entry_points", broken.select)
+    with pytest.raises(TargetError, match=reason):
+        registry.get_target("broken")
