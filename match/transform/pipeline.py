@@ -6,6 +6,7 @@ from typing import Literal
 
 from match.frontend.model import Model
 from match.relay import relay, tvm
+from match.transform.dead_channels import DeadChannels
 from match.transform.integerize import Integerize
 from match.transform.tflite_arithmetic import TfliteArithmetic
 from match.transform.unsigned_activations import UnsignedActivations
@@ -20,6 +21,7 @@ def integer_relay(model: Model, activations: Literal["uint8"] | None = None) -> 
             types of the model.
     """
     module = Integerize(TfliteArithmetic())(model.module)
+    module = DeadChannels()(module)
     if activations == "uint8":
         module = UnsignedActivations()(module)
     return relay.qnn.transform.CanonicalizeOps()(module)

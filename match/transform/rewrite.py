@@ -61,6 +61,15 @@ def rebuild(call: relay.Call, new: New) -> relay.Expr:
     return relay.Call(call.op, [new(argument) for argument in call.args], call.attrs, call.type_args, call.span)
 
 
+def operands(expr: relay.Expr) -> list[relay.Expr]:
+    """What an expression is computed from: arguments of a call, fields of a tuple."""
+    if isinstance(expr, relay.Call):
+        return list(expr.args)
+    if isinstance(expr, relay.Tuple):
+        return list(expr.fields)
+    return [expr.tuple_value] if isinstance(expr, relay.TupleGetItem) else []
+
+
 def operator_name(expr: relay.Expr) -> str:
     """The operator that `expr` calls, or "" if it is no call of an operator."""
     if isinstance(expr, relay.Call) and isinstance(expr.op, tvm.ir.Op):
