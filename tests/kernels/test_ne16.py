@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -50,7 +52,7 @@ filters_1x1 = geometries(
 
 
 def bit_planes(weights: npt.NDArray[np.int8]) -> Bytes:
-    """Weights (rows, positions, channels), bit by bit, in the order row, group of 16 channels, bit, position, channel."""
+    """Weights (rows, positions, channels) by row, group of 16 channels, bit, position and channel."""
     rows, positions, channels = weights.shape
     groups = -(-channels // 16)
     packed = np.zeros((rows, groups, 8, positions, 2), np.uint8)
@@ -262,7 +264,7 @@ def test_a_byte_too_few_is_caught(harness: Harness, short: str) -> None:
     problem = Problem("conv2d_3x3", geometry, (0, 0, 0, 0), 7, np.random.default_rng(2))
     requantization = random_requantization(np.random.default_rng(2), problem.acc, step=False)
     target = problem.target((0, 0, 0, 0))
-    arrays = {
+    arrays: dict[str, Any] = {
         "input": problem.source.block,
         "weights": problem.weights,
         "parameters": requantization.packed(),
