@@ -157,9 +157,8 @@ def _rebuilt(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, Layer
             replaced[expr] = expr
 
     relay.analysis.post_order_visit(main.body, visit)
-    module = tvm.IRModule()
-    for variable, function in functions.items():
-        module[variable] = function
+    # A call of a global function has a type only when the function's own type is known.
+    module = relay.transform.InferType()(tvm.IRModule(functions))
     module["main"] = relay.Function(main.params, replaced[main.body], attrs=main.attrs)
     return relay.qnn.transform.CanonicalizeOps()(relay.transform.InferType()(module))
 

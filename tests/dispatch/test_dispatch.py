@@ -1,0 +1,177 @@
+"""Who gets a layer, in which arithmetic, and what the others are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from match.dispatch import Dispatcher, Workload
+from match.hardware import LayerConstants
+from match.layer import Layer, Op, Padding
+from match.options import Options
+from match.plan import Candidate, LayerDecision
+from match.requantize import Requantization
+from match.stopwatch import Stopwatch
+from tests.dispatch.fakes import SHORT, SHORTER, WIDE, WIDE_SIGNED, FakeModule, FakeTarget, FixedCost
+
+LAYER = Layer("conv", Op.CONV2D, k=8, c=4, oy=6, ox=6, iy=6, ix=6, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
+REACH = np.full(8, 400_000)
+
+
+def requantization(*, signed: bool = False, multiplier: int = (1 << 30) + 12345) -> Requantization:
+    """TFLite's, with a multiplier that 16 bits can only come close to."""
+    shift = np.full(8, 37)
+    bias = (np.int64(1) << (shift - 1)) + (np.int64(1) << 30) + (np.int64(90) << shift)
+    if not signed:
+        return Requantization(np.full(8, multiplier), bias, shift, (0, 255))
+    return Requantization(np.full(8, multiplier), bias, shift, (0, 255), np.full(8, -1), 1 << 31)
+
+
+def workload(layer: Layer = LAYER, parameters: Requantization | None = None) -> Workload:
+    weights = np.ones((layer.k, layer.fy, layer.fx, layer.c), np.int8)
+    constants = LayerConstants(weights, parameters or requantization())
+    return Workload(layer, constants, (-REACH, REACH))
+
+
+def dispatcher(*modules: FakeModule, numerics: str = "hardware") -> Dispatcher:
+    return Dispatcher(FakeTarget(*modules), Options.parse("exact", "latency", numerics), Stopwatch())
+
+
+def decide(*modules: FakeModule, work: Workload | None = None, numerics: str = "hardware") -> LayerDecision:
+    return dispatcher(*modules, numerics=numerics)(work or workload(), "match_net_0_conv2d")
+
+
+def offer(decision: LayerDecision, module: str) -> Candidate:
+    return next(candidate for candidate in decision.candidates if candidate.module == module)
+
+
+def test_the_cheapest_module_gets_the_layer() -> None:
+    decision = decide(FakeModule("slow", mac=2), FakeModule("fast", mac=1))
+    assert decision.module == "fast"
+    assert decision.plan is not None
+    assert (decision.plan.symbol, decision.plan.kernel) == ("match_net_0_conv2d", "fast_conv2d")
+    cost = offer(decision, "fast").cost
+    assert cost is not None
+    assert cost.cycles == decision.cycles
+    assert decision.macs == LAYER.macs
+    assert decision.outputs == 8 * 36
+
+
+def test_a_module_slower_than_the_cpu_does_not() -> None:
+    decision = decide(FakeModule("crawling", mac=1000))
+    assert (decision.module, decision.plan) == ("cpu", None)
+    assert decision.cycles == 10 * LAYER.macs + 8 * 36
+    assert offer(decision, "crawling").refusal is None
+
+
+def test_refusals_say_why() -> None:
+    wide_filter = replace(LAYER, fx=5, padding=Padding(1, 2, 1, 2))
+    narrow = FakeModule("narrow")
+    pool = FakeModule("pool", ops=(Op.MAX_POOL2D,))
+    decision = decide(narrow, pool, work=workload(wide_filter))
+    assert decision.module == "cpu"
+    assert offer(decision, "narrow").refusal == "its filter is 5 wide"
+    assert offer(decision, "pool").refusal == "pool has no conv2d"
+
+
+def test_what_does_not_fit_goes_to_the_next_module() -> None:
+    decision = decide(FakeModule("tiny", size=64), FakeModule("roomy", mac=2))
+    assert decision.module == "roomy"
+    assert "64 bytes" in (offer(decision, "tiny").refusal or "")
+
+
+def test_approximations_need_permission() -> None:
+    short = FakeModule("short", forms=(SHORT,))
+    hardware = decide(short)
+    assert hardware.module == "short"
+    fit = offer(hardware, "short").fit
+    assert fit is not None
+    assert (fit.exact, fit.max_step) == (False, 1)
+    assert 0 < fit.share < 0.01
+    exact = decide(short, numerics="exact")
+    assert exact.module == "cpu"
+    assert "differs for" in (offer(exact, "short").refusal or "")
+
+
+def test_exact_form_is_taken_where_the_modules_own_is_not() -> None:
+    both = FakeModule("both", forms=(SHORT, WIDE))
+    plan = decide(both, numerics="exact").plan
+    assert plan is not None
+    assert plan.requantizer == WIDE
+    plan = decide(both, numerics="hardware").plan
+    assert plan is not None
+    assert plan.requantizer == SHORT
+
+
+def test_narrow_form_that_is_exact_is_taken_even_so() -> None:
+    """M = 2**22 is exact in any form, and then the narrowest that holds the same integers does."""
+    simple = replace(requantization(multiplier=1 << 20), bias=np.full(8, 1 << 29), shift=np.full(8, 30))
+    work = Workload(LAYER, LayerConstants(np.ones((8, 3, 3, 4), np.int8), simple), (-REACH // 100, REACH // 100))
+    plan = decide(FakeModule("short", forms=(SHORTER, SHORT, WIDE)), work=work, numerics="exact").plan
+    assert plan is not None
+    assert plan.requantizer in (SHORT, SHORTER)
+
+
+def test_correction_of_negative_values_needs_a_form_that_has_it() -> None:
+    work = workload(parameters=requantization(signed=True))
+    plan = decide(FakeModule("wide"), work=work).plan
+    assert plan is not None
+    assert (plan.requantizer, plan.negative_step) == (WIDE_SIGNED, 1 << 31)
+    plan = decide(FakeModule("wide")).plan
+    assert plan is not None
+    assert (plan.requantizer, plan.negative_step) == (WIDE, 0)
+    decision = decide(FakeModule("plain", forms=(WIDE,)), work=work)
+    assert offer(decision, "plain").refusal == "no form of requantization that plain has can express its own exactly"
+
+
+def test_more_than_one_step_off_is_refused() -> None:
+    """An output stage that cannot clip at 100 is off by more than one step, permission or not."""
+    clipped = workload(replace(LAYER, clip=(0, 100)), replace(requantization(), clip=(0, 100)))
+    decision = decide(FakeModule("short", forms=(SHORT,)), work=clipped)
+    assert decision.module == "cpu"
+    assert "155 steps" in (offer(decision, "short").refusal or "")
+
+
+def test_layer_of_the_plan_clips_as_its_module_does() -> None:
+    """No accumulator reaches 255, so a clip at 250 that none reaches either changes nothing."""
+    parameters = replace(requantization(), bias=np.full(8, 1 << 36), clip=(0, 250))
+    work = Workload(
+        replace(LAYER, clip=(0, 250)),
+        LayerConstants(np.ones((8, 3, 3, 4), np.int8), parameters),
+        (np.zeros(8, np.int64), np.full(8, 9000)),
+    )
+    plan = decide(FakeModule("short", forms=(SHORT,)), work=work).plan
+    assert plan is not None
+    assert plan.layer.clip == plan.schedule.layer.clip == (0, 255)
+
+
+def test_layers_of_one_geometry_are_searched_once() -> None:
+    unit = FakeModule("unit")
+    model = unit.cost_model
+    assert isinstance(model, FixedCost)
+    decide_layer = dispatcher(unit)
+    first = decide_layer(workload(), "a")
+    searches = model.searches
+    second = decide_layer(workload(replace(LAYER, name="other", clip=(3, 200), pad_value=7)), "b")
+    assert model.searches == searches
+    assert first.plan is not None
+    assert second.plan is not None
+    assert second.plan.schedule.loops == first.plan.schedule.loops
+    assert (second.plan.layer.name, second.plan.layer.pad_value) == ("other", 7)
+    decide_layer(workload(replace(LAYER, ox=5)), "c")
+    assert model.searches > searches
+
+
+def test_layers_without_requantization_need_no_form() -> None:
+    pool = replace(LAYER, op=Op.MAX_POOL2D, c=1, weight_dtype="")
+    work = Workload(pool, LayerConstants(None, None), None)
+    decision = decide(FakeModule("pool", mac=0.1, ops=(Op.MAX_POOL2D,)), work=work)
+    assert decision.plan is not None
+    assert (decision.plan.requantizer, decision.plan.constants) == (None, b"")
+    assert offer(decision, "pool").fit is None
+
+
+def test_without_modules_everything_is_the_cpus() -> None:
+    decision = decide()
+    assert (decision.module, decision.candidates) == ("cpu", ())
