@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import numpy.typing as npt
 
-from match.frontend import Tensor
+from match.frontend.model import Tensor
 from match.plan import LayerPlan
 
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """An array that TVM's operators read, `offset` bytes into their constants."""
+    """An array that operators on the control core read, `offset` bytes into all of them."""
 
     name: str
     offset: int
-    data: npt.NDArray
+    data: npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,9 @@ class LayerSource:
 class Network:
     """A network ready to be written as a C project.
 
-    `operators` is the C of what runs on the control core: operators and, last, ``main``, whose parameters are the inputs,
-    the outputs, then what `arguments` names ("constants", "workspace"). Sizes are in bytes.
+    `operators` is TVM's C of what runs on the control core: the operators and `main`, whose parameters are the inputs,
+    the outputs, and then the constants' and the workspace's addresses as far as `reads_constants` and `workspace_bytes`
+    say that there are any, in the order of `pools` ("constants", "workspace"). Sizes are in bytes.
     """
 
     name: str
@@ -42,7 +45,7 @@ class Network:
     layers: tuple[LayerSource, ...]
     operators: str
     main: str
-    arguments: tuple[str, ...]
+    pools: tuple[str, ...]
     constants: tuple[Constant, ...]
     operator_constant_bytes: int
     workspace_bytes: int
@@ -54,8 +57,10 @@ class Network:
 
     @property
     def activation_bytes(self) -> int:
-        """Most bytes that activations take at once: the planned workspace, the network's inputs and its outputs."""
-        return self.workspace_bytes + sum(map(tensor_bytes, (*self.inputs, *self.outputs)))
+        """Most that activations take at once: the planned workspace, and the network's inputs and outputs."""
+        return self.workspace_bytes + tensor_bytes((*self.inputs, *self.outputs))
 
 
-def tensor_bytes(tensor: Tensor) -> int: ...
+def tensor_bytes(tensors: Iterable[Tensor]) -> int:
+    """Bytes that dense tensors take together."""
+    return sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in tensors)

@@ -1,0 +1,136 @@
+"""TVM's side of code generation: layers come in through ``relay.ext.match``, the network leaves as C text and numbers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+from match.codegen.c_text import identifier
+from match.codegen.layer import generate
+from match.codegen.network import Constant, LayerSource, Network
+from match.codegen.plan_codec import decode
+from match.codegen.tvm_source import clean
+from match.errors import CapacityError
+from match.frontend.model import Model
+from match.hardware import MatchTarget
+from match.plan import LayerPlan
+from match.relay import relay, tvm
+
+PLAN_ATTRIBUTE = "match.plan"
+
+# Bytes to which TVM aligns what it places in the workspace and among the constants: the largest element has eight.
+WORKSPACE_ALIGNMENT = 8
+CONSTANT_ALIGNMENT = 8
+
+# Passes that cost seconds and find nothing in a network in integer form, or that change layouts or arithmetic.
+_UNWANTED = ["AlterOpLayout", "FoldConstant", "FoldScaleAxis", "SimplifyExpr", "FastMath", "qnn.Legalize"]
+
+
+def register(targets: Iterable[str]) -> None:
+    """Make TVM know ``relay.ext.match`` and, for each name in `targets`, the target ``match/<name>``."""
+    for name in targets:
+        tvm.target.tag.register_tag(f"match/{name}", {"kind": "c", "keys": ["cpu"], "model": name}, override=True)
+    tvm.register_func("relay.ext.match", _layer_module, override=True)
+
+
+def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
+    """Compile a partitioned network: layers by their plans, the rest by TVM for the control core.
+
+    Raises:
+        CapacityError: if constants and activations do not fit the target's main memory.
+        ScheduleError, TargetError: if no C can be generated for a plan.
+    """
+    register([target.name])
+    plans = {
+        plan.symbol: plan
+        for variable, function in module.functions.items()
+        if variable.name_hint != "main"
+        for plan in [_plan(function)]
+    }
+    config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.algorithm": "hill_climb"}
+    options = {
+        "interface-api": "c",
+        "unpacked-api": True,
+        "workspace-byte-alignment": WORKSPACE_ALIGNMENT,
+        "constant-byte-alignment": CONSTANT_ALIGNMENT,
+    }
+    with _quiet(), tvm.transform.PassContext(opt_level=3, disabled_pass=_UNWANTED, config=config):
+        library = relay.build(
+            module,
+            target=f"match/{target.name}",
+            executor=relay.backend.Executor("aot", options),
+            runtime=relay.backend.Runtime("crt"),
+            mod_name=identifier(model.name),
+        )
+    network = _network(library, plans, model)
+    needed, memory = network.constant_bytes + network.activation_bytes, target.main_memory
+    if needed > memory.size:
+        raise CapacityError(
+            f"{model.name} needs {needed} bytes of {target.name}'s {memory.name}, which has {memory.size}: "
+            f"{network.constant_bytes} for constants and {network.activation_bytes} for activations."
+        )
+    return network
+
+
+def _plan(function: Any) -> LayerPlan:
+    return decode(str(function.attrs[PLAN_ATTRIBUTE]))
+
+
+def _layer_module(function: Any) -> Any:
+    """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's."""
+    plan = _plan(function)
+    return tvm.runtime._ffi_api.CSourceModuleCreate(generate(plan), "c", [plan.symbol], [])
+
+
+def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network:
+    sources = {name: part.get_source() for part in library.lib.imported_modules for name in _functions(part)}
+    main = f"tvmgen_{identifier(model.name)}___tvm_main__"
+    operators = clean(sources[main])
+    metadata = library.executor_codegen_metadata
+    pools: list[str] = []
+    constants: list[Constant] = []
+    sizes = {"constants": 0, "workspace": 0}
+    for pool in sorted(metadata.pool_inputs.values(), key=lambda pool: int(pool.pool_var_idx)):
+        constant = isinstance(pool.pool_info, tvm.ir.memory_pools.ConstantPoolInfo)
+        pools.append("constants" if constant else "workspace")
+        sizes[pools[-1]] = int(pool.allocated_size)
+        if constant:
+            constants += [
+                Constant(str(info.name_hint), int(info.byte_offset), info.data.numpy())
+                for info in pool.pool_info.constant_info_array
+            ]
+    return Network(
+        name=model.name,
+        inputs=model.inputs,
+        outputs=model.outputs,
+        layers=tuple(
+            LayerSource(plans[symbol], sources[symbol])
+            for symbol in sorted(plans, key=lambda symbol: operators.index(f"({symbol}("))
+        ),
+        operators=operators,
+        main=main,
+        pools=tuple(pools),
+        constants=tuple(sorted(constants, key=lambda constant: constant.offset)),
+        operator_constant_bytes=sizes["constants"],
+        workspace_bytes=sizes["workspace"],
+    )
+
+
+def _functions(part: Any) -> list[str]:
+    return [str(name) for name in part.get_function("get_func_names")()]
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Keeps TVM from advising to tune operators for the machine that it runs on."""
+    logger = logging.getLogger("strategy")
+    level, silent = logger.level, tvm.autotvm.GLOBAL_SCOPE.silent
+    logger.setLevel(logging.ERROR)
+    tvm.autotvm.GLOBAL_SCOPE.silent = True
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        tvm.autotvm.GLOBAL_SCOPE.silent = silent

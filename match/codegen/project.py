@@ -1,0 +1,187 @@
+"""Writes a network as a C project: a folder that make and a C compiler turn into a program."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+import match
+from match.codegen.backend import WORKSPACE_ALIGNMENT
+from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
+from match.codegen.layer import prototype
+from match.codegen.network import Network, tensor_bytes
+from match.errors import OutputError
+from match.frontend.model import Tensor
+from match.hardware import MatchTarget
+
+MANIFEST = "project.json"
+
+_PACKAGE = Path(match.__file__).parent
+_C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`project.json`: what a program that runs the project has to know."""
+
+    name: str
+    target: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    schema_version: Literal[1] = 1
+
+
+@dataclass(frozen=True)
+class _TensorText:
+    """An input or output of the network in C."""
+
+    tensor: Tensor
+    c_name: str
+    direction: str
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+    @property
+    def c_type(self) -> str:
+        return _c_type(self.tensor.dtype)
+
+    @property
+    def shape(self) -> str:
+        return "x".join(map(str, self.tensor.shape)) or "scalar"
+
+    @property
+    def bytes(self) -> int:
+        return tensor_bytes([self.tensor])
+
+    @property
+    def size_name(self) -> str:
+        return f"MATCH_{self.direction}_{self.c_name}_BYTES".upper()
+
+    @property
+    def variable(self) -> str:
+        return f"{self.direction}_{self.c_name}"
+
+
+def export(network: Network, target: MatchTarget, directory: Path, files: Mapping[str, str] | None = None) -> None:
+    """Write the C project of a network, and further text `files` by name, into `directory`, all or nothing.
+
+    A project that is already there is replaced. Equal networks give equal folders, byte for byte.
+
+    Raises:
+        OutputError: if the folder cannot be written, or holds something that is not a project.
+    """
+    directory = directory.resolve()
+    contents = {**project_files(network, target, tuple(files or ())), **(files or {})}
+    temporary = directory.with_name(f".{directory.name}.{secrets.token_hex(4)}")
+    try:
+        if directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir()):
+            raise OutputError(
+                f"{directory} holds files that are no project of this compiler; choose another folder or empty it."
+            )
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        for name, text in contents.items():
+            path = temporary / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if directory.exists():
+            shutil.rmtree(directory)
+        temporary.rename(directory)
+    except OSError as error:
+        raise OutputError(
+            f"{directory} cannot be written: {error.strerror or error}; choose another folder."
+        ) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
+    """Every file of the project, by its path inside it; `others` are names of files that join them."""
+    header = f"match_{identifier(network.name)}.h"
+    platform, include = _platform(target)
+    layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
+    own = ["src/main.c", "src/network.c", *layers]
+    context: dict[str, object] = {
+        "network": network,
+        "target": target,
+        "header": header,
+        "inputs": _texts(network.inputs, "input"),
+        "outputs": _texts(network.outputs, "output"),
+        "sources": sorted([*own, *(name for name in platform if name.endswith(".c"))]),
+        "include": ["include", *include],
+        "platform": sorted({name.split("/")[0] for name in platform}),
+        "others": others,
+        "alignment": WORKSPACE_ALIGNMENT,
+        "c_type": _c_type,
+        "comment": comment,
+        "numbers": _numbers,
+        "prototype": prototype,
+        "values": values,
+    }
+    manifest = Manifest(network.name, target.name, network.inputs, network.outputs)
+    return {
+        "Makefile": render("Makefile.mako", **context),
+        "README.md": render("README.md.mako", **context),
+        MANIFEST: msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n",
+        f"include/{header}": wrap(render("network.h.mako", **context)),
+        "include/match_layer.h": (_PACKAGE / "codegen" / "include" / "match_layer.h").read_text(encoding="utf-8"),
+        "include/match_layers.h": wrap(render("layers.h.mako", **context)),
+        "src/main.c": wrap(render("main.c.mako", **context)),
+        "src/network.c": render("network.c.mako", **context),
+        **layers,
+        **platform,
+    }
+
+
+def _texts(tensors: Sequence[Tensor], direction: str) -> tuple[_TensorText, ...]:
+    names = identifiers(tensor.name for tensor in tensors)
+    return tuple(_TensorText(tensor, name, direction) for tensor, name in zip(tensors, names, strict=True))
+
+
+def _c_type(dtype: str) -> str:
+    return _C_TYPES.get(dtype, f"{dtype}_t")
+
+
+def _numbers(data: npt.NDArray[np.generic]) -> list[str]:
+    """Elements as C literals."""
+    if data.dtype.kind == "f":
+        return [_float(float(value), data.dtype.itemsize) for value in data.flat]
+    return [_integer(int(value)) for value in data.flat]
+
+
+def _float(value: float, size: int) -> str:
+    if not math.isfinite(value):
+        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+    return repr(value) + ("f" if size == 4 else "")
+
+
+def _integer(value: int) -> str:
+    return f"({value + 1} - 1)" if value == -(2**63) else str(value)
+
+
+def _platform(target: MatchTarget) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Sources and headers of the target on a PC by their path in the project, and its folders of headers."""
+    files: dict[str, str] = {}
+    folders: list[str] = []
+    for folder in target.host.include:
+        folders.append(_placed(folder).as_posix())
+        for header in sorted((_PACKAGE / folder).glob("*.h")):
+            files[(_placed(folder) / header.name).as_posix()] = header.read_text(encoding="utf-8")
+    for source in target.host.sources:
+        place = _placed(source.parent) / source.name
+        files[place.as_posix()] = (_PACKAGE / source).read_text(encoding="utf-8")
+    return files, tuple(folders)
+
+
+def _placed(folder: Path) -> Path:
+    """Where a folder of the platform lies in the project: as in this package, or by its own name if it is elsewhere."""
+    return Path("platform", folder.name) if folder.is_absolute() else folder

@@ -1,0 +1,35 @@
+# ${comment(network.name)} on the host platform of ${target.name}.
+#
+#   make                              build/host/network
+#   make SANITIZE=address,undefined   the same with run-time checks, in a folder of its own
+#   make clean
+#
+# `network INPUTS OUTPUTS` reads samples from one binary file and writes their outputs to the other.
+
+CFLAGS ?= -O2 -g
+WARNINGS ?= -Wall -Wextra -Werror
+
+SOURCES := ${" \\\n    ".join([""] + sources).lstrip()}
+INCLUDE := ${" ".join(include)}
+DEFINES := ${" ".join(f"-D{name}={value}" for name, value in sorted(target.host.defines.items()))}
+
+comma := ,
+BUILD := build/host$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+CHECKS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
+
+all: $(BUILD)/network
+
+$(BUILD)/network: $(OBJECTS)
+	$(CC) $(CFLAGS) $(CHECKS) $(LDFLAGS) $^ -o $@ -pthread -lm
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(WARNINGS) $(CFLAGS) $(CHECKS) -pthread $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c $< -o $@
+
+clean:
+	rm -rf build
+
+.PHONY: all clean
+
+-include $(OBJECTS:.o=.d)

@@ -1,0 +1,12 @@
+/* The layers that run on modules. Their tensors are dense and lie in ${target.main_memory.name}. */
+#ifndef MATCH_LAYERS_H
+#define MATCH_LAYERS_H
+
+#include <stdint.h>
+% for layer in network.layers:
+
+/* ${comment(layer.plan.layer.name)}, on ${layer.plan.module} */
+${prototype(layer.plan)};
+% endfor
+
+#endif
