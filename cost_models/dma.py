@@ -16,21 +16,20 @@ class Mchan:
 
     bytes_per_cycle: width of the port to L2, 64 bits.
     chunk: set-up of each contiguous piece, 27 cycles in the MATCH paper's model of GAP9.
-    call: cycles of the core in the transfer function and the SDK's, apart from commands. Estimated from instruction counts:
-        descriptor, choice of the kind of command, bookkeeping of the counter to wait on. (The 920 cycles of MATCH's later
-        model of GAP9 are for its own run-time and memory-copy functions of the SDK, which are not used here.)
-    command: cycles to write one command: counter, length, two addresses, size and stride through the demultiplexer.
+    command: cycles to write a command: counter, length, two addresses, size and stride. Estimated.
+    call: cycles of the core to prepare a transfer: descriptor, choice of the kind of commands. Estimated.
+        (MATCH's later model of GAP9 has 920 for its own run-time and the SDK's memory copy, which are not used here.)
     """
 
     bytes_per_cycle: int = 8
     chunk: int = 27
-    call: int = 60
     command: int = 15
+    call: int = 60
 
     def transfer(self, block: Block) -> int:
-        """Cycles of the DMA: the set-up of each piece, and the bytes at the port's width."""
-        return self.chunk * block.chunks - (-block.bytes // self.bytes_per_cycle)
-
-    def issue(self, block: Block) -> int:
-        """Cycles of the core."""
-        return self.call + self.command * block.series
+        """Cycles of the DMA: the set-up of each piece and command, and the bytes at the port's width."""
+        return (
+            self.chunk * block.chunks
+            + self.command * block.series
+            + -(-block.bytes // self.bytes_per_cycle)
+        )

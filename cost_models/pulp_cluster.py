@@ -119,9 +119,9 @@ class PulpClusterCost(CostModel):
         """MCHAN's."""
         return self.dma.transfer(block)
 
-    def issue(self, layer: Layer, block: Block) -> float:
+    def issue(self, layer: Layer) -> float:
         """MCHAN's."""
-        return self.dma.issue(block)
+        return self.dma.call
 
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core."""

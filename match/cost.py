@@ -47,9 +47,9 @@ class CostModel:
 
     `overlap` tells whether transfers run beside compute (asynchronous DMA); if not, the core waits for each it starts.
 
-    `regular` is a promise about `compute`, `transfer` and `issue`: a part of a tile or block costs no more than the whole,
-    and its parts together no less than the whole. Sums of ceilings, products of them and set-up costs keep it. An engine
-    may then rule out most tiles without asking for their cost; without the promise it asks for all of them.
+    `regular` is a promise about `compute` and `transfer`: cutting never pays. Parts that together cover a tile or block cost
+    no less than the whole, whether they are of one size or not. Set-up costs, ceilings and products of them keep it. An
+    engine may then rule out most tiles without asking for their cost; without the promise it asks for all of them.
     """
 
     overlap: bool = True
@@ -64,15 +64,15 @@ class CostModel:
         raise NotImplementedError
 
     def launch(self, layer: Layer) -> float:
-        """Cycles of each kernel call, whatever its tile: an iteration of the tile loop, starting the kernel, its end."""
+        """Cycles of each kernel call, whatever its tile, of the core that executes the tile loop: context, start, end."""
         return 0.0
 
     def transfer(self, layer: Layer, block: Block) -> float:
         """Cycles the DMA takes to move one block by one memory level."""
         raise NotImplementedError
 
-    def issue(self, layer: Layer, block: Block) -> float:
-        """Cycles the core that executes the tile loop takes to program a transfer; nothing runs beside them."""
+    def issue(self, layer: Layer) -> float:
+        """Cycles of each transfer, whatever its block, of the core that executes the tile loop; none run beside a kernel."""
         return 0.0
 
     def overhead(self, layer: Layer) -> float:

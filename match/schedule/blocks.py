@@ -7,10 +7,10 @@ borders are clipped, channels are rounded up where an operand's layout says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from match.cost import Block, Tile
-from match.layer import Axis, Dim, Layer, Operand, Role
+from match.layer import Axis, Component, Dim, Layer, Operand, Role
 from match.schedule.mapping import align, block_bytes
 
 Span = tuple[int, int]
@@ -46,31 +46,32 @@ def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, 
 
     Constants are stored block by block, each as long as the largest and aligned, so that they are one contiguous piece.
     """
-    axes = operand.components[0].axes
+    first, *others = operand.components
     if operand.role is Role.CONSTANT:
-        shape = tuple(axis.length(extents[axis.dim]) for axis in axes)
+        shape = tuple([axis.length(extents[axis.dim]) for axis in first.axes])
         return Block(operand.name, shape, block_bytes(operand, extents, alignment), 1)
-    size = 0
-    for component in operand.components:
-        lengths = (align(axis.span(*spans[axis.dim])[1], axis.multiple) for axis in component.axes)
-        size += component.element_bytes * math.prod(lengths)
-    shape = tuple(align(axis.span(*spans[axis.dim])[1], axis.multiple) for axis in axes)
-    chunks, series = pieces(shape, (align(axis.limit, axis.multiple) for axis in axes))
+    shape = _shape(first, spans)
+    size = first.element_bytes * math.prod(shape)
+    size += sum(component.element_bytes * math.prod(_shape(component, spans)) for component in others)
+    chunks, series = pieces(shape, [align(axis.limit, axis.multiple) for axis in first.axes])
     return Block(operand.name, shape, size, chunks, series)
 
 
-def pieces(shape: Iterable[int], limits: Iterable[int]) -> tuple[int, int]:
+def _shape(component: Component, spans: Mapping[Dim, Span]) -> tuple[int, ...]:
+    return tuple([align(axis.span(*spans[axis.dim])[1], axis.multiple) for axis in component.axes])
+
+
+def pieces(shape: Sequence[int], limits: Sequence[int]) -> tuple[int, int]:
     """How a block of `shape` lies in a dense array of `limits`, both slowest axis first.
 
     Returns the number of contiguous pieces, and of the groups in which these have equal distances; none if it is empty.
     """
-    shape = tuple(shape)
     if 0 in shape:
         return 0, 0
     piece, stride = 1, 1  # elements of a contiguous piece; distance of neighbours along the current axis
     chunks, distance = 1, 0  # pieces in a group; their distance
     series = 1
-    for extent, limit in zip(reversed(shape), reversed(tuple(limits)), strict=True):
+    for extent, limit in zip(reversed(shape), reversed(limits), strict=True):
         if extent > 1:
             if chunks == 1 and stride == piece:
                 piece *= extent

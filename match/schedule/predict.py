@@ -93,8 +93,8 @@ class _Walk:
     def _start(self, stream: _Stream, spans: Spans) -> float:
         """Issue the transfer of a block; returns when it will be done."""
         move: Move = self.pricing.move(stream.number, spans, stream.extents)
-        self.now += move.issue
-        self.overhead += move.issue
+        self.now += self.pricing.issue
+        self.overhead += self.pricing.issue
         self.transfer += move.transfer
         stream.moved += move.bytes
         self.dma = max(self.dma, self.now) + move.transfer

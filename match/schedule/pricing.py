@@ -14,10 +14,9 @@ from match.schedule.mapping import Memory
 
 
 class Move(NamedTuple):
-    """What one transfer costs: cycles of the DMA, cycles of the core that issues it, bytes."""
+    """What one transfer costs: cycles of the DMA, bytes."""
 
     transfer: float
-    issue: float
     bytes: int
 
 
@@ -43,6 +42,7 @@ class Pricing:
         self.overlap = cost_model.overlap
         self.overhead = self._number("overhead", cost_model.overhead)
         self.launch = self._number("launch", cost_model.launch)
+        self.issue = self._number("issue", cost_model.issue)
         self._dims = tuple(tuple(sorted(operand.dims)) for operand in operands)
         self._axes = {dim: _axes_of(dim, layer, operands) for dim in Dim}
         self._compute: dict[tuple[Span, ...], float] = {}
@@ -83,7 +83,7 @@ class Pricing:
             known = self._blocks.get(block)
             if known is None:
                 transfer = self._number("transfer", self.cost_model.transfer, block)
-                known = Move(transfer, self._number("issue", self.cost_model.issue, block), block.bytes)
+                known = Move(transfer, block.bytes)
                 self._blocks[block] = known
             self._moves[operand][key] = known
         return known
@@ -122,19 +122,13 @@ def _axes_of(dim: Dim, layer: Layer, operands: tuple[Operand, ...]) -> tuple[Axi
 
 
 def _runs(axes: tuple[Axis, ...], start: int, extent: int, tile: int) -> list[Run]:
-    runs: list[Run] = []
-    previous: tuple[int, bool] | None = None
-    for index in range(-(-extent // tile)):
-        piece = min(tile, extent - index * tile)
-        whole = all(_inside(axis, start + index * tile, piece) for axis in axes)
-        if whole and previous == (piece, True):
-            runs[-1] = Run(runs[-1].first, runs[-1].count + 1)
-        else:
-            runs.append(Run(index, 1))
-        previous = (piece, whole)
-    return runs
-
-
-def _inside(axis: Axis, start: int, extent: int) -> bool:
-    begin = start * axis.stride - axis.before
-    return begin >= 0 and begin + (extent - 1) * axis.stride + axis.window <= axis.limit
+    count, full = -(-extent // tile), extent // tile
+    low = max((-(-axis.before // axis.stride) for axis in axes), default=start)
+    high = min(((axis.limit + axis.before - axis.window) // axis.stride for axis in axes), default=start + extent - 1)
+    first = max(0, -(-(low - start) // tile))
+    last = min(full - 1, (high - tile + 1 - start) // tile)
+    if last <= first:
+        return [Run(index, 1) for index in range(count)]
+    before = [Run(index, 1) for index in range(first)]
+    behind = [Run(index, 1) for index in range(last + 1, count)]
+    return [*before, Run(first, last - first + 1), *behind]

@@ -62,10 +62,10 @@ class SteppedCost(CostModel):
         return self.fixed
 
     def transfer(self, layer: Layer, block: Block) -> float:
-        return 2 * block.chunks + -(-block.bytes // 4) * 4 / self.bandwidth
+        return 2 * block.chunks + 3 * block.series + -(-block.bytes // 4) * 4 / self.bandwidth
 
-    def issue(self, layer: Layer, block: Block) -> float:
-        return self.fixed / 4 * (1 + block.series)
+    def issue(self, layer: Layer) -> float:
+        return self.fixed / 4
 
     def overhead(self, layer: Layer) -> float:
         return self.offload

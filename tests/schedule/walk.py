@@ -114,8 +114,8 @@ def walk(schedule: Schedule, model: CostModel) -> Timeline:
         nonlocal clock, engine_free
         extents = schedule.extents(schedule.placement(operand.name, memory).depth)
         block = reference_block(operand, blocks[operand.name][n], extents, memory.alignment)
-        clock += model.issue(layer, block)
-        line.overhead += model.issue(layer, block)
+        clock += model.issue(layer)
+        line.overhead += model.issue(layer)
         begin = max(clock, engine_free)
         engine_free = finished[operand.name, n] = begin + model.transfer(layer, block)
         line.transfer += model.transfer(layer, block)
