@@ -1,8 +1,8 @@
 /* A scratchpad of exactly so many bytes, for host platforms.
  *
- * Blocks are accounted for as on the chip (size rounded up to the alignment, nothing else), but lie apart in the host's memory,
- * with gaps that AddressSanitizer reports when they are touched. A new block is filled with a pattern, so that what reads it
- * before writing it gives a wrong result instead of a zero. */
+ * Blocks are accounted for as on the chip (size rounded up to the alignment, nothing else), but lie apart in the host's
+ * memory, with gaps that AddressSanitizer reports when they are touched. A new block is filled with a pattern, so that
+ * what reads it before writing it gives a wrong result instead of a zero. */
 #ifndef MATCH_HOST_ARENA_H
 #define MATCH_HOST_ARENA_H
 

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* planes x rows pieces of `bytes` contiguous bytes each; strides are the distances, in bytes, between the first bytes of
- * neighbouring rows and planes on either side. A stride that has nothing to step over (one row, one plane) is ignored. */
+/* planes x rows pieces of `bytes` contiguous bytes each; strides are the distances, in bytes, between the first bytes
+ * of neighbouring rows and planes on either side. A stride that has nothing to step over (one row, one plane) is
+ * ignored. */
 typedef struct {
     uint32_t planes;
     uint32_t rows;

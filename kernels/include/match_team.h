@@ -10,7 +10,8 @@
 int32_t match_core_id(void);
 int32_t match_core_count(void);
 
-/* Outside a kernel: execute `kernel` on all cores of the team and return when the last one has finished, with its status. */
+/* Outside a kernel: execute `kernel` on all cores of the team and return when the last one has finished, with its
+ * status. */
 int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile);
 
 #endif

@@ -53,6 +53,7 @@ typedef struct {
     int32_t output_row_stride;
     int32_t output_pixel_stride;
 
+    /* The window of a convolution or pooling; all 0 for other operators. */
     int32_t filter_height;
     int32_t filter_width;
     int32_t stride_y;

@@ -19,7 +19,12 @@ enum {
 enum { POSITIONS_3X3 = 9, POSITIONS_1X1 = 1 };
 
 /* How the results of a tile leave NE16: requantized, by multipliers of so many bits, or not. */
-typedef enum { OUTPUT_M8, OUTPUT_M16, OUTPUT_M32, OUTPUT_ACCUMULATORS } output_t;
+typedef enum {
+    OUTPUT_M8 = NE16_WIDTH_8,
+    OUTPUT_M16 = NE16_WIDTH_16,
+    OUTPUT_M32 = NE16_WIDTH_32,
+    OUTPUT_ACCUMULATORS,
+} output_t;
 
 /* Where they go: strides in bytes. */
 typedef struct {
@@ -78,6 +83,16 @@ static int32_t weight_stride(const match_tile_t *tile, uint32_t mode)
 
 /* ---- rows and columns ---- */
 
+static int32_t stride_y(const match_tile_t *tile)
+{
+    return tile->stride_y == 0 ? 1 : tile->stride_y;
+}
+
+static int32_t stride_x(const match_tile_t *tile)
+{
+    return tile->stride_x == 0 ? 1 : tile->stride_x;
+}
+
 static extent_t extent_of(uint32_t mode, int32_t start, int32_t outputs, int32_t stride, int32_t pad, int32_t input)
 {
     if (mode == NE16_MODE_1X1) { /* strides by stepping over input pixels */
@@ -96,17 +111,18 @@ static extent_t extent_of(uint32_t mode, int32_t start, int32_t outputs, int32_t
 
 static extent_t rows_of(const match_tile_t *tile, uint32_t mode, int32_t start, int32_t outputs)
 {
-    return extent_of(mode, start, outputs, tile->stride_y, tile->pad_top, tile->input_height);
+    return extent_of(mode, start, outputs, stride_y(tile), tile->pad_top, tile->input_height);
 }
 
 static extent_t columns_of(const match_tile_t *tile, uint32_t mode, int32_t start, int32_t outputs)
 {
-    return extent_of(mode, start, outputs, tile->stride_x, tile->pad_left, tile->input_width);
+    return extent_of(mode, start, outputs, stride_x(tile), tile->pad_left, tile->input_width);
 }
 
 /* Output rows (or columns) that one job can compute.
- * A strided job computes 3 at stride 1 and drops the middle one, at half the output's stride, which must be even for that.
- * Padding behind the input exists in the last sub-tile only, so where it is larger than that, the last row is a job of its own. */
+ * A strided job computes 3 at stride 1 and drops the middle one, at half the output's stride, which must be even for
+ * that. Padding behind the input exists in the last sub-tile only, so where it is larger than that, the last row is a
+ * job of its own. */
 static int32_t job_outputs(extent_t whole, int32_t outputs, bool strided, int32_t output_stride)
 {
     if (strided) {
@@ -115,7 +131,8 @@ static int32_t job_outputs(extent_t whole, int32_t outputs, bool strided, int32_
     return whole.after > remainder_of(outputs, NE16_SUBTILE_OUTPUT) && outputs > 1 ? outputs - 1 : outputs;
 }
 
-/* Padding behind the input as NE16 counts it: from the end of its 5-pixel buffer, which the last sub-tile may not fill. */
+/* Padding behind the input as NE16 counts it: from the end of its 5-pixel buffer, which the last sub-tile may not
+ * fill. */
 static uint32_t padding_after(extent_t extent)
 {
     int32_t unused = NE16_SUBTILE_OUTPUT - remainder_of(extent.steps, NE16_SUBTILE_OUTPUT);
@@ -135,10 +152,7 @@ static uint32_t conf0(uint32_t mode, bool strided, output_t output)
         conf |= 1u << NE16_CONF0_NO_RELU;
     } else {
         conf |= 1u << NE16_CONF0_NORM_QUANT;
-        conf |= (output == OUTPUT_M8    ? (uint32_t)NE16_WIDTH_8
-                 : output == OUTPUT_M16 ? (uint32_t)NE16_WIDTH_16
-                                        : (uint32_t)NE16_WIDTH_32)
-                << NE16_CONF0_SCALE_BITS;
+        conf |= (uint32_t)output << NE16_CONF0_SCALE_BITS;
         conf |= 1u << NE16_CONF0_CHANNEL_SHIFT;
         conf |= 1u << NE16_CONF0_BIAS;
     }
@@ -146,10 +160,12 @@ static uint32_t conf0(uint32_t mode, bool strided, output_t output)
 }
 
 /* What all jobs of a tile have in common. */
-static ne16_job_t common_job(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination, bool strided)
+static ne16_job_t common_job(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination,
+                             bool strided)
 {
-    int32_t multiplier_bytes = output == OUTPUT_M8 ? 1 : output == OUTPUT_M16 ? 2 : 4;
+    int32_t multiplier_bytes = output == OUTPUT_ACCUMULATORS ? 0 : 1 << output;
     int32_t ko = subtile_channels(mode);
+    int32_t ki = NE16_SUBTILE_KI;
     uint32_t bias = match_l1_address(tile->parameters);
     uint32_t scale = bias + (uint32_t)tile->channels_out * 4;
     bool stepping = mode == NE16_MODE_1X1;
@@ -158,15 +174,15 @@ static ne16_job_t common_job(const match_tile_t *tile, uint32_t mode, output_t o
         .scale = scale,
         .scale_shift = scale + (uint32_t)(tile->channels_out * multiplier_bytes),
         .scale_bias = bias,
-        .infeat_d0 = (uint32_t)(tile->input_pixel_stride * (stepping ? tile->stride_x : 1)),
-        .infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? tile->stride_y : 1)),
+        .infeat_d0 = (uint32_t)(tile->input_pixel_stride * (stepping ? stride_x(tile) : 1)),
+        .infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? stride_y(tile) : 1)),
         .outfeat_d0 = CHUNK_BYTES,
         .outfeat_d1 = (uint32_t)(destination.pixel_stride / (strided ? 2 : 1)),
         .outfeat_d2 = (uint32_t)(destination.row_stride / (strided ? 2 : 1)),
         .weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * WEIGHT_BITS : plane_bytes(mode)),
         .weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)weight_stride(tile, mode),
-        .remainder_ko_ki = halves(remainder_of(tile->channels_out, ko), remainder_of(tile->channels_in, NE16_SUBTILE_KI)),
-        .subtiles_ko_ki = halves(ceil_div(tile->channels_out, ko), ceil_div(tile->channels_in, NE16_SUBTILE_KI)),
+        .remainder_ko_ki = halves(remainder_of(tile->channels_out, ko), remainder_of(tile->channels_in, ki)),
+        .subtiles_ko_ki = halves(ceil_div(tile->channels_out, ko), ceil_div(tile->channels_in, ki)),
         .weight_offset = (uint32_t)WEIGHT_OFFSET,
         .conf0 = conf0(mode, strided, output),
     };
@@ -217,7 +233,8 @@ static void convolve(const match_tile_t *tile, uint32_t mode, output_t output)
 }
 
 /* The part of a tile that makes output channels first .. first + channels - 1, with its accumulators in `scratch`. */
-static match_tile_t channel_block(const match_tile_t *tile, uint32_t mode, int32_t first, int32_t channels, int32_t *scratch)
+static match_tile_t channel_block(const match_tile_t *tile, uint32_t mode, int32_t first, int32_t channels,
+                                  int32_t *scratch)
 {
     size_t parameter_bytes = tile->negative_step == 0 ? sizeof(match_requant_t) : sizeof(match_requant_signed_t);
     int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? first / NE16_SUBTILE_KI : first;
@@ -234,27 +251,34 @@ static match_tile_t channel_block(const match_tile_t *tile, uint32_t mode, int32
     return block;
 }
 
+/* Start the jobs of a block; its accumulators go to its scratch. */
+static void submit_block(const match_tile_t *block, uint32_t mode)
+{
+    int32_t pixel_stride = block->channels_out * (int32_t)sizeof(int32_t);
+    int32_t row_stride = block->output_width * pixel_stride;
+    destination_t destination = {match_l1_address(block->scratch), row_stride, pixel_stride};
+    submit_tile(block, mode, OUTPUT_ACCUMULATORS, destination);
+}
+
 /* Requantized by the cluster, one block of channels behind NE16. */
 static void convolve_exact(const match_tile_t *tile, uint32_t mode)
 {
     int32_t most = smaller(tile->channels_out, subtile_channels(mode));
     int32_t count = ceil_div(tile->channels_out, most);
-    int32_t *accumulators = tile->scratch;
+    int32_t block_accumulators = tile->output_height * tile->output_width * most;
     match_tile_t blocks[2];
     for (int32_t i = 0; i <= count; i++) {
         if (i < count) {
             int32_t first = i * most;
-            match_tile_t *block = &blocks[i % 2];
-            *block = channel_block(tile, mode, first, smaller(most, tile->channels_out - first),
-                                   accumulators + i % 2 * tile->output_height * tile->output_width * most);
-            int32_t pixel_stride = block->channels_out * (int32_t)sizeof(int32_t);
-            destination_t destination = {match_l1_address(block->scratch), tile->output_width * pixel_stride, pixel_stride};
-            submit_tile(block, mode, OUTPUT_ACCUMULATORS, destination);
+            int32_t *scratch = (int32_t *)tile->scratch + i % 2 * block_accumulators;
+            blocks[i % 2] = channel_block(tile, mode, first, smaller(most, tile->channels_out - first), scratch);
+            submit_block(&blocks[i % 2], mode);
         }
         if (i > 0) {
             /* Jobs end in order: when one is left, it is of block i, and block i - 1 is complete. */
             ne16_wait(i < count ? 1 : 0);
-            (void)match_team_run(match_pulp_requantize, &blocks[(i - 1) % 2]); /* the cluster is running: it cannot fail */
+            /* Its status: the cluster is running, so that it cannot fail. */
+            (void)match_team_run(match_pulp_requantize, &blocks[(i - 1) % 2]);
         }
     }
 }

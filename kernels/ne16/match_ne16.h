@@ -1,36 +1,41 @@
-/* Kernels for NE16, called on the cluster's master core; they program jobs and return, ne16_wait(0) waits for the results.
+/* Kernels for NE16, called on the cluster's master core: they program jobs and return, ne16_wait(0) waits for them.
  *
  * Activations are uint8, HWC. All input channels of the layer are in the tile; channel numbers need not be multiples of
- * anything. 3x3 filters have one stride, 1 or 2, for both directions, no dilation, and at most 2 rows or columns of padding on each
- * side, filled with pad_value. 1x1 filters have any strides and no padding; a dense layer is one on a single row of pixels.
- * Every row and column of the filter's window that lies outside input_height x input_width counts as padding.
+ * anything. Every row and column of the filter's window that lies outside input_height x input_width counts as padding,
+ * with pad_value.
  *
- * Weights are bit planes of the unsigned value u = w + 128, 8 planes, bit b of u in plane b. Each 16 input channels form a group (the
- * last one is filled up, with any value), of which a plane holds 2 bytes for every filter position: channel c of the group is bit
- * c % 8 of byte c / 8. Arrays, slowest index first, G = ceil(channels_in / 16):
+ * - 3x3 and depthwise 3x3: one stride, 1 or 2, for both directions; no dilation; at most 2 rows or columns of padding
+ *   on each side.
+ * - 1x1: any strides, no padding. A dense layer is one on a row of pixels; its tile has no window, and a stride of 0
+ *   means 1.
+ *
+ * Weights are bit planes of the unsigned value u = w + 128, 8 planes, bit b of u in plane b. Each 16 input channels
+ * form a group (the last one is filled up, with any value), of which a plane holds 2 bytes for every filter position:
+ * channel c of the group is bit c % 8 of byte c / 8. Arrays, slowest index first, G = ceil(channels_in / 16):
  *
  *     3x3             (channels_out, G, plane 8, filter position 9, 2)         144 bytes a group
  *     1x1             (channels_out, G, plane 8, 2)                            16 bytes a group
  *     depthwise 3x3   (ceil(channels_out / 16), plane 8, filter position 9, 2) 144 bytes a group of 16 channels
  *
- * with filter positions row by row. As NumPy, from w of shape (K, FY, FX, C) with C filled up to 16 * G (depthwise: w of shape
- * (K, FY, FX) is taken as (1, FY, FX, K)):
+ * with filter positions row by row. As NumPy, from w of shape (K, FY, FX, C) with C filled up to 16 * G (depthwise: w
+ * of shape (K, FY, FX) is taken as (1, FY, FX, K)):
  *
  *     u = (w.astype(int) + 128).reshape(K, FY * FX, G, 16)
- *     planes = (u.transpose(0, 2, 1, 3)[:, :, None] >> arange(8)[:, None, None]) & 1     # K, G, plane, position, channel
+ *     planes = (u.transpose(0, 2, 1, 3)[:, :, None] >> arange(8)[:, None, None]) & 1
  *     packbits(planes.astype(uint8), axis=-1, bitorder="little").tobytes()
  *
  * Requantization comes in two forms.
  *
- * - NE16's own, y = clip((int32)(acc * multiplier + bias) >> shift, 0, 255): unsigned multipliers of 32 bits (plain names), 16 (..._m16)
- *   or 8 (..._m8), the product and sum cut to 32 bits, shift 0 .. 31, per channel. clip_low is 0 and clip_high 255.
- *   Parameters are three arrays one after the other, without gaps, each with an entry per output channel of the tile:
- *   int32 bias, uint32/uint16/uint8 multiplier, uint8 shift; 9, 7 or 6 bytes a channel. No scratch.
+ * - NE16's own, y = clip((int32)(acc * multiplier + bias) >> shift, 0, 255): unsigned multipliers of 32 bits (plain
+ *   names), 16 (..._m16) or 8 (..._m8), the product and sum cut to 32 bits, shift 0 .. 31, per channel. clip_low is 0
+ *   and clip_high 255. Parameters are three arrays one after the other, without gaps, each with an entry per output
+ *   channel of the tile: int32 bias, uint32/uint16/uint8 multiplier, uint8 shift; 9, 7 or 6 bytes a channel. No
+ *   scratch.
  *
- * - Exact (..._exact): NE16 writes int32 accumulators to scratch and the cluster requantizes them with match_pulp_requantize, block by
- *   block of output channels while NE16 computes the next. Parameters, clip and negative_step are those of match_pulp.h.
- *   Scratch, with B = 32 (depthwise 16): 4 * output_height * output_width * min(channels_out, B) bytes, twice that where
- *   channels_out > B. */
+ * - Exact (..._exact): NE16 writes int32 accumulators to scratch and the cluster requantizes them with
+ *   match_pulp_requantize, block by block of output channels while NE16 computes the next. Parameters, clip and
+ *   negative_step are those of match_pulp.h. Scratch, with B = 32 (depthwise 16): 4 * output_height * output_width *
+ *   min(channels_out, B) bytes, twice that where channels_out > B. */
 #ifndef MATCH_NE16_H
 #define MATCH_NE16_H
 

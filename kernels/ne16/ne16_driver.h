@@ -1,10 +1,10 @@
-/* Driver of NE16: its job queue. Portable: the platform provides the access to registers, to events and to addresses. */
+/* Driver of NE16's job queue. Portable: the platform provides access to registers, events and addresses. */
 #ifndef NE16_DRIVER_H
 #define NE16_DRIVER_H
 
 #include <stdint.h>
 
-/* A job as it lies in the registers (ne16_registers.h): 24 words. Addresses are those NE16 sees, strides are in bytes. */
+/* A job as it lies in the registers (ne16_registers.h). Addresses are those that NE16 sees, strides are in bytes. */
 typedef struct {
     uint32_t weights;
     uint32_t infeat;

@@ -47,6 +47,24 @@ static uint32_t field(uint32_t word, uint32_t low, uint32_t bits)
     return word >> low & ((1u << bits) - 1);
 }
 
+static bool is_within(uint32_t value, uint32_t low, uint32_t high)
+{
+    return low <= value && value <= high;
+}
+
+/* Whether the fields have values that exist, and sub-tiles fit the array. */
+static bool is_possible(const job_t *job)
+{
+    bool depthwise = job->mode == NE16_MODE_DEPTHWISE;
+    uint32_t channels = depthwise ? KI : KO;
+    bool channels_agree = job->remainder_ko == job->remainder_ki && job->subtiles_ko == job->subtiles_ki;
+    return job->mode <= NE16_MODE_1X1 && job->scale_bytes <= 4 && (job->output_bits == 8 || job->output_bits == 32) &&
+           is_within(job->remainder_ko, 1, channels) && is_within(job->remainder_ki, 1, KI) &&
+           is_within(job->remainder_ho, 1, NE16_SUBTILE_OUTPUT) && is_within(job->remainder_hi, 1, BUFFER) &&
+           is_within(job->remainder_wo, 1, NE16_SUBTILE_OUTPUT) && is_within(job->remainder_wi, 1, BUFFER) &&
+           (!depthwise || channels_agree);
+}
+
 static job_t decode(const uint32_t *words)
 {
     uint32_t conf = words[NE16_JOB_CONF0];
@@ -97,15 +115,8 @@ static job_t decode(const uint32_t *words)
         .channel_shift = field(conf, NE16_CONF0_CHANNEL_SHIFT, 1),
         .bias = field(conf, NE16_CONF0_BIAS, 1),
     };
-    bool same_channels = words[NE16_JOB_REMAINDER_KO_KI] >> 16 == (words[NE16_JOB_REMAINDER_KO_KI] & 0xffff) &&
-                         job.subtiles_ko == job.subtiles_ki;
     job.supported = !field(conf, NE16_CONF0_MODE16, 1) && !field(conf, NE16_CONF0_LINEAR, 1) &&
-                    !field(conf, NE16_CONF0_STREAMIN, 1) && job.mode <= NE16_MODE_1X1 && job.scale_bytes <= 4 &&
-                    (job.output_bits == 8 || job.output_bits == 32) && job.remainder_ko >= 1 && job.remainder_ki >= 1 &&
-                    job.remainder_ki <= KI && job.remainder_ho >= 1 && job.remainder_ho <= 3 && job.remainder_wo >= 1 &&
-                    job.remainder_wo <= 3 && job.remainder_hi >= 1 && job.remainder_hi <= BUFFER && job.remainder_wi >= 1 &&
-                    job.remainder_wi <= BUFFER && (job.mode != NE16_MODE_DEPTHWISE || same_channels) &&
-                    job.remainder_ko <= (job.mode == NE16_MODE_DEPTHWISE ? KI : KO);
+                    !field(conf, NE16_CONF0_STREAMIN, 1) && is_possible(&job);
     return job;
 }
 
@@ -170,7 +181,8 @@ static bool is_padding(const job_t *job, const subtile_t *subtile, uint32_t y, u
 static void load_input(ne16_model_t *ne16, const job_t *job, subtile_t *subtile, uint32_t ki)
 {
     uint32_t channels = input_channels(job, ki);
-    uint32_t origin = job->infeat + NE16_SUBTILE_OUTPUT * (subtile->i * job->infeat_d1 + subtile->j * job->infeat_d0) + ki * KI;
+    uint32_t origin = job->infeat + ki * KI;
+    origin += NE16_SUBTILE_OUTPUT * (subtile->i * job->infeat_d1 + subtile->j * job->infeat_d0);
     memset(subtile->input, 0, sizeof subtile->input);
     for (uint32_t y = 0; y < subtile->h_in; y++) {
         for (uint32_t x = 0; x < subtile->w_in; x++) {
@@ -224,7 +236,8 @@ static bool is_masked(const job_t *job, uint32_t fy, uint32_t fx)
                                           fx + job->mask_right >= 3);
 }
 
-/* Add to the accumulators of output channel `k` what input channels first .. last - 1 contribute at one filter position. */
+/* Add to the accumulators of output channel `k` what input channels first .. last - 1 contribute at one filter
+ * position. */
 static void accumulate_position(subtile_t *subtile, uint32_t k, uint32_t fy, uint32_t fx, const uint32_t weights[KI],
                                 uint32_t first, uint32_t last)
 {
@@ -274,7 +287,8 @@ static void norm_quant(ne16_model_t *ne16, const job_t *job, subtile_t *subtile)
         uint32_t bias = job->bias ? load(ne16, job->scale_bias + channel * 4, 4) : 0;
         uint32_t shift = job->channel_shift ? load(ne16, job->scale_shift + channel, 1) : job->shift;
         for (uint32_t column = 0; column < COLUMNS; column++) {
-            subtile->accumulators[k][column] = (uint32_t)shift_right(subtile->accumulators[k][column] * scale + bias, shift);
+            uint32_t *accumulator = &subtile->accumulators[k][column];
+            *accumulator = (uint32_t)shift_right(*accumulator * scale + bias, shift);
         }
     }
 }
@@ -296,8 +310,8 @@ static uint32_t stored(const job_t *job, uint32_t accumulator)
 static void stream_out(ne16_model_t *ne16, const job_t *job, const subtile_t *subtile)
 {
     uint32_t bytes = job->output_bits / 8;
-    uint32_t origin = job->outfeat + NE16_SUBTILE_OUTPUT * (subtile->i * job->outfeat_d2 + subtile->j * job->outfeat_d1) +
-                      subtile->ko * subtile_channels(job) * bytes;
+    uint32_t origin = job->outfeat + subtile->ko * subtile_channels(job) * bytes;
+    origin += NE16_SUBTILE_OUTPUT * (subtile->i * job->outfeat_d2 + subtile->j * job->outfeat_d1);
     for (uint32_t y = 0; y < subtile->h_out; y++) {
         for (uint32_t x = 0; x < subtile->w_out; x++) {
             if (job->stride2 && (y % 2 == 1 || x % 2 == 1)) {

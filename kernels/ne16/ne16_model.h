@@ -1,10 +1,11 @@
 /* Functional model of NE16 behind its register file, after its public description and simulator.
  *
- * It knows the registers (ne16_registers.h) and the memory they point into, nothing of the code that writes them. Modelled are 8-bit
- * activations, 2 .. 8-bit weights, the 3x3, 1x1 and depthwise modes, stride 2, padding, filter masks, norm-quant with
- * multipliers of 8, 16 and 32 bits, outputs of 8 and 32 bits, and the queue of two jobs. A job that asks for anything else (16-bit
- * activations or outputs, linear mode, stream-in, remainders of 0), or that leaves the memory, is not executed to its end and
- * sets the status, as does a write to a register that is not there or not open. */
+ * It knows the registers (ne16_registers.h) and the memory they point into, nothing of the code that writes them.
+ * Modelled are 8-bit activations, 2 .. 8-bit weights, the 3x3, 1x1 and depthwise modes, stride 2, padding, filter
+ * masks, norm-quant with multipliers of 8, 16 and 32 bits, outputs of 8 and 32 bits, and the queue of two jobs. A job
+ * that asks for anything else (16-bit activations or outputs, linear mode, stream-in, remainders of 0), or that leaves
+ * the memory, is not executed to its end and sets the status, as does a write to a register that is not there or not
+ * open. */
 #ifndef NE16_MODEL_H
 #define NE16_MODEL_H
 

@@ -1,16 +1,18 @@
 /* Kernels for a cluster of cores, any number of them: every core calls the same function with the same tile.
  *
- * Activations are uint8, HWC; weights int8, one row per output channel: (K, FY, FX, C), depthwise (K, FY, FX), dense (K, C).
- * Accumulators are int32, `acc = sum x * w`; parameters requantize them, per output channel, exactly in 64 bits:
+ * Activations are uint8, HWC; weights int8, one row per output channel: (K, FY, FX, C), depthwise (K, FY, FX), dense
+ * (K, C). Accumulators are int32, `acc = sum x * w`; parameters requantize them, per output channel, exactly in 64
+ * bits:
  *
  *     y = clip((acc * multiplier + bias - (acc < negative_below ? negative_step : 0)) >> shift, clip_low, clip_high)
  *
- * with match_requant_t where tile->negative_step is 0 (and so is the step), else match_requant_signed_t. Of y the low 8 bits are
- * stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Parameters and weights may lie at any address.
+ * with match_requant_t where tile->negative_step is 0 (and so is the step), else match_requant_signed_t. Of y the low 8
+ * bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Parameters and weights may lie at any
+ * address.
  *
- * Output pixel (y, x) sees input rows y * stride_y - pad_top + i * dilation_y, i < filter_height, and columns likewise; what lies
- * outside input_height x input_width is padding: pad_value for convolutions and average pooling, nothing for max pooling.
- * pad_bottom and pad_right follow from the sizes and are not read.
+ * Output pixel (y, x) sees input rows y * stride_y - pad_top + i * dilation_y, i < filter_height, and columns likewise;
+ * what lies outside input_height x input_width is padding: pad_value for convolutions and average pooling, nothing for
+ * max pooling. pad_bottom and pad_right follow from the sizes and are not read.
  *
  * Scratch is the bytes that tile->scratch must hold, with align4 rounding up to a multiple of 4; a kernel that does not
  * mention it needs none and tile->scratch may be NULL. */
@@ -30,7 +32,8 @@ void match_pulp_pointwise(const match_tile_t *tile);
  * Scratch: cores * align4(filter_width * ((output_height - 1) * stride_y + (filter_height - 1) * dilation_y + 1)). */
 void match_pulp_depthwise_conv2d(const match_tile_t *tile);
 
-/* Fully connected layer on each input pixel (a batch lies along the rows and columns). Cores share out the output channels. */
+/* Fully connected layer on each input pixel (a batch lies along the rows and columns). Cores share out the output
+ * channels. */
 void match_pulp_dense(const match_tile_t *tile);
 
 /* Addition of input and addend, pixel by pixel; parameters are one match_requant_add_t. Cores share out the pixels. */
@@ -39,11 +42,12 @@ void match_pulp_add(const match_tile_t *tile);
 /* Average pooling: the accumulator is the sum over the window. Cores share out the channels. */
 void match_pulp_avg_pool2d(const match_tile_t *tile);
 
-/* Maximum over the window, clipped; no parameters. A window must have a pixel inside the input. Cores share out the channels. */
+/* Maximum over the window, clipped; no parameters. A window must have a pixel inside the input. Cores share out the
+ * channels. */
 void match_pulp_max_pool2d(const match_tile_t *tile);
 
-/* Requantization of int32 accumulators in tile->scratch, dense (output_height, output_width, channels_out). Cores share out the
- * pixels. */
+/* Requantization of int32 accumulators in tile->scratch, dense (output_height, output_width, channels_out). Cores share
+ * out the pixels. */
 void match_pulp_requantize(const match_tile_t *tile);
 
 #endif

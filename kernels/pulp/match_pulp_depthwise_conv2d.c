@@ -2,6 +2,7 @@
 
 #include "match_pulp.h"
 #include "match_pulp_matmul.h"
+#include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
@@ -11,18 +12,16 @@ static int32_t seen_rows(const match_tile_t *tile)
     return (tile->output_height - 1) * tile->stride_y + (tile->filter_height - 1) * tile->dilation_y + 1;
 }
 
-/* Gather what output column x sees of one channel, (seen_rows, filter_width): the windows of all its pixels, one below the other. */
+/* Gather what output column x sees of one channel, (seen_rows, filter_width): the windows of all its pixels, one below
+ * the other. */
 static void gather(const match_tile_t *tile, int32_t channel, int32_t x, uint8_t *column)
 {
     for (int32_t row = 0; row < seen_rows(tile); row++) {
-        int32_t iy = row - tile->pad_top;
         for (int32_t fx = 0; fx < tile->filter_width; fx++) {
-            int32_t ix = x * tile->stride_x - tile->pad_left + fx * tile->dilation_x;
-            if (iy < 0 || iy >= tile->input_height || ix < 0 || ix >= tile->input_width) {
-                *column++ = (uint8_t)tile->pad_value;
-            } else {
-                *column++ = tile->input[iy * tile->input_row_stride + ix * tile->input_pixel_stride + channel];
-            }
+            match_position_t seen = match_seen(tile, 0, x, 0, fx);
+            seen.y += row;
+            *column++ = match_is_padding(tile, seen) ? (uint8_t)tile->pad_value
+                                                     : match_input_pixel(tile, seen.y, seen.x)[channel];
         }
     }
 }
@@ -50,10 +49,9 @@ void match_pulp_depthwise_conv2d(const match_tile_t *tile)
         const int8_t *weights = (const int8_t *)tile->weights + (ptrdiff_t)k * tile->filter_height * tile->filter_width;
         for (int32_t x = 0; x < tile->output_width; x++) {
             gather(tile, k, x, column);
-            uint8_t *output = tile->output + x * tile->output_pixel_stride + k;
             for (int32_t y = 0; y < tile->output_height; y++) {
                 int32_t acc = accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights);
-                output[y * tile->output_row_stride] = match_requantize(tile, k, acc);
+                match_output_pixel(tile, y, x)[k] = match_requantize(tile, k, acc);
             }
         }
     }

@@ -1,17 +1,15 @@
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "match_pulp.h"
+#include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
 /* Input pixel under filter position (fy, fx) of output pixel (y, x), or NULL where that is padding. */
 static const uint8_t *seen(const match_tile_t *tile, int32_t y, int32_t x, int32_t fy, int32_t fx)
 {
-    int32_t iy = y * tile->stride_y - tile->pad_top + fy * tile->dilation_y;
-    int32_t ix = x * tile->stride_x - tile->pad_left + fx * tile->dilation_x;
-    bool padding = iy < 0 || iy >= tile->input_height || ix < 0 || ix >= tile->input_width;
-    return padding ? NULL : tile->input + iy * tile->input_row_stride + ix * tile->input_pixel_stride;
+    match_position_t position = match_seen(tile, y, x, fy, fx);
+    return match_is_padding(tile, position) ? NULL : match_input_pixel(tile, position.y, position.x);
 }
 
 static uint8_t average(const match_tile_t *tile, int32_t y, int32_t x, int32_t channel)
@@ -45,7 +43,7 @@ static void pool(const match_tile_t *tile, uint8_t (*reduce)(const match_tile_t 
     match_share_t channels = match_share(tile->channels_out, 1);
     for (int32_t y = 0; y < tile->output_height; y++) {
         for (int32_t x = 0; x < tile->output_width; x++) {
-            uint8_t *output = tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride;
+            uint8_t *output = match_output_pixel(tile, y, x);
             for (int32_t k = channels.first; k < channels.last; k++) {
                 output[k] = reduce(tile, y, x, k);
             }

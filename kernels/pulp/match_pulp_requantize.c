@@ -1,6 +1,7 @@
 #include "match_pulp_requantize.h"
 
 #include "match_pulp.h"
+#include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
 void match_pulp_requantize(const match_tile_t *tile)
@@ -10,7 +11,7 @@ void match_pulp_requantize(const match_tile_t *tile)
     for (int32_t pixel = pixels.first; pixel < pixels.last; pixel++) {
         int32_t y = pixel / tile->output_width;
         int32_t x = pixel % tile->output_width;
-        uint8_t *output = tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride;
+        uint8_t *output = match_output_pixel(tile, y, x);
         for (int32_t k = 0; k < tile->channels_out; k++) {
             output[k] = match_requantize(tile, k, accumulators[pixel * tile->channels_out + k]);
         }

@@ -12,7 +12,8 @@ typedef struct {
     int32_t last;
 } match_share_t;
 
-/* This core's share of `items`: consecutive ones, the same number (a multiple of `unit`) for all cores but the last ones. */
+/* This core's share of `items`: consecutive ones, the same number (a multiple of `unit`) for all cores but the last
+ * ones. */
 static inline match_share_t match_share(int32_t items, int32_t unit)
 {
     int32_t units = (items + unit - 1) / unit;

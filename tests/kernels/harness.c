@@ -1,11 +1,14 @@
 /* Runs kernels and NE16 jobs for the tests: requests on stdin, answers on stdout, both little-endian and back to back.
  *
- * A request is an int32 kind and its body. Arrays are int32 size and bytes; each gets a block of L1 of exactly that size.
- * KERNEL: 32 bytes of name, int32 fields of the tile, int64 negative_step, six int32 offsets of the tile's pointers in their
+ * A request is an int32 kind and its body. Arrays are int32 size and bytes; each gets a block of L1 of exactly that
+ * size. KERNEL: 32 bytes of name, int32 fields of the tile, int64 negative_step, six int32 offsets of the tile's
+ * pointers in their
  *         arrays, six arrays (input, addend, weights, parameters, output, scratch). Answer: status, the output array.
- * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32 number of
+ * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32
+ * number of
  *         arrays, arrays. Answer: status, the last array.
- * COPY:   int32 direction (1: into L1), the fields of match_copy_t, two arrays (external: not in L1; local). Answer: status, the
+ * COPY:   int32 direction (1: into L1), the fields of match_copy_t, two arrays (external: not in L1; local). Answer:
+ * status, the
  *         array that was written. */
 #include <stdbool.h>
 #include <stddef.h>

@@ -198,7 +198,8 @@ static int32_t ne16_without_wait(void *arg)
     return gap9_ne16_start(count_cores, &tile);
 }
 
-/* NE16's control registers by their words: 0 trigger, 1 acquire, 3 status, 4 running job, 5 soft clear, 8 first job word. */
+/* NE16's control registers by their words: 0 trigger, 1 acquire, 3 status, 4 running job, 5 soft clear, 8 first job
+ * word. */
 static int32_t job_queue(void *arg)
 {
     (void)arg;

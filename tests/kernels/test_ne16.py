@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,30 @@ def test_conv2d_1x1(
     problem = Problem("conv2d_1x1", geometry, before, 0, np.random.default_rng(seed))
     check_norm_quant(harness, problem, behind, width, seed)
     check_exact(harness, problem, behind, step, seed)
+
+
+@pytest.mark.parametrize("form", ["norm_quant", "exact"])
+def test_dense_layer_has_no_window(harness: Harness, form: str) -> None:
+    """Tiles of dense layers leave filter, stride and dilation 0."""
+
+    class Dense(Problem):
+        def fields(self, target: View) -> TileFields:
+            return replace(
+                super().fields(target),
+                filter_height=0,
+                filter_width=0,
+                stride_y=0,
+                stride_x=0,
+                dilation_y=0,
+                dilation_x=0,
+            )
+
+    geometry = Geometry(40, 37, (1, 5), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    problem = Dense("conv2d_1x1", geometry, (0, 0, 2, 0), 0, np.random.default_rng(4))
+    if form == "exact":
+        check_exact(harness, problem, (0, 0, 0, 1), False, 4)
+    else:
+        check_norm_quant(harness, problem, (0, 0, 0, 1), 16, 4)
 
 
 @EXAMPLES

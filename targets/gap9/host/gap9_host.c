@@ -1,5 +1,5 @@
-/* GAP9 on a PC. Everything asynchronous happens as late as the API's contract allows: transfers, cluster kernels and NE16 are
- * executed when they are waited for. */
+/* GAP9 on a PC. Everything asynchronous happens as late as the API's contract allows: transfers, cluster kernels and
+ * NE16 are executed when they are waited for. */
 #include "gap9.h"
 
 #include <stdbool.h>
