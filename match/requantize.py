@@ -1,17 +1,21 @@
-"""Requantization in integers: ``clip((acc * M + B) >> S)`` per output channel, and what a module's hardware can do of it.
+"""Requantization in integers: ``clip((acc * M + B) >> S)`` per output channel, and what a module can do of it.
 
-Every quantized layer ends in a monotone step function from its int32 accumulator to 8 bits. `Requantization` writes that
-function with integers alone; `Requantizer` describes the forms a hardware module offers.
+Every quantized layer ends in a monotone step function from its int32 accumulator to 8 bits. `Requantization` writes
+that function with integers alone; `Requantizer` describes the forms a hardware module offers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Int64Array = npt.NDArray[np.int64]
+
+UNREACHED = int(np.iinfo(np.int32).min)
+"""An entry of `negative_below` or `exceptions` that no accumulator meets: for channels that need none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +27,10 @@ class Requantization:
     rounds both signs right (an activation clamps the negatives away, say); otherwise `negative_step`, the same for all
     channels, is taken off for the accumulators below the channel's entry: that is how gemmlowp's double rounding, which
     rounds negative values half away from zero, is written without branches on intermediate results.
+
+    `exceptions`, of shape (channels, n), holds accumulators at which the result of the shift is one less than the line
+    says (before the clip); unused entries are `UNREACHED`. Where a reference rounds in floating point, a line
+    meets it everywhere but there.
     """
 
     multiplier: Int64Array
@@ -31,11 +39,34 @@ class Requantization:
     clip: tuple[int, int]
     negative_below: Int64Array | None = None
     negative_step: int = 0
+    exceptions: Int64Array | None = None
 
     @property
     def channels(self) -> int:
         """Number of output channels."""
         return len(self.multiplier)
+
+    def take(self, channels: npt.NDArray[Any]) -> Requantization:
+        """The parameters of some channels, by index or mask."""
+        below, exceptions = self.negative_below, self.exceptions
+        return replace(
+            self,
+            multiplier=self.multiplier[channels],
+            bias=self.bias[channels],
+            shift=self.shift[channels],
+            negative_below=None if below is None else below[channels],
+            exceptions=None if exceptions is None else exceptions[channels],
+        )
+
+    def moved(self, growth: Int64Array) -> Requantization:
+        """The same outputs for accumulators that are larger by `growth`, shape (channels,)."""
+        below, exceptions = self.negative_below, self.exceptions
+        if below is not None:
+            below = np.where(below == UNREACHED, UNREACHED, below + growth)
+        if exceptions is not None:
+            exceptions = np.where(exceptions == UNREACHED, UNREACHED, exceptions + growth[:, None])
+        bias = self.bias - growth * self.multiplier
+        return replace(self, bias=bias, negative_below=below, exceptions=exceptions)
 
     def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
         """Apply to an accumulator of shape (..., channels)."""
@@ -43,7 +74,10 @@ class Requantization:
         total = acc * self.multiplier + self.bias
         if self.negative_below is not None:
             total = total - np.where(acc < self.negative_below, np.int64(self.negative_step), np.int64(0))
-        return np.clip(total >> self.shift, *self.clip)
+        shifted = total >> self.shift
+        if self.exceptions is not None:
+            shifted = shifted - (acc[..., None] == self.exceptions).any(axis=-1)
+        return np.clip(shifted, *self.clip)
 
 
 @dataclass(frozen=True)

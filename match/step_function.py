@@ -58,9 +58,13 @@ class StepFunction:
 
     def take(self, channels: npt.NDArray[np.intp]) -> StepFunction:
         """The step functions of some channels."""
-        parts = self.low, self.high, self.thresholds, self.decreasing
-        low, high, thresholds, decreasing = (part[channels] for part in parts)
-        return StepFunction(low, high, self.clip, thresholds, decreasing)
+        return StepFunction(
+            self.low[channels],
+            self.high[channels],
+            self.clip,
+            self.thresholds[channels],
+            self.decreasing[channels],
+        )
 
     def equal(self, other: StepFunction) -> npt.NDArray[np.bool_]:
         """Per channel, whether both give the same output for every reachable accumulator.
@@ -102,7 +106,8 @@ def step_function(requantization: Requantization, low: npt.ArrayLike, high: npt.
     decreasing function. A channel with multiplier 0 steps at most at its `negative_below`.
 
     Raises:
-        ValueError: where the function is not monotone (`negative_below` reachable, multiplier or step negative).
+        ValueError: where the function is not monotone: `negative_below` is reachable and multiplier or step is
+            negative, or an exception is not at a step.
     """
     channels = requantization.channels
     low64 = np.broadcast_to(np.asarray(low, np.int64), channels)
@@ -122,7 +127,28 @@ def step_function(requantization: Requantization, low: npt.ArrayLike, high: npt.
         lower = _crossings(requantization, requantization.bias - requantization.negative_step, first, last)
         joined = np.where(lower < border[:, None], lower, np.maximum(upper, border[:, None]))
         thresholds = np.where(all_below[:, None], lower, np.where(crossed[:, None], joined, upper))
+    if requantization.exceptions is not None:
+        thresholds = _delayed(thresholds, requantization.exceptions, first, last, decreasing)
     return StepFunction(first, last, requantization.clip, thresholds, decreasing)
+
+
+def _delayed(
+    thresholds: Int64Array,
+    exceptions: Int64Array,
+    low: Int64Array,
+    high: Int64Array,
+    decreasing: npt.NDArray[np.bool_],
+) -> Int64Array:
+    """Thresholds with each step that lies on an exception moved behind it."""
+    delayed = thresholds.copy()
+    reachable = (exceptions >= low[:, None]) & (exceptions <= high[:, None])
+    for channel in np.flatnonzero(reachable.any(axis=1)):
+        for exception in np.sort(exceptions[channel][reachable[channel]]):
+            steps = np.flatnonzero(delayed[channel] == exception)
+            if decreasing[channel] or not len(steps):
+                raise ValueError(f"the exception {exception} of channel {channel} is not at a step")
+            delayed[channel, steps[-1]] += 1
+    return delayed
 
 
 def reachable_sums(weights: npt.NDArray[np.integer], input_range: tuple[int, int]) -> tuple[Int64Array, Int64Array]:

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay, tvm
-from match.requantize import Int64Array, Requantization
-from match.transform.integer_form import NEVER
+from match.requantize import UNREACHED, Requantization
 from match.transform.readers import (
     Addition,
     Convolution,
@@ -175,46 +174,28 @@ def _reduced_layer(layer: Layer, inputs: Mask, outputs: Mask, x: Range) -> Layer
     requantization = _constants_written_out(layer, x)
     if isinstance(layer, Dense):
         known = layer.weights[:, ~inputs].astype(np.int64) @ x.low[~inputs]
-        requantization = _selected(_folded(requantization, known), outputs)
+        requantization = requantization.moved(-known).take(outputs)
         return replace(layer, weights=layer.weights[outputs][:, inputs], requantization=requantization)
     if not isinstance(layer, Convolution):
-        return replace(layer, requantization=_selected(requantization, outputs))
+        return replace(layer, requantization=requantization.take(outputs))
     if layer.depthwise:
         weights, groups = layer.weights[:, :, inputs], int(inputs.sum())
-        return replace(layer, weights=weights, groups=groups, requantization=_selected(requantization, outputs))
+        return replace(layer, weights=weights, groups=groups, requantization=requantization.take(outputs))
     taps = layer.weights.astype(np.int64).sum(axis=(0, 1))
     known = x.low[~inputs] @ taps[~inputs]
-    requantization = _selected(_folded(requantization, known), outputs)
+    requantization = requantization.moved(-known).take(outputs)
     return replace(layer, weights=layer.weights[:, :, inputs][..., outputs], requantization=requantization)
 
 
 def _constants_written_out(layer: Layer, x: Range) -> Requantization:
     """The requantization with multiplier 0 for every channel that has one output for the inputs it can meet."""
     requantization, steps = layer.requantization, output_steps(layer, x)
-    constant, below = steps.constant, requantization.negative_below
+    below, exceptions, constant = requantization.negative_below, requantization.exceptions, steps.constant
     return replace(
         requantization,
         multiplier=np.where(constant, 0, requantization.multiplier),
         bias=np.where(constant, steps.minimum, requantization.bias),
         shift=np.where(constant, 0, requantization.shift),
-        negative_below=None if below is None else np.where(constant, NEVER, below),
-    )
-
-
-def _folded(requantization: Requantization, known: Int64Array) -> Requantization:
-    """The same outputs where `known` is no longer part of the accumulators."""
-    below = requantization.negative_below
-    if below is not None:
-        below = np.where(below == NEVER, NEVER, below - known)
-    return replace(requantization, bias=requantization.bias + known * requantization.multiplier, negative_below=below)
-
-
-def _selected(requantization: Requantization, channels: Mask) -> Requantization:
-    below = requantization.negative_below
-    return replace(
-        requantization,
-        multiplier=requantization.multiplier[channels],
-        bias=requantization.bias[channels],
-        shift=requantization.shift[channels],
-        negative_below=None if below is None else below[channels],
+        negative_below=None if below is None else np.where(constant, UNREACHED, below),
+        exceptions=None if exceptions is None else np.where(constant[:, None], UNREACHED, exceptions),
     )

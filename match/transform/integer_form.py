@@ -14,9 +14,6 @@ from match.layer import Padding
 from match.relay import relay
 from match.requantize import Int64Array, Requantization
 
-NEVER = np.iinfo(np.int32).min
-"""Accumulator below which no other lies: `Z` of a channel that needs no correction of negative values."""
-
 NO_PADDING = Padding()
 
 Int8Array = npt.NDArray[np.int8]
@@ -39,8 +36,20 @@ def requantize(accumulator: relay.Expr, requantization: Requantization, dtype: s
         below = relay.const(np.asarray(requantization.negative_below, np.int32), dtype="int32")
         negative = int64(requantization.bias - requantization.negative_step)
         bias = relay.where(relay.less(accumulator, below), negative, bias)
+    if requantization.exceptions is not None:
+        one_less = requantization.bias - (np.int64(1) << requantization.shift)
+        bias = relay.where(_is_exception(accumulator, requantization.exceptions), int64(one_less), bias)
     scaled = relay.add(relay.multiply(relay.cast(accumulator, "int64"), int64(requantization.multiplier)), bias)
     return saturate(relay.right_shift(scaled, int64(requantization.shift)), requantization.clip, dtype)
+
+
+def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr:
+    """Whether an accumulator is one of its channel's exceptions, an array (channels, n)."""
+    columns = [relay.const(column.astype(np.int32)) for column in exceptions.T]
+    found = relay.equal(accumulator, columns[0])
+    for column in columns[1:]:
+        found = relay.logical_or(found, relay.equal(accumulator, column))
+    return found
 
 
 def conv2d(

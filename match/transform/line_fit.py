@@ -1,8 +1,9 @@
-"""Finds ``clip((acc * M + B) >> S)`` that is a given step function, where its own formula is not of that form.
+"""Finds the ``clip((acc * M + B) >> S)`` that is a given step function.
 
 A channel steps to level v at accumulator t[v] if ``M * t[v] + B >= v << S`` and ``M * (t[v] - 1) + B < v << S``: every
-step narrows the range of B for a slope, and the slope with the widest range is found by ternary search, since the
-width is concave in it. What is returned is checked in integers, so it is exact or it is marked as not found.
+step narrows the range of B for a slope. Where the obvious slope leaves no B, the slope with the widest range is found
+by ternary search, since the width is concave in it. Where no line does, the line that is never too low is taken and
+the accumulators where it is too high become exceptions. The result is compared with the step function, in integers.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from match.requantize import Int64Array, Requantization
-from match.step_function import StepFunction
+from match.requantize import UNREACHED, Int64Array, Requantization
+from match.step_function import StepFunction, step_function
 
 MULTIPLIER_BITS = 31
 _LARGEST_SHIFT = 52
@@ -24,43 +25,47 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 
-def fit_line(steps: StepFunction, slope: FloatArray) -> tuple[Requantization, BoolArray]:
-    """Parameters whose steps are those of an increasing `steps`, and for which channels they were found.
+def fit_line(steps: StepFunction, slope: FloatArray) -> Requantization:
+    """The parameters whose steps are those of an increasing `steps`.
 
     `slope` is about how many levels one accumulator is worth, positive, shape (channels,). Constant channels get
-    multiplier and shift 0. Channels that no line fits have the line that crosses every level at or before its
-    threshold, so that its outputs are never below those of `steps` and above them at few accumulators only.
+    multiplier and shift 0.
+
+    Raises:
+        ValueError: the steps are more than one level off any line near the slope.
     """
     inner = (steps.thresholds > steps.low[:, None]) & (steps.thresholds <= steps.high[:, None])
     levels = np.arange(steps.clip[0] + 1, steps.clip[1] + 1, dtype=np.int64)
     shift = _shift(slope, steps)
     multiplier, least, most = _window(slope, shift, steps.thresholds, levels, inner)
-    found = least <= most
-    missing = np.flatnonzero(~found & ~steps.constant)
+    missing = np.flatnonzero((least > most) & ~steps.constant)
     if len(missing):
         best = _best_slope(slope[missing], steps.thresholds[missing], levels, inner[missing])
         retry = _window(best, shift[missing], steps.thresholds[missing], levels, inner[missing])
-        multiplier[missing], least[missing], most[missing] = retry
-        found = least <= most
-    bias = np.where(found, least + (most - least) // 2, least)
+        found = retry[1] <= retry[2]
+        for whole, part in zip((multiplier, least, most), retry, strict=True):
+            whole[missing[found]] = part[found]
     constant = steps.constant
-    fitted = Requantization(
+    line = Requantization(
         np.where(constant, 0, multiplier),
-        np.where(constant, steps.minimum, bias),
+        np.where(constant, steps.minimum, np.where(least <= most, least + (most - least) // 2, least)),
         np.where(constant, 0, shift),
         steps.clip,
     )
-    return fitted, found | constant
+    line = _with_exceptions(line, steps)
+    if not step_function(line, steps.low, steps.high).equal(steps).all():
+        raise ValueError("no line with exceptions has these steps")
+    return line
 
 
 def with_channels(base: Requantization, channels: npt.NDArray[np.intp], other: Requantization) -> Requantization:
-    """`base` with some channels replaced by those of `other`, which has no sign correction."""
+    """`base` with some channels replaced by those of `other`, which has neither sign correction nor exceptions."""
     multiplier, bias, shift = (np.array(part) for part in (base.multiplier, base.bias, base.shift))
     multiplier[channels], bias[channels], shift[channels] = other.multiplier, other.bias, other.shift
     below = base.negative_below
     if below is not None:
         below = np.array(below)
-        below[channels] = np.iinfo(np.int32).min
+        below[channels] = UNREACHED
     return replace(base, multiplier=multiplier, bias=bias, shift=shift, negative_below=below)
 
 
@@ -104,3 +109,19 @@ def _best_slope(slope: FloatArray, thresholds: Int64Array, levels: Int64Array, i
         rising = room(first) < room(second)
         low, high = np.where(rising, first, low), np.where(rising, high, second)
     return (low + high) / 2
+
+
+def _with_exceptions(line: Requantization, steps: StepFunction) -> Requantization:
+    """The line with every accumulator at which it is a level too high as an exception."""
+    early = step_function(line, steps.low, steps.high).thresholds
+    channels = np.flatnonzero((early < steps.thresholds).any(axis=1))
+    if not len(channels):
+        return line
+    found: dict[int, list[int]] = {}
+    for channel in channels:
+        spans = zip(early[channel], steps.thresholds[channel], strict=True)
+        found[int(channel)] = [acc for first, last in spans for acc in range(int(first), int(last))]
+    exceptions = np.full((line.channels, max(map(len, found.values()))), UNREACHED, np.int64)
+    for channel, accumulators in found.items():
+        exceptions[channel, : len(accumulators)] = accumulators
+    return replace(line, exceptions=exceptions)

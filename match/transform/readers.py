@@ -161,7 +161,10 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     if not (is_call(product, "multiply") and is_call(product.args[0], "cast")):
         return None
     accumulator = product.args[0].args[0]
-    below, negative = None, None
+    exceptions, below, negative = None, None, None
+    if is_call(bias, "where") and is_call(bias.args[0], "equal", "logical_or"):
+        exceptions = _exceptions(bias.args[0])
+        bias = bias.args[2]
     if is_call(bias, "where"):
         below, negative = constant(bias.args[0].args[1]), constant(bias.args[1])
         bias = bias.args[2]
@@ -172,7 +175,7 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     if below is not None and negative is not None:
         step = int((offset - negative)[0])
         parameters = replace(parameters, negative_below=below.astype(np.int64), negative_step=step)
-    return accumulator, parameters, out_dtype
+    return accumulator, replace(parameters, exceptions=exceptions), out_dtype
 
 
 def read_addition(expr: relay.Expr) -> Addition | None:
@@ -214,6 +217,16 @@ def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
     if is_call(expr, "cast") and is_call(expr.args[0], "clip"):
         return int(expr.args[0].attrs.a_min), int(expr.args[0].attrs.a_max)
     return value_range(dtype)
+
+
+def _exceptions(found: relay.Expr) -> Int64Array:
+    """The exceptions, shape (channels, n), from the comparisons with each of them."""
+    columns: list[npt.NDArray[Any]] = []
+    while is_call(found, "logical_or"):
+        columns.append(found.args[1].args[1].data.numpy())
+        found = found.args[0]
+    columns.append(found.args[1].data.numpy())
+    return np.stack(columns[::-1], axis=1).astype(np.int64)
 
 
 def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: str) -> Convolution | None:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from match.requantize import Int64Array, Requantization
+from match.requantize import UNREACHED, Int64Array, Requantization
 from match.step_function import StepFunction, step_function
 from match.transform.arithmetic import Accumulator, Quantization
-from match.transform.integer_form import NEVER
 from match.transform.line_fit import fit_line, with_channels
 
 _SMALLEST_EXPONENT = -31
@@ -49,10 +48,7 @@ class TfliteArithmetic:
         first = levels * count - np.where(levels > 0, count // 2, (count - 1) // 2)
         thresholds = np.clip(first[None, :], low[:, None], high[:, None] + 1)
         steps = StepFunction(low, high, clip, thresholds, np.array([False]))
-        fitted, found = fit_line(steps, np.array([1 / count]))
-        if not found.all():
-            raise ArithmeticError(f"no linear form of a mean of {count} values")
-        return fitted
+        return fit_line(steps, np.array([1 / count]))
 
     def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
         """Both addends, shifted left by 20 bits, are scaled to twice the larger scale, added, scaled to the output."""
@@ -110,10 +106,10 @@ def scaled(
     # Below this sum the first rounding gives a negative number.
     negative = -((1 << 30) // np.maximum(mantissa, 1))
     corrected = (exponent < 0) & (relative_clip[0] < 0)
-    below = np.where(corrected, np.clip(negative - offset, NEVER, np.iinfo(np.int32).max), NEVER)
-    below = np.where(below > low, below, NEVER)
+    below = np.where(corrected, np.clip(negative - offset, UNREACHED, np.iinfo(np.int32).max), UNREACHED)
+    below = np.where(below > low, below, UNREACHED)
     relative = Requantization(
-        mantissa, offset * mantissa + rounding, shift, relative_clip, below, 1 << 31 if np.any(below > NEVER) else 0
+        mantissa, offset * mantissa + rounding, shift, relative_clip, below, 1 << 31 if np.any(below > UNREACHED) else 0
     )
     steps = step_function(relative, low, high)
     steps = replace(steps, clip=clip)
@@ -122,10 +118,8 @@ def scaled(
     )
     refitted = np.flatnonzero(steps.constant | (shift > _WIDEST_SHIFT))
     if len(refitted):
-        fitted, found = fit_line(steps.take(refitted), np.maximum(factor[refitted], _SMALLEST_FACTOR))
-        if not found.all():
-            raise ArithmeticError("no linear form of a channel with a very small scale")
+        fitted = fit_line(steps.take(refitted), np.maximum(factor[refitted], _SMALLEST_FACTOR))
         result = with_channels(result, refitted, fitted)
-    if result.negative_below is not None and np.all(result.negative_below == NEVER):
+    if result.negative_below is not None and np.all(result.negative_below == UNREACHED):
         result = replace(result, negative_below=None, negative_step=0)
     return result

@@ -8,7 +8,6 @@ import numpy as np
 
 from match.relay import relay, tvm
 from match.requantize import Int64Array, Requantization
-from match.transform.integer_form import NEVER
 from match.transform.readers import Addition, Average, Convolution, Layer, read_addition, read_layer, read_lookup
 from match.transform.rewrite import New, dtype, operator_name, rewrite, scalar
 
@@ -87,7 +86,7 @@ class _Conversion:
     def _layer(self, layer: Layer, new: New) -> relay.Expr:
         requantization = layer.requantization
         if dtype(layer.x) == "int8":
-            requantization = _shifted_sums(requantization, _OFFSET * _weight_sums(layer))
+            requantization = requantization.moved(_OFFSET * _weight_sums(layer))
         if layer.dtype == "int8":
             requantization = _shifted_outputs(requantization)
         x = self._unsigned(layer.x, new)
@@ -134,14 +133,6 @@ def _weight_sums(layer: Layer) -> Int64Array:
     if isinstance(layer, Average):
         return np.full(layer.requantization.channels, layer.window[0] * layer.window[1], np.int64)
     return layer.weights.sum(axis=1, dtype=np.int64)
-
-
-def _shifted_sums(requantization: Requantization, growth: Int64Array) -> Requantization:
-    """The same outputs for accumulators that are larger by `growth`, per channel."""
-    below = requantization.negative_below
-    if below is not None:
-        below = np.where(below == NEVER, below, below + growth)
-    return replace(requantization, bias=requantization.bias - growth * requantization.multiplier, negative_below=below)
 
 
 def _shifted_outputs(requantization: Requantization) -> Requantization:
