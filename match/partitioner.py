@@ -6,7 +6,7 @@ Relay and, as the attribute ``match.plan``, everything that code generation need
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
 from match.options import Options
 from match.pattern import Match, Rejection, find
+from match.pattern.graph import post_order
+from match.pattern.rows import Chain, rows
 from match.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.registry import get_target
 from match.relay import relay, tvm
@@ -78,40 +80,22 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     """
     main = module["main"]
     with stopwatch.phase("pattern"):
-        found = find(main)
-        rows = _rows(main, found)
+        listed = rows(main, find(main))
     with stopwatch.phase("dispatch"):
         dispatcher = Dispatcher(target, options, stopwatch)
-        decisions = [_decide(row, index, network, target, dispatcher) for index, row in enumerate(rows)]
+        decisions = [_decide(row, index, network, target, dispatcher) for index, row in enumerate(listed)]
     with stopwatch.phase("partition"):
         plans = {
             row.root: (row, decision.plan)
-            for row, decision in zip(rows, decisions, strict=True)
+            for row, decision in zip(listed, decisions, strict=True)
             if isinstance(row, Match) and decision.plan is not None
         }
         return Partitioned(_rebuilt(main, plans), tuple(decisions))
 
 
-_Row = Match | Rejection | relay.Call
-
-
-def _rows(main: relay.Function, found: Iterable[Match | Rejection]) -> list[_Row]:
-    """Layers, and the calls that none of them covers, in execution order."""
-    by_root = {layer.root: layer for layer in found}
-    covered = {expr for layer in by_root.values() for expr in layer.covered}
-    rows: list[_Row] = []
-
-    def visit(expr: Any) -> None:
-        if expr in by_root:
-            rows.append(by_root[expr])
-        elif isinstance(expr, relay.Call) and expr not in covered:
-            rows.append(expr)
-
-    relay.analysis.post_order_visit(main.body, visit)
-    return rows
-
-
-def _decide(row: _Row, index: int, network: str, target: MatchTarget, dispatcher: Dispatcher) -> LayerDecision:
+def _decide(
+    row: Match | Rejection | Chain, index: int, network: str, target: MatchTarget, dispatcher: Dispatcher
+) -> LayerDecision:
     """The decision for a row, named by its operator and place in the network."""
     if isinstance(row, Match):
         layer = replace(row.layer, name=f"{row.layer.op}_{index}")
@@ -121,7 +105,8 @@ def _decide(row: _Row, index: int, network: str, target: MatchTarget, dispatcher
         op, macs, outputs = row.op.value, row.macs, row.outputs
         candidates = tuple(Candidate(module.name, refusal=row.reason) for module in target.modules)
     else:
-        op, macs, outputs = operator_name(row) or "call", 0, _elements(row.checked_type)
+        op = "+".join(operator_name(call) or "function" for call in row)
+        macs, outputs = 0, _elements(row[-1].checked_type)
         candidates = ()
     cycles = target.cpu_cost_model.cycles(op, macs, outputs)
     return LayerDecision(f"{op}_{index}", op, CPU, macs, outputs, cycles, candidates)
@@ -141,7 +126,7 @@ def _rebuilt(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, Layer
     functions: dict[relay.GlobalVar, relay.Function] = {}
     replaced: dict[relay.Expr, relay.Expr] = {}
 
-    def visit(expr: Any) -> None:
+    for expr in post_order(main):
         if expr in plans:
             match, plan = plans[expr]
             variable = relay.GlobalVar(plan.symbol)
@@ -156,7 +141,6 @@ def _rebuilt(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, Layer
         else:
             replaced[expr] = expr
 
-    relay.analysis.post_order_visit(main.body, visit)
     # A call of a global function has a type only when the function's own type is known.
     module = relay.transform.InferType()(tvm.IRModule(functions))
     module["main"] = relay.Function(main.params, replaced[main.body], attrs=main.attrs)

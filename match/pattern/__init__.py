@@ -7,9 +7,8 @@ cannot be expressed as a `Layer` is reported with the reason, so that it appears
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from match.pattern.forms import read
+from match.pattern.graph import post_order, users
 from match.pattern.types import Match, Rejection
 from match.relay import relay
 from match.transform.rewrite import is_call
@@ -22,41 +21,26 @@ def find(function: relay.Function) -> tuple[Match | Rejection, ...]:
 
     No two cover the same call, but for the padding that convolutions may share.
     """
-    order: list[relay.Expr] = []
-    relay.analysis.post_order_visit(function.body, order.append)
-    users: dict[relay.Expr, list[relay.Expr]] = {function.body: [function]}
-    for expr in order:
-        for child in _children(expr):
-            users.setdefault(child, []).append(expr)
+    used_by = users(function)
     taken: set[relay.Expr] = set()
     found: list[Match | Rejection] = []
-    for expr in reversed(order):
+    for expr in reversed(post_order(function)):
         if expr in taken:
             continue
         layer = read(expr)
         if isinstance(layer, Match):
-            layer = _alone(layer, users)
+            layer = _alone(layer, used_by)
         if layer is not None:
             taken.update(layer.covered)
             found.append(layer)
     return tuple(reversed(found))
 
 
-def _children(expr: relay.Expr) -> Sequence[relay.Expr]:
-    if isinstance(expr, relay.Call):
-        return list(expr.args)
-    if isinstance(expr, relay.Tuple):
-        return list(expr.fields)
-    if isinstance(expr, relay.TupleGetItem):
-        return [expr.tuple_value]
-    return []
-
-
-def _alone(match: Match, users: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection:
+def _alone(match: Match, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection:
     """The match, if nothing outside needs a value it computes on the way; a padded input may be computed twice."""
     covered = set(match.covered)
     for expr in match.covered:
-        shared = any(user not in covered for user in users[expr])
+        shared = any(user not in covered for user in used_by[expr])
         if shared and expr != match.root and not is_call(expr, "nn.pad"):
             layer = match.layer
             return Rejection(

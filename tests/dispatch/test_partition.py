@@ -125,6 +125,17 @@ def test_every_operator_has_a_row_in_order(result: tuple[Any, Partitioned]) -> N
     ]
 
 
+def test_operators_of_one_loop_are_one_row() -> None:
+    x = relay.var("x", shape=(1, 6), dtype="int8")
+    wide = relay.add(relay.cast(x, "int32"), relay.const(np.full((1, 6), 128, np.int32)))
+    unsigned = relay.cast(wide, "uint8")
+    shared = relay.cast(unsigned, "float32")
+    body = relay.Tuple([relay.nn.softmax(shared), relay.reshape(relay.sqrt(shared), (6,))])
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+    names = [decision.name for decision in partitioned(module).decisions]
+    assert names == ["cast+add+cast+cast_0", "nn.softmax_1", "sqrt_2", "reshape_3"]
+
+
 def test_functions_carry_their_plans(result: tuple[Any, Partitioned]) -> None:
     module = result[1].module
     plans = {decision.plan.symbol: decision.plan for decision in result[1].decisions if decision.plan}

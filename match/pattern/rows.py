@@ -1,0 +1,45 @@
+"""A network as the list of what is computed one after the other: layers, and the operators between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from match.pattern.graph import post_order, users
+from match.pattern.types import Match, Rejection
+from match.relay import relay
+from match.transform.rewrite import operator_name, shape
+
+_ELEMENTWISE = (0, 1)
+"""TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
+
+Chain = tuple[relay.Call, ...]
+"""Operators that TVM makes one loop of, in order of computation; mostly it is one."""
+
+
+def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | Chain, ...]:
+    """The layers in `found` and the operators that none of them covers, in execution order."""
+    by_root = {layer.root: layer for layer in found}
+    covered = {expr for layer in by_root.values() for expr in layer.covered}
+    used_by = users(main)
+    ordered: list[Match | Rejection | Chain] = []
+    chains: dict[relay.Expr, Chain] = {}
+    for expr in post_order(main):
+        if expr in by_root:
+            ordered.append(by_root[expr])
+        elif isinstance(expr, relay.Call) and expr not in covered:
+            feeding = [chains.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
+            continued = next((chain for chain in feeding if chain and _continues(expr, chain[-1])), ())
+            chains[expr] = (*continued, expr)
+            ordered = [row for row in ordered if row is not continued]
+            ordered.append(chains[expr])
+    return tuple(ordered)
+
+
+def _continues(call: relay.Call, previous: relay.Call) -> bool:
+    """Whether TVM computes `call` in the loop of `previous`, element by element."""
+    return _elementwise(call) and _elementwise(previous) and shape(call) == shape(previous)
+
+
+def _elementwise(call: relay.Call) -> bool:
+    pattern = call.op.get_attr("TOpPattern") if operator_name(call) else None
+    return pattern is not None and int(pattern) in _ELEMENTWISE
