@@ -1,6 +1,5 @@
 #include "ne16_model.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "match_status.h"

@@ -9,6 +9,7 @@
 #ifndef NE16_MODEL_H
 #define NE16_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,10 +25,10 @@ typedef struct {
     uint32_t numbers[NE16_PLACES]; /* of the jobs in them */
     uint32_t next_number;
     uint32_t running_number;
-    uint32_t first;    /* place of the oldest job */
-    uint32_t taken;    /* places in use, the one that is being filled in included */
-    int32_t acquired;  /* whether one is being filled in */
-    int32_t status;    /* MATCH_OK or MATCH_ERROR_COMPUTE */
+    uint32_t first; /* place of the oldest job */
+    uint32_t taken; /* places in use, the one that is being filled in included */
+    bool acquired;  /* whether one is being filled in */
+    int32_t status; /* MATCH_OK or MATCH_ERROR_COMPUTE */
 } ne16_model_t;
 
 /* An idle NE16 in front of a memory. */

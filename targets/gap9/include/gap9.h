@@ -37,9 +37,9 @@ int32_t gap9_open(void);
 /* Stop them. Blocks that are still allocated are gone. */
 void gap9_close(void);
 
-/* Run a layer's function on the cluster's master core and return its status. The host platform does not let one pass that
- * returns MATCH_OK but has left a transfer (MATCH_ERROR_TRANSFER) or kernel (MATCH_ERROR_COMPUTE) that was not waited
- * for, or a block of L1 (MATCH_ERROR_MEMORY). */
+/* Run a layer's function on the cluster's master core and return its status. The host platform does not let one pass
+ * that returns MATCH_OK but has left a transfer (MATCH_ERROR_TRANSFER) or kernel (MATCH_ERROR_COMPUTE) that was not
+ * waited for, or a block of L1 (MATCH_ERROR_MEMORY). */
 int32_t gap9_cluster_offload(int32_t (*layer)(void *), void *args);
 
 /* ---- memory ---- */
