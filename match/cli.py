@@ -1,0 +1,195 @@
+"""The command line: `match compile`, `match run`, `match targets`, `match demo`.
+
+Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
+stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from match.errors import MatchError
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+PIPE_WIDTH = 160
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, by default on the process's arguments, and exit with its status."""
+    app = typer.Typer(
+        help="Compile quantized neural networks to C for heterogeneous microcontrollers.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command("compile")(compile_model)
+    app.command("run")(run)
+    app.command("targets")(targets)
+    app.command("demo")(demo)
+    try:
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        status = app(args=given or ["--help"], prog_name="match", standalone_mode=False)
+    except (MatchError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        sys.stderr.write(f"match: {_sentence(message)}\n")
+        status = USAGE_ERROR
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    sys.exit(status or 0)
+
+
+def _sentence(message: str) -> str:
+    """`message` as one sentence on one line."""
+    joined = re.sub(r"[.] (\w)", lambda start: f"; {start[1].lower()}", " ".join(message.split()))
+    return joined if joined.endswith((".", "?")) else f"{joined}."
+
+
+def _bytes(text: str) -> int:
+    try:
+        size = int(text)
+    except ValueError:
+        size = 0
+    if size <= 0:
+        raise typer.BadParameter(f"{text!r} is not a positive number of bytes")
+    return size
+
+
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to int8.")]
+ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
+TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
+Modules = Annotated[
+    str | None, typer.Option("--modules", metavar="A,B", help="Use these modules of the target only. [default: all]")
+]
+L1Size = Annotated[
+    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1. [default: the target's]")
+]
+Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="How schedules are searched.")]
+Objective = Annotated[str, typer.Option("--objective", metavar="NAME", help="What the search minimises.")]
+Numerics = Annotated[
+    str,
+    typer.Option(
+        "--numerics",
+        metavar="hardware|exact",
+        help="Take each module's closest requantization, or only those that compute the network's own integers.",
+    ),
+]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
+InputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--input", metavar="X.npz", help="Input tensors by name, one sample or a batch. [default: random, see --seed]"
+    ),
+]
+OutputFile = Annotated[
+    Path | None, typer.Option("--output", metavar="Y.npz", help="Write the output tensors here. [default: print them]")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
+Sanitize = Annotated[
+    bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
+]
+
+
+def compile_model(
+    model: ModelPath,
+    output: Output,
+    target: TargetName = "gap9",
+    modules: Modules = None,
+    l1: L1Size = None,
+    engine: Engine = "exact",
+    objective: Objective = "latency",
+    numerics: Numerics = "hardware",
+) -> None:
+    """Compile MODEL into a C project and print what each layer is predicted to cost."""
+    from rich.console import Console
+
+    import match
+    from match.report import show
+
+    with _progress(f"Compiling {model.name} for {target}"):
+        compiled = match.compile(
+            model,
+            target,
+            modules=None if modules is None else [name.strip() for name in modules.split(",")],
+            l1=l1,
+            engine=engine,
+            objective=objective,
+            numerics=numerics,
+            output=output,
+        )
+    console = Console()
+    show(compiled.report, console)
+    console.print(f"The C project is in {output}; `match run {output}` builds and runs it.", highlight=False)
+
+
+def run(
+    directory: ProjectPath,
+    inputs: InputFile = None,
+    outputs: OutputFile = None,
+    seed: Seed = 0,
+    sanitize: Sanitize = False,
+) -> None:
+    """Run the C project in DIR on this machine, building it where that is due."""
+    from rich.console import Console
+
+    from match import npz
+    from match.run import random_inputs, read_manifest
+    from match.run import run as run_project
+
+    manifest = read_manifest(directory)
+    given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
+    with _progress(f"Running {manifest.name}"):
+        computed = run_project(directory, given, sanitize=sanitize)
+    if outputs is not None:
+        npz.write(outputs, computed)
+    console = Console()
+    for name, array in computed.items():
+        console.print(f"{name}: {array.dtype} {list(array.shape)}", highlight=False, markup=False)
+        if outputs is None:
+            console.print(str(array), highlight=False, markup=False)
+
+
+def targets() -> None:
+    """List the installed targets, their modules, memories and operators."""
+    from rich.console import Console
+
+    from match.registry import get_target, target_names
+    from match.report.targets import show_targets
+
+    console = Console()
+    console.width = console.width if console.is_terminal else PIPE_WIDTH
+    show_targets([get_target(name) for name in target_names()], console)
+
+
+def demo(target: TargetName = "gap9") -> None:
+    """Compile, build and run a small network that reads handwritten digits, and show what it costs."""
+    from rich.console import Console
+
+    from match.demo import run_demo
+    from match.report import show
+
+    with _progress(f"Compiling, building and running the demo for {target}"):
+        result = run_demo(target)
+    console = Console()
+    console.print(result.summary(), "", highlight=False, sep="\n")
+    show(result.report, console)
+
+
+@contextmanager
+def _progress(text: str) -> Generator[None]:
+    """Shows that something is going on, where someone may be watching."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(text):
+            yield
+    else:
+        yield
