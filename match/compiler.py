@@ -1,0 +1,151 @@
+"""The whole way: a quantized network in, C and a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy.typing as npt
+
+from match import run as host
+from match.codegen.backend import build
+from match.codegen.network import Network
+from match.codegen.project import export
+from match.errors import ModelError, OptionError
+from match.frontend import Model, load
+from match.frontend.relay import from_relay
+from match.hardware import MatchTarget
+from match.options import Options
+from match.partitioner import cut
+from match.plan import LayerDecision
+from match.registry import get_target
+from match.relay import tvm
+from match.report import Report, encode
+from match.report import build as build_report
+from match.stopwatch import Stopwatch
+from match.transform.pipeline import integer_relay
+
+REPORT = "report.json"
+
+
+class CompiledModel:
+    """A network compiled for a target: what it is predicted to cost, and its C."""
+
+    def __init__(
+        self, network: Network, target: MatchTarget, layers: tuple[LayerDecision, ...], report: Report
+    ) -> None:
+        """Made by `compile`."""
+        self._network = network
+        self._target = target
+        self._layers = layers
+        self._report = report
+        self._built: TemporaryDirectory[str] | None = None
+
+    @property
+    def layers(self) -> tuple[LayerDecision, ...]:
+        """What was decided about each operator, in execution order."""
+        return self._layers
+
+    @property
+    def cycles(self) -> float:
+        """Predicted cycles of the network, at the target's clock."""
+        return sum(layer.cycles for layer in self._layers)
+
+    @property
+    def report(self) -> Report:
+        """Costs by layer and in total, as in `report.json`."""
+        return self._report
+
+    def save(self, directory: str | PathLike[str]) -> None:
+        """Write the C project with its `report.json` into a folder; a project that is already there is replaced.
+
+        Raises:
+            OutputError: if the folder cannot be written, or holds something that is not a project.
+        """
+        export(self._network, self._target, Path(directory), {REPORT: encode(self._report).decode()})
+
+    def run(self, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False) -> dict[str, npt.NDArray[Any]]:
+        """Outputs by tensor name, computed by the generated C on this machine.
+
+        The first call builds the C in a folder of its own, which goes when this object does.
+
+        Args:
+            inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
+                along a new first axis; the outputs then have that axis too.
+            sanitize: build and run with the address and undefined-behaviour sanitizers.
+
+        Raises:
+            InputError: if the inputs do not match the network's.
+            ToolchainError: if make or a C compiler is missing, the build fails, or the program does.
+        """
+        if self._built is None:
+            self._built = TemporaryDirectory(prefix="match-")
+            self.save(self._built.name)
+        return host.run(Path(self._built.name), inputs, sanitize=sanitize)
+
+
+def compile(  # noqa: A001
+    model: str | PathLike[str] | tvm.IRModule,
+    target: str | MatchTarget = "gap9",
+    params: Mapping[str, Any] | None = None,
+    *,
+    modules: Sequence[str] | None = None,
+    l1: int | None = None,
+    engine: str = "exact",
+    objective: str = "latency",
+    numerics: str = "hardware",
+    output: str | PathLike[str] | None = None,
+) -> CompiledModel:
+    """Compile a quantized network for a chip.
+
+    Args:
+        model: path of a .tflite or .onnx file, or a Relay module with QNN operators or in integer form.
+        target: name of an installed target, or a target.
+        params: values of parameters of a Relay module's "main" that are weights.
+        modules: use these modules of the target only; none: all.
+        l1: bytes of innermost memory in place of the target's own.
+        engine: how schedules are searched.
+        objective: what schedules are searched for.
+        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+        output: folder to `CompiledModel.save` the C project to.
+
+    Raises:
+        MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
+    """
+    stopwatch = Stopwatch()
+    options = Options.parse(engine, objective, numerics)
+    chip = get_target(target, l1, modules)
+    with stopwatch.phase("frontend"):
+        network = _model(model, params)
+    with stopwatch.phase("transform"):
+        integer = integer_relay(network, chip.activations)
+    partitioned = cut(integer, chip, options, network.name, stopwatch)
+    with stopwatch.phase("codegen"):
+        generated = build(partitioned.module, chip, network)
+    report = build_report(
+        model=network,
+        target=chip,
+        options=options,
+        l1=l1,
+        decisions=partitioned.decisions,
+        workspace_bytes=generated.activation_bytes,
+        constant_bytes=generated.constant_bytes,
+        compile_seconds=stopwatch.seconds,
+    )
+    compiled = CompiledModel(generated, chip, partitioned.decisions, report)
+    if output is not None:
+        compiled.save(output)
+    return compiled
+
+
+def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
+    if isinstance(model, str | PathLike):
+        if params is not None:
+            raise OptionError("params belong to a Relay module; a model file has its own weights.")
+        return load(Path(fspath(model)))
+    if not isinstance(model, tvm.IRModule):
+        raise ModelError(f"a model is a path or a Relay module (tvm.IRModule), not {type(model).__name__}.")
+    return from_relay(model, params)
