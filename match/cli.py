@@ -126,7 +126,7 @@ def compile_model(
         )
     console = Console()
     show(compiled.report, console)
-    console.print(f"The C project is in {output}; `match run {output}` builds and runs it.", highlight=False)
+    console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
 
 
 def run(

@@ -47,7 +47,6 @@ def show(report: Report, console: Console) -> None:
 def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
     return [
         _Column("layer", lambda layer: layer.name),
-        _Column("operator", lambda layer: layer.op),
         _Column("module", lambda layer: layer.module),
         _Column("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         _Column("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),

@@ -1,0 +1,127 @@
+"""What each command does when all is well."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from match.demo import INPUT, OUTPUT, load_images
+from match.report import decode
+from tests.cli.conftest import DIGITS, Command
+
+
+def test_compile_writes_a_project_and_prints_its_report(command: Command, project: Path, tmp_path: Path) -> None:
+    outcome = command("compile", DIGITS, "--target", "gap9", "-o", tmp_path / "again")
+    assert outcome.status == 0
+    assert outcome.err == ""
+    report = decode((tmp_path / "again" / "report.json").read_bytes())
+    assert f"Predicted: {report.totals.cycles:,} cycles" in outcome.out
+    for layer in report.layers:
+        assert layer.name in outcome.out
+    # The seconds are the one thing that differs between two compilations.
+    first, second = (
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (project, tmp_path / "again")
+    )
+    reports = [json.loads(files.pop(Path("report.json"))) for files in (first, second)]
+    for document in reports:
+        del document["totals"]["compile_seconds"]
+    assert reports[0] == reports[1]
+    assert {path for path in first if path.parts[0] != "build"} == second.keys()
+    assert all(first[path] == second[path] for path in second)
+
+
+def test_options_reach_the_compiler(command: Command, tmp_path: Path) -> None:
+    outcome = command(
+        *("compile", DIGITS, "-o", tmp_path / "x", "--modules", "cluster", "--l1", "32768", "--numerics", "exact")
+    )
+    assert outcome.status == 0
+    report = decode((tmp_path / "x" / "report.json").read_bytes())
+    assert (report.options.modules, report.options.l1) == (("cluster",), 32768)
+    assert (report.options.engine, report.options.objective, report.options.numerics) == ("exact", "latency", "exact")
+    assert {layer.module for layer in report.layers} <= {"cluster", "cpu"}
+    assert all(layer.l1_bytes <= 32768 for layer in report.layers)
+    assert report.totals.inexact_layers == 0
+
+
+def test_run_equals_onnxruntime(command: Command, project: Path, tmp_path: Path) -> None:
+    images, _ = load_images(DIGITS.with_name("digits.npz"))
+    np.savez(tmp_path / "x.npz", image=images[:20])
+    outcome = command("run", project, "--input", tmp_path / "x.npz", "--output", tmp_path / "y.npz", "--sanitize")
+    assert outcome.status == 0, outcome.err
+    session = onnxruntime.InferenceSession(DIGITS)
+    expected = np.stack([session.run([OUTPUT], {INPUT: image})[0] for image in images[:20]])
+    with np.load(tmp_path / "y.npz") as archive:
+        assert archive.files == [OUTPUT]
+        assert np.array_equal(archive[OUTPUT].argmax(-1), expected.argmax(-1))
+
+
+def test_random_inputs_follow_the_seed(command: Command, project: Path, tmp_path: Path) -> None:
+    outputs: list[bytes] = []
+    for seed in ("1", "1", "2"):
+        assert command("run", project, "--seed", seed, "--output", tmp_path / "y.npz").status == 0
+        with np.load(tmp_path / "y.npz") as archive:
+            outputs.append(archive[OUTPUT].tobytes())
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
+def test_run_without_an_output_file_prints_the_values(command: Command, project: Path) -> None:
+    outcome = command("run", project)
+    assert outcome.status == 0
+    assert outcome.out.startswith("scores: float32 [1, 10]\n[[")
+
+
+def test_targets(command: Command) -> None:
+    outcome = command("targets")
+    assert outcome.status == 0
+    for part in ("gap9", "cluster", "ne16", "conv2d"):
+        assert part in outcome.out
+
+
+def test_demo(command: Command) -> None:
+    outcome = command("demo")
+    assert outcome.status == 0, outcome.err
+    assert "450 handwritten digits" in outcome.out
+    right = [int(line.split("(")[1].split()[0]) for line in outcome.out.splitlines() if "% right" in line]
+    assert len(right) == 2, "the generated C and onnxruntime"
+    assert min(right) >= 441, "98 % of 450"
+    assert abs(right[0] - right[1]) <= 2
+    assert "Predicted: " in outcome.out
+
+
+def test_demo_says_when_there_is_nothing_to_compare_with(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    outcome = command("demo")
+    assert outcome.status == 0
+    assert "onnxruntime                  not installed" in outcome.out
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["compile", "--help"], ["run", "-h"], ["targets", "-h"]])
+def test_help(command: Command, arguments: list[str]) -> None:
+    outcome = command(*arguments)
+    assert outcome.status == 0
+    assert "Usage: match" in outcome.out
+
+
+def test_help_loads_neither_tvm_nor_numpy() -> None:
+    code = """
+import sys
+from match.cli import main
+try:
+    main(["--help"])
+finally:
+    print([name for name in ("tvm", "numpy") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+def test_module_is_the_script() -> None:
+    done = subprocess.run([sys.executable, "-m", "match", "nonsense"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "match: No such command 'nonsense'.\n")

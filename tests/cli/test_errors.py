@@ -1,0 +1,185 @@
+"""Every error that a user can cause: one sentence, exit status 2, nothing left behind."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from match.demo import INPUT
+from tests.cli.conftest import DIGITS, Command
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder; the test fails if there is anything in it afterwards but what `given` holds."""
+    (tmp_path / "given").mkdir()
+    yield tmp_path
+    assert [path.name for path in tmp_path.iterdir()] == ["given"]
+
+
+def float_model(path: Path) -> Path:
+    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "weight")
+    node = helper.make_node("Conv", ["x", "weight"], ["y"], kernel_shape=[3, 3])
+    shapes = ("x", [1, 3, 8, 8]), ("y", [1, 4, 6, 6])
+    inputs, outputs = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in shapes)
+    graph = helper.make_graph([node], "float", inputs, outputs, [weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
+def test_missing_file(command: Command, folder: Path) -> None:
+    sentence = command("compile", folder / "missing.tflite", "-o", folder / "out").error
+    assert "missing.tflite" in sentence
+    assert "No such file" in sentence
+
+
+def test_model_is_a_folder(command: Command, folder: Path) -> None:
+    (folder / "given" / "model.onnx").mkdir()
+    assert "model.onnx" in command("compile", folder / "given" / "model.onnx", "-o", folder / "out").error
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
+def test_truncated_tflite(command: Command, folder: Path, models_dir: Path, share: float) -> None:
+    whole = (models_dir / "pretrainedResnet_quant.tflite").read_bytes()
+    (folder / "given" / "cut.tflite").write_bytes(whole[: int(len(whole) * share)])
+    assert "cut.tflite" in command("compile", folder / "given" / "cut.tflite", "-o", folder / "out").error
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_truncated_onnx(command: Command, folder: Path, share: float) -> None:
+    whole = DIGITS.read_bytes()
+    (folder / "given" / "cut.onnx").write_bytes(whole[: int(len(whole) * share)])
+    assert "cut.onnx" in command("compile", folder / "given" / "cut.onnx", "-o", folder / "out").error
+
+
+def test_text_named_tflite(command: Command, folder: Path) -> None:
+    (folder / "given" / "text.tflite").write_text("This is no model, whatever its name says. " * 20)
+    assert "text.tflite" in command("compile", folder / "given" / "text.tflite", "-o", folder / "out").error
+
+
+def test_unknown_format(command: Command, folder: Path) -> None:
+    (folder / "given" / "model.pt").write_bytes(b"PK")
+    sentence = command("compile", folder / "given" / "model.pt", "-o", folder / "out").error
+    assert ".tflite or .onnx" in sentence
+
+
+def test_float_model(command: Command, folder: Path) -> None:
+    path = float_model(folder / "given" / "float.onnx")
+    assert "quantize" in command("compile", path, "-o", folder / "out").error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "gap10"], ["gap10", "gap9"]),
+        (["--modules", "cluster,ne17"], ["ne17", "cluster", "ne16"]),
+        (["--modules", ""], ["''"]),
+        (["--engine", "guess"], ["guess", "exact"]),
+        (["--objective", "luck"], ["luck", "latency"]),
+        (["--numerics", "roughly"], ["roughly", "hardware", "exact"]),
+        (["--l1", "-5"], ["--l1", "-5"]),
+        (["--l1", "0"], ["--l1", "0"]),
+        (["--l1", "abc"], ["--l1", "abc"]),
+        (["--l1", "1e5"], ["--l1", "1e5"]),
+        (["--l1"], ["--l1"]),
+        (["--nonsense"], ["--nonsense"]),
+    ],
+)
+def test_bad_options(command: Command, folder: Path, arguments: list[str], words: list[str]) -> None:
+    sentence = command("compile", DIGITS, "-o", folder / "out", *arguments).error
+    assert all(word in sentence for word in words)
+
+
+def test_missing_arguments(command: Command) -> None:
+    assert "MODEL" in command("compile").error
+    assert "--output" in command("compile", DIGITS).error
+    assert "DIR" in command("run").error
+
+
+def test_unknown_target_of_the_demo(command: Command) -> None:
+    assert "gap10" in command("demo", "--target", "gap10").error
+
+
+def test_output_inside_a_file(command: Command, folder: Path) -> None:
+    (folder / "given" / "file").touch()
+    sentence = command("compile", DIGITS, "-o", folder / "given" / "file" / "out").error
+    assert "cannot be written" in sentence
+
+
+def test_output_is_a_file(command: Command, folder: Path) -> None:
+    (folder / "given" / "file").write_text("mine")
+    assert "file" in command("compile", DIGITS, "-o", folder / "given" / "file").error
+    assert (folder / "given" / "file").read_text() == "mine"
+    assert len(list((folder / "given").iterdir())) == 1
+
+
+def test_output_holds_something_else(command: Command, folder: Path) -> None:
+    (folder / "given" / "thesis.txt").write_text("mine")
+    assert "given" in command("compile", DIGITS, "-o", folder / "given").error
+    assert (folder / "given" / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc, where not even root may write")
+def test_output_may_not_be_written(command: Command) -> None:
+    assert "/proc/out cannot be written" in command("compile", DIGITS, "-o", "/proc/out").error
+
+
+def test_run_without_a_project(command: Command, folder: Path) -> None:
+    assert "given" in command("run", folder / "given").error
+    assert "missing" in command("run", folder / "missing").error
+
+
+@pytest.mark.parametrize(
+    ("tensors", "words"),
+    [
+        ({"picture": np.zeros((1, 1, 16, 16), np.float32)}, ["picture", INPUT]),
+        ({INPUT: np.zeros((1, 1, 16, 15), np.float32)}, [INPUT, "15", "16"]),
+        ({INPUT: np.zeros((1, 1, 16, 16), np.int32)}, [INPUT, "int32", "float32"]),
+        ({INPUT: np.zeros((1, 1, 16, 16), np.float32), "more": np.zeros(3)}, ["more"]),
+        ({}, [INPUT]),
+    ],
+)
+def test_wrong_inputs(command: Command, project: Path, folder: Path, tensors: dict[str, Any], words: list[str]) -> None:
+    np.savez(folder / "given" / "x.npz", **tensors)
+    arguments = ("run", project, "--input", folder / "given" / "x.npz", "--output", folder / "y.npz")
+    sentence = command(*arguments).error
+    assert all(word in sentence for word in words)
+
+
+def test_inputs_that_are_no_tensors(command: Command, project: Path, folder: Path) -> None:
+    assert "missing.npz" in command("run", project, "--input", folder / "missing.npz").error
+    (folder / "given" / "x.npz").write_text("no tensors")
+    assert "x.npz" in command("run", project, "--input", folder / "given" / "x.npz").error
+
+
+def test_outputs_that_cannot_be_written(command: Command, project: Path, folder: Path) -> None:
+    assert "y.npz" in command("run", project, "--output", folder / "missing" / "y.npz").error
+
+
+@pytest.mark.parametrize("seed", ["-1", "one"])
+def test_bad_seed(command: Command, project: Path, seed: str) -> None:
+    assert "--seed" in command("run", project, "--seed", seed).error
+
+
+def test_no_c_compiler(command: Command, project: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = shutil.copytree(project, folder / "given" / "copy", ignore=shutil.ignore_patterns("build"))
+    before = sorted(copy.rglob("*"))
+    (folder / "given" / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(folder / "given" / "empty"))
+    sentence = command("run", copy, "--output", folder / "y.npz").error
+    assert "PATH" in sentence
+    assert sorted(copy.rglob("*")) == before
+    assert "PATH" in command("demo").error
+
+
+def test_c_compiler_that_fails(command: Command, project: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = shutil.copytree(project, folder / "given" / "copy", ignore=shutil.ignore_patterns("build"))
+    monkeypatch.setenv("CC", "false")
+    assert "failed" in command("run", copy).error
