@@ -56,13 +56,8 @@ class Arithmetic(Protocol):
         """From ``sum(x * w)`` to the output of a convolution or dense layer."""
         ...
 
-    def average(
-        self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int], whole_map: bool
-    ) -> Requantization:
-        """From the sum of `count` values of x to the output of an average pooling, one channel.
-
-        `whole_map`: the pooling reduces all rows and columns to one.
-        """
+    def average(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """From the sum of `count` values of x to their mean, one channel."""
         ...
 
     def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:

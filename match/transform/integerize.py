@@ -158,7 +158,7 @@ class Integerize:
         if not plain or not complete:
             return None
         whole_map = window == (rows, columns)
-        one = self.arithmetic.average(inputs, window[0] * window[1], output, clip, whole_map)
+        one = self.arithmetic.average(inputs, window[0] * window[1], output, clip)
         requantization = replace(
             one,
             multiplier=np.repeat(one.multiplier, channels),

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from typing import Literal
 
-from match.frontend.model import Model
+from match.frontend.model import Model, Rounding
 from match.relay import tvm
+from match.transform.channels_last import ChannelsLast
 from match.transform.dead_channels import DeadChannels
 from match.transform.integerize import Integerize
+from match.transform.onnxruntime_arithmetic import OnnxruntimeArithmetic
+from match.transform.quantize_border import LowerBorder
+from match.transform.quantized_groups import FuseQuantizedGroups
 from match.transform.tflite_arithmetic import TfliteArithmetic
 from match.transform.unsigned_activations import UnsignedActivations
 
 
 def integer_relay(model: Model, activations: Literal["uint8"] | None = None) -> tvm.IRModule:
-    """The network in integer form (docs/architecture.md), a quantize or dequantize beside a float operator as it was.
+    """The network in integer form (docs/architecture.md).
 
     Args:
-        model: as a front end returns it.
+        model: as a front end returns it; it is not changed.
         activations: "uint8" stores all activations unsigned, for machines whose multipliers need that; None keeps the
             types of the model.
     """
-    module = Integerize(TfliteArithmetic())(model.module)
-    module = DeadChannels()(module)
+    arithmetic = TfliteArithmetic() if model.rounding == Rounding.TFLITE else OnnxruntimeArithmetic()
+    module = model.module
+    for transform in (FuseQuantizedGroups(), ChannelsLast(), Integerize(arithmetic), DeadChannels()):
+        module = transform(module)
     if activations == "uint8":
         module = UnsignedActivations()(module)
-    return module
+    return LowerBorder(model.rounding)(module)

@@ -37,9 +37,7 @@ class TfliteArithmetic:
         factor = np.broadcast_to(factor, accumulator.offset.shape)
         return scaled(factor, accumulator.offset, output.zero_point, clip, accumulator.low, accumulator.high)
 
-    def average(
-        self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int], whole_map: bool
-    ) -> Requantization:
+    def average(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
         """The sum divided by the count, half away from zero; input and output have one quantization."""
         limits = np.iinfo(x.dtype)
         low, high = np.array([limits.min * count]), np.array([limits.max * count])

@@ -1,0 +1,48 @@
+"""What is left of QNN around the integers: quantize and dequantize at the border, operators without integer form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.frontend.model import Rounding
+from match.relay import relay, tvm
+from match.transform.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, value_range
+
+
+@dataclass(frozen=True)
+class LowerBorder:
+    """Writes quantize with the reference's rounding in plain operators and leaves all other QNN operators to TVM."""
+
+    rounding: Rounding
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"; afterwards no QNN operator is left."""
+        return relay.qnn.transform.CanonicalizeOps()(rewrite(module, self._rule))
+
+    def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        if not is_call(call, "qnn.quantize") or not is_8bit(call):
+            return None
+        scale, zero_point = scalar(call.args[1]), scalar(call.args[2])
+        if scale is None or zero_point is None or dtype(call.args[0]) != "float32":
+            return None
+        quotient = relay.divide(new(call.args[0]), relay.const(scale, "float32"))
+        rounded = half_to_even(quotient) if self.rounding == Rounding.ONNXRUNTIME else _half_away(quotient)
+        low, high = value_range(dtype(call))
+        # Clipped before the conversion, which is undefined for what int32 cannot hold.
+        clipped = relay.clip(rounded, low - int(zero_point), high - int(zero_point))
+        shifted = relay.add(relay.cast(clipped, "int32"), relay.const(int(zero_point), "int32"))
+        return relay.cast(shifted, dtype(call))
+
+
+def half_to_even(x: relay.Expr) -> relay.Expr:
+    """Nearest integer in float32, halves to the even one: twice the integer nearest to the half of a half."""
+    fraction = relay.abs(relay.subtract(x, relay.trunc(x)))
+    even = relay.multiply(relay.round(relay.multiply(x, relay.const(0.5))), relay.const(2.0))
+    return relay.where(relay.equal(fraction, relay.const(0.5)), even, relay.round(x))
+
+
+def _half_away(x: relay.Expr) -> relay.Expr:
+    """Nearest integer in float32, halves away from zero, whatever `round` does with them."""
+    whole = relay.trunc(x)
+    away = relay.add(whole, relay.sign(x))
+    return relay.where(relay.greater_equal(relay.abs(relay.subtract(x, whole)), relay.const(0.5)), away, whole)
