@@ -14,6 +14,7 @@ from rich.text import Text
 from match.report.schema import CandidateSummary, LayerSummary, Report, ScheduleSummary
 
 FILE_WIDTH = 400
+NAME_WIDTH = 40
 KIB = 1024
 INITIALS = {"input": "I", "addend": "A", "weights": "W", "output": "O"}
 
@@ -46,7 +47,7 @@ def show(report: Report, console: Console) -> None:
 
 def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
     return [
-        _Column("layer", lambda layer: layer.name),
+        _Column("layer", lambda layer: _shortened(layer.name)),
         _Column("module", lambda layer: layer.module),
         _Column("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         _Column("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
@@ -91,6 +92,11 @@ def _title(report: Report) -> str:
         f"{report.model.name} on {report.target.name} ({', '.join(options.modules)}; engine {options.engine}, "
         f"objective {options.objective}, numerics {options.numerics})"
     )
+
+
+def _shortened(name: str) -> str:
+    """Operators that TVM fuses have all their names in one: its beginning and its end are enough here."""
+    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 13]}…{name[-12:]}"
 
 
 def _share(part: float, whole: float) -> float:
