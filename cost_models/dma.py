@@ -28,8 +28,4 @@ class Mchan:
 
     def transfer(self, block: Block) -> int:
         """Cycles of the DMA: the set-up of each piece and command, and the bytes at the port's width."""
-        return (
-            self.chunk * block.chunks
-            + self.command * block.series
-            + -(-block.bytes // self.bytes_per_cycle)
-        )
+        return self.chunk * block.chunks + self.command * block.series + -(-block.bytes // self.bytes_per_cycle)

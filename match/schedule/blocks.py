@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from match.cost import Block, Tile
-from match.layer import Axis, Component, Dim, Layer, Operand, Role
-from match.schedule.mapping import align, block_bytes
+from match.layer import Axis, Dim, Layer, Operand, Role
+from match.schedule.mapping import align
 
 Span = tuple[int, int]
 
@@ -41,24 +41,44 @@ def largest_tile(layer: Layer, extents: Mapping[Dim, int]) -> Tile:
     return Tile(extents[Dim.K], extents[Dim.C], oy, ox, iy, ix, extents[Dim.FY], extents[Dim.FX])
 
 
-def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], alignment: int) -> Block:
-    """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`.
+def axes_of(operand: Operand) -> tuple[Axis, ...]:
+    """The axes of all components, one component after the other."""
+    return tuple(axis for component in operand.components for axis in component.axes)
 
-    Constants are stored block by block, each as long as the largest and aligned, so that they are one contiguous piece.
+
+def axis_length(operand: Operand, axis: Axis, span: Span, extent: int) -> int:
+    """Elements along an axis of the block that covers `span`, one of the blocks of at most `extent` iterations.
+
+    Constants are stored block by block, each as long as the largest.
     """
-    first, *others = operand.components
     if operand.role is Role.CONSTANT:
-        shape = tuple([axis.length(extents[axis.dim]) for axis in first.axes])
-        return Block(operand.name, shape, block_bytes(operand, extents, alignment), 1)
-    shape = _shape(first, spans)
-    size = first.element_bytes * math.prod(shape)
-    size += sum(component.element_bytes * math.prod(_shape(component, spans)) for component in others)
-    chunks, series = pieces(shape, [align(axis.limit, axis.multiple) for axis in first.axes])
+        return axis.length(extent)
+    return align(axis.span(*span)[1], axis.multiple)
+
+
+def block_of_lengths(operand: Operand, lengths: Sequence[int], alignment: int) -> Block:
+    """The transfer of a block with these elements along `axes_of(operand)`.
+
+    The components of constants are aligned and stored as one contiguous piece; others lie in dense tensors.
+    """
+    size = position = 0
+    for component in operand.components:
+        end = position + len(component.axes)
+        part = component.element_bytes * math.prod(lengths[position:end])
+        size += align(part, alignment) if operand.role is Role.CONSTANT else part
+        position = end
+    axes = operand.components[0].axes
+    shape = tuple(lengths[: len(axes)])
+    if operand.role is Role.CONSTANT:
+        return Block(operand.name, shape, size, 1)
+    chunks, series = pieces(shape, [align(axis.limit, axis.multiple) for axis in axes])
     return Block(operand.name, shape, size, chunks, series)
 
 
-def _shape(component: Component, spans: Mapping[Dim, Span]) -> tuple[int, ...]:
-    return tuple([align(axis.span(*spans[axis.dim])[1], axis.multiple) for axis in component.axes])
+def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], alignment: int) -> Block:
+    """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`."""
+    lengths = [axis_length(operand, axis, spans[axis.dim], extents[axis.dim]) for axis in axes_of(operand)]
+    return block_of_lengths(operand, lengths, alignment)
 
 
 def pieces(shape: Sequence[int], limits: Sequence[int]) -> tuple[int, int]:

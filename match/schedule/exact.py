@@ -9,6 +9,7 @@ the best mapping known is dropped; the rest is predicted, the most promising fir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -99,7 +100,8 @@ class _Search:
         """Tiles that may have a mapping better than the best so far, a few at a time, shape (n, 3)."""
         sieve = Sieve(self.costs, self.candidates)
         for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
-            slab = sieve.select(rows).refined()
+            most_moved = math.inf if self.by_latency or self.rank is None else self.rank.objective
+            slab = sieve.select(rows).refined(most_moved)
             tiles = slab.tiles()
             for chunk in self.ordered(slab, FIRST_CHUNK, CHUNK):
                 yield tiles[chunk]

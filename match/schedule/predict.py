@@ -140,7 +140,7 @@ class _Walk:
         last = -(-extent // tile) - 1
         here = piece(0)
         for run in self.pricing.runs(loop.dim, start, extent, tile):
-            index, end = run.first, run.first + run.count - 1
+            index, end = run.first, run.last
             settled = self._state()
             while index <= end:
                 before = self._totals() if index < end else None

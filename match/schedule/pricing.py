@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from match.cost import Block, CostModel, Tile
+from match.cost import CostModel, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
-from match.schedule.blocks import Span, block_of, input_axes, largest_tile, tile_of
+from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile
 from match.schedule.mapping import Memory
 
 
@@ -21,10 +22,10 @@ class Move(NamedTuple):
 
 
 class Run(NamedTuple):
-    """`count` consecutive iterations of a loop, from `first`, that look the same to every operand."""
+    """Consecutive iterations of a loop, `first` to `last`, that look the same to every operand."""
 
     first: int
-    count: int
+    last: int
 
 
 class Pricing:
@@ -43,49 +44,81 @@ class Pricing:
         self.overhead = self._number("overhead", cost_model.overhead)
         self.launch = self._number("launch", cost_model.launch)
         self.issue = self._number("issue", cost_model.issue)
-        self._dims = tuple(tuple(sorted(operand.dims)) for operand in operands)
-        self._axes = {dim: _axes_of(dim, layer, operands) for dim in Dim}
-        self._compute: dict[tuple[Span, ...], float] = {}
+        self.rows, self.columns = input_axes(layer)
+        self.axes = tuple(axes_of(operand) for operand in operands)
+        self._dims = tuple(tuple(operand.dims) for operand in operands)
+        everything = {self.rows, self.columns}.union(*self.axes)
+        self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
+        self._kernels: dict[tuple[Span, Span, Span], float] = {}
         self._tiles: dict[Tile, float] = {}
         self._scratch: dict[Tile, int] = {}
-        self._moves: tuple[dict[tuple[object, ...], Move], ...] = tuple({} for _ in operands)
-        self._blocks: dict[Block, Move] = {}
+        self._fetches: tuple[dict[tuple[tuple[Span, int], ...], Move], ...] = tuple({} for _ in operands)
+        self._moves: tuple[dict[tuple[int, ...], Move], ...] = tuple({} for _ in operands)
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
+
+    def gapless(self) -> Pricing:
+        """Prices of the same layer without the rows and columns that a stride leaves between windows.
+
+        What is cut may skip those, and what is whole may not, so that only without them the whole is the cheapest.
+        """
+        operands = tuple(
+            replace(
+                operand,
+                components=tuple(
+                    replace(component, axes=tuple(_gapless(axis, self.layer) for axis in component.axes))
+                    for component in operand.components
+                ),
+            )
+            for operand in self.operands
+        )
+        result = Pricing(self.layer, operands, self.memory, self.cost_model)
+        result.rows, result.columns = _gapless(self.rows, self.layer), _gapless(self.columns, self.layer)
+        return result
 
     def scratch(self, extents: Mapping[Dim, int]) -> int:
         """Bytes of scratch for any tile of at most `extents`."""
         tile = largest_tile(self.layer, extents)
         known = self._scratch.get(tile)
         if known is None:
-            known = math.ceil(self._number("scratch", self.cost_model.scratch, tile))
-            self._scratch[tile] = known
+            known = self._scratch[tile] = math.ceil(self._number("scratch", self.cost_model.scratch, tile))
         return known
 
     def compute(self, spans: Mapping[Dim, Span]) -> float:
         """Cycles of the kernel call on `spans`, without `launch`."""
-        key = tuple(spans.values())
-        known = self._compute.get(key)
+        k, oy, ox = key = spans[Dim.K], spans[Dim.OY], spans[Dim.OX]
+        known = self._kernels.get(key)
         if known is None:
-            tile = tile_of(self.layer, spans)
-            known = self._tiles.get(tile)
-            if known is None:
-                known = self._number("compute", self.cost_model.compute, tile)
-                self._tiles[tile] = known
-            self._compute[key] = known
+            iy, ix = self.rows.span(*oy)[1], self.columns.span(*ox)[1]
+            known = self.kernel(k[1], (oy[1], iy), (ox[1], ix))
+            self._kernels[key] = known
+        return known
+
+    def kernel(self, k: int, rows: tuple[int, int], columns: tuple[int, int]) -> float:
+        """Cycles of a kernel call, without `launch`; `rows` and `columns` are of the output and of the input."""
+        layer = self.layer
+        tile = Tile(k, layer.c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx)
+        known = self._tiles.get(tile)
+        if known is None:
+            known = self._tiles[tile] = self._number("compute", self.cost_model.compute, tile)
         return known
 
     def move(self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int]) -> Move:
         """The transfer of the block of operand number `operand` that covers `spans`, one of those of at most `extents`."""
-        key = tuple((spans[dim], extents[dim]) for dim in self._dims[operand])
-        known = self._moves[operand].get(key)
+        key = tuple([(spans[dim], extents[dim]) for dim in self._dims[operand]])
+        known = self._fetches[operand].get(key)
         if known is None:
-            block = block_of(self.operands[operand], spans, extents, self.memory.alignment)
-            known = self._blocks.get(block)
-            if known is None:
-                transfer = self._number("transfer", self.cost_model.transfer, block)
-                known = Move(transfer, block.bytes)
-                self._blocks[block] = known
-            self._moves[operand][key] = known
+            tensor, axes = self.operands[operand], self.axes[operand]
+            lengths = tuple([axis_length(tensor, axis, spans[axis.dim], extents[axis.dim]) for axis in axes])
+            known = self._fetches[operand][key] = self.block(operand, lengths)
+        return known
+
+    def block(self, operand: int, lengths: tuple[int, ...]) -> Move:
+        """The transfer of a block of operand number `operand` with these elements along its axes."""
+        known = self._moves[operand].get(lengths)
+        if known is None:
+            block = block_of_lengths(self.operands[operand], lengths, self.memory.alignment)
+            known = Move(self._number("transfer", self.cost_model.transfer, block), block.bytes)
+            self._moves[operand][lengths] = known
         return known
 
     def runs(self, dim: Dim, start: int, extent: int, tile: int) -> tuple[Run, ...]:
@@ -96,14 +129,14 @@ class Pricing:
         key = (dim, start, extent, tile)
         known = self._runs.get(key)
         if known is None:
-            known = self._runs[key] = tuple(_runs(self._axes[dim], start, extent, tile))
+            known = self._runs[key] = _runs(self._clipping[dim], start, extent, tile)
         return known
 
     def _number(self, name: str, function: Callable[..., float], *arguments: object) -> float:
         try:
             value = function(self.layer, *arguments)
             valid = 0 <= value < math.inf
-        except Exception as error:  # noqa: BLE001: whatever an author's code raises is reported as their model's failure
+        except Exception as error:
             raise CostModelError(f"{self._call(name, arguments)} raised {type(error).__name__}: {error}.") from error
         if not valid:
             raise CostModelError(
@@ -116,19 +149,20 @@ class Pricing:
         return f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: {name}({words})"
 
 
-def _axes_of(dim: Dim, layer: Layer, operands: tuple[Operand, ...]) -> tuple[Axis, ...]:
-    axes = {axis for operand in operands for component in operand.components for axis in component.axes}
-    return tuple(axis for axis in axes | set(input_axes(layer)) if axis.dim is dim)
+def _gapless(axis: Axis, layer: Layer) -> Axis:
+    if axis.stride <= axis.window:
+        return axis
+    return replace(axis, stride=axis.window, before=0, limit=layer.size(axis.dim) * axis.window)
 
 
-def _runs(axes: tuple[Axis, ...], start: int, extent: int, tile: int) -> list[Run]:
-    count, full = -(-extent // tile), extent // tile
-    low = max((-(-axis.before // axis.stride) for axis in axes), default=start)
-    high = min(((axis.limit + axis.before - axis.window) // axis.stride for axis in axes), default=start + extent - 1)
+def _runs(axes: Sequence[Axis], start: int, extent: int, tile: int) -> tuple[Run, ...]:
+    last_tile = (extent - 1) // tile
+    low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
+    high = min(((axis.limit + axis.before - axis.window) // axis.stride for axis in axes), default=start + extent)
     first = max(0, -(-(low - start) // tile))
-    last = min(full - 1, (high - tile + 1 - start) // tile)
+    last = min(extent // tile - 1, (high - tile + 1 - start) // tile)
     if last <= first:
-        return [Run(index, 1) for index in range(count)]
-    before = [Run(index, 1) for index in range(first)]
-    behind = [Run(index, 1) for index in range(last + 1, count)]
-    return [*before, Run(first, last - first + 1), *behind]
+        return tuple(Run(index, index) for index in range(last_tile + 1))
+    before = [Run(index, index) for index in range(first)]
+    behind = [Run(index, index) for index in range(last + 1, last_tile + 1)]
+    return (*before, Run(first, last), *behind)

@@ -94,6 +94,7 @@ class Structures:
         self._work = pricing.overhead + self._calls(cut) * pricing.launch + compute
         self._room = pricing.memory.size - np.array([costs.scratch(tile) for tile in self._list])
         self._blocks: dict[tuple[int, frozenset[Dim]], Floats] = {}
+        self._sizes = dict(zip(TILED, tiles.T, strict=True))
 
     def nests(self) -> Iterator[Nests]:
         """All mappings that fit, one loop order at a time."""
@@ -138,17 +139,19 @@ class Structures:
         known = self._blocks.get((number, dims))
         if known is None:
             tiles = [
-                tuple([size if dim in dims else whole for dim, size, whole in zip(TILED, tile, self.costs.whole, strict=True)])
+                tuple(
+                    [
+                        size if dim in dims else whole
+                        for dim, size, whole in zip(TILED, tile, self.costs.whole, strict=True)
+                    ]
+                )
                 for tile in self._list
             ]
             totals = [self.costs.totals(number, tile) for tile in tiles]
-            known = self._blocks[number, dims] = np.array(
-                [
-                    (self.costs.block(number, tile), total.moved, total.transfer, total.first, total.last)
-                    for tile, total in zip(tiles, totals, strict=True)
-                ],
-                np.float64,
-            ).T
+            sums = np.array([(each.moved, each.transfer, each.first, each.last) for each in totals], np.float64)
+            block = self.costs.blocks(number, {dim: self._sizes[dim] for dim in dims})
+            known = np.vstack([np.broadcast_to(block, len(tiles)), sums.T])
+            self._blocks[number, dims] = known
         return known
 
     def _combine(self, order: tuple[Dim, ...], streams: list[_Stream]) -> Nests:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Axis, Component, Dim, Layer
-from match.schedule.blocks import Span, input_axes
+from match.layer import Axis, Dim, Layer, Role
+from match.schedule.blocks import Span, axis_length
 from match.schedule.mapping import align, block_bytes
 from match.schedule.pricing import Move, Pricing
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-TILED = (Dim.K, Dim.OY, Dim.OX)
+TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
 """Dimensions that are cut. Kernels accumulate whole reductions, so C, FY and FX are not."""
 
 Sizes = tuple[int, ...]
@@ -31,14 +32,14 @@ def candidate_sizes(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> Int
     return np.array([*smaller, size], np.int64)
 
 
-def component_lengths(component: Component, dim: Dim, sizes: Ints) -> Ints:
-    """Elements that tiles of these sizes need along the axes of `dim`: the factor of `dim` in the component's size."""
-    lengths = np.ones_like(sizes)
-    for axis in component.axes:
-        if axis.dim is dim:
-            touched = np.minimum(axis.limit, (sizes - 1) * axis.stride + axis.window)
-            lengths = lengths * round_up(touched, axis.multiple)
-    return lengths
+def total(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The sum of arrays of one shape, 0 if there are none."""
+    return sum(arrays, start=np.zeros((), np.int64))
+
+
+def product(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The product of arrays of one shape, 1 if there are none."""
+    return math.prod(arrays, start=np.ones((), np.int64))
 
 
 def round_up(sizes: Ints, multiple: int) -> Ints:
@@ -46,9 +47,17 @@ def round_up(sizes: Ints, multiple: int) -> Ints:
     return -(-sizes // multiple) * multiple
 
 
+def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
+    """`Axis.length` of arrays."""
+    return round_up(np.minimum(axis.limit, (sizes - 1) * axis.stride + axis.window), axis.multiple)
+
+
 @dataclass(frozen=True)
 class Totals:
-    """All blocks of an operand that is cut in one way, once each: DMA cycles and bytes, and cycles of the end blocks."""
+    """All blocks of an operand that is cut in one way, once each.
+
+    transfer: DMA cycles. moved: bytes. first, last: DMA cycles of the block at that end.
+    """
 
     transfer: float
     moved: int
@@ -64,100 +73,141 @@ class TileCosts:
         layer = pricing.layer
         self.extents = {dim: layer.size(dim) for dim in Dim}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
-        self._operand_axes = [
-            [axis for component in operand.components for axis in component.axes] for operand in pricing.operands
-        ]
-        self._kernel_axes = list(input_axes(layer))
         self._compute: dict[Sizes, float] = {}
-        self._totals: tuple[dict[Sizes, Totals], ...] = tuple({} for _ in pricing.operands)
-        self._kinds: dict[tuple[int, Dim, int], list[tuple[Span, int]]] = {}
+        self._blocks = [_Blocks(pricing, number) for number in range(len(pricing.operands))]
+        self._channels = _Kinds(pricing, Dim.K, lambda span: (span[1], 0))
+        self._rows = _Kinds(pricing, Dim.OY, lambda span: (span[1], pricing.rows.span(*span)[1]))
+        self._columns = _Kinds(pricing, Dim.OX, lambda span: (span[1], pricing.columns.span(*span)[1]))
 
     def compute(self, tile: Sizes) -> float:
         """Cycles of all kernel calls, without `launch`, when the layer is cut into `tile`."""
         known = self._compute.get(tile)
         if known is None:
-            price = self.pricing.compute
-            kinds = self._spans(-1, self._kernel_axes, zip(TILED, tile, strict=True))
-            known = self._compute[tile] = sum(times * price(spans) for spans, times in kinds)
+            price = self.pricing.kernel
+            known = self._compute[tile] = sum(
+                many * more * most * price(k, rows, columns)
+                for (k, _), many in self._channels.of(tile[0])
+                for rows, more in self._rows.of(tile[1])
+                for columns, most in self._columns.of(tile[2])
+            )
         return known
 
     def totals(self, operand: int, tile: Sizes) -> Totals:
         """Of the blocks of operand number `operand` when each dimension it depends on is cut into the size in `tile`."""
-        known = self._totals[operand].get(tile)
-        if known is None:
-            known = self._totals[operand][tile] = self._sum(operand, tile)
-        return known
+        return self._blocks[operand].totals(tile)
 
     def scratch(self, tile: Sizes) -> int:
         """Bytes of scratch, aligned."""
-        return align(self.pricing.scratch({**self.extents, **dict(zip(TILED, tile, strict=True))}), self._alignment)
+        return align(self.pricing.scratch(self._extents(tile)), self.pricing.memory.alignment)
 
-    def block(self, operand: int, tile: Sizes) -> int:
-        """Bytes of one buffer of an operand, when the layer is cut into `tile`."""
-        extents = {**self.extents, **dict(zip(TILED, tile, strict=True))}
-        return block_bytes(self.pricing.operands[operand], extents, self._alignment)
+    def blocks(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:
+        """Bytes of one buffer of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
+        result = np.zeros((), np.int64)
+        for component in self.pricing.operands[operand].components:
+            size = np.full((), component.element_bytes, np.int64)
+            for axis in component.axes:
+                size = size * axis_lengths(axis, sizes.get(axis.dim, np.int64(self.extents[axis.dim])))
+            result = result + round_up(size, self.pricing.memory.alignment)
+        return result
 
     def smallest_need(self, tile: Sizes) -> int:
         """Bytes of memory that any mapping with tiles of at least `tile` needs."""
-        return self.scratch(tile) + sum(self.block(n, tile) for n in range(len(self.pricing.operands)))
+        extents = self._extents(tile)
+        blocks = (block_bytes(operand, extents, self.pricing.memory.alignment) for operand in self.pricing.operands)
+        return self.scratch(tile) + sum(blocks)
 
-    @property
-    def _alignment(self) -> int:
-        return self.pricing.memory.alignment
+    def _extents(self, tile: Sizes) -> dict[Dim, int]:
+        return {**self.extents, **dict(zip(TILED, tile, strict=True))}
 
-    def _sum(self, operand: int, tile: Sizes) -> Totals:
-        dims = self.pricing.operands[operand].dims
-        cut = {dim: size for dim, size in zip(TILED, tile, strict=True) if dim in dims}
-        extents = {**self.extents, **cut}
 
-        def price(spans: Mapping[Dim, Span]) -> Move:
-            return self.pricing.move(operand, spans, extents)
+class _Kinds:
+    """The tiles along one dimension: what they look like, and how many look the same."""
 
-        moves = [
-            (price(spans), times) for spans, times in self._spans(operand, self._operand_axes[operand], cut.items())
+    def __init__(self, pricing: Pricing, dim: Dim, looks: Callable[[Span], tuple[int, ...]]) -> None:
+        self.pricing = pricing
+        self.dim = dim
+        self.extent = pricing.layer.size(dim)
+        self.looks = looks
+        self.known: dict[int, list[tuple[tuple[int, ...], int]]] = {}
+
+    def of(self, size: int) -> list[tuple[tuple[int, ...], int]]:
+        """Of tiles of `size`."""
+        known = self.known.get(size)
+        if known is None:
+            kinds: dict[tuple[int, ...], int] = {}
+            for run in self.pricing.runs(self.dim, 0, self.extent, size):
+                start = run.first * size
+                looks = self.looks((start, min(size, self.extent - start)))
+                kinds[looks] = kinds.get(looks, 0) + run.last - run.first + 1
+            known = self.known[size] = list(kinds.items())
+        return known
+
+    def ends(self, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What the first and the last tile look like."""
+        start = (self.extent - 1) // size * size
+        return self.looks((0, size)), self.looks((start, self.extent - start))
+
+
+class _Blocks:
+    """The blocks of one operand."""
+
+    def __init__(self, pricing: Pricing, number: int) -> None:
+        operand, axes = pricing.operands[number], pricing.axes[number]
+        extents = {dim: pricing.layer.size(dim) for dim in Dim}
+        constant = operand.role is Role.CONSTANT
+
+        def looks(mine: list[Axis]) -> Callable[[Span], tuple[int, ...]]:
+            return lambda span: tuple([align(axis.span(*span)[1], axis.multiple) for axis in mine])
+
+        self.pricing = pricing
+        self.number = number
+        self.axes = axes
+        self.lengths = [axis_length(operand, axis, (0, extents[axis.dim]), extents[axis.dim]) for axis in axes]
+        self.cuts = [
+            (place, extents[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
+            for place, dim in enumerate(TILED)
+            if dim in operand.dims
         ]
-        ends = dict(self.extents.items())
-        first = {dim: (0, size) for dim, size in {**ends, **cut}.items()}
-        last = {dim: (0, size) for dim, size in ends.items()}
-        for dim, size in cut.items():
-            start = (ends[dim] - 1) // size * size
-            last[dim] = (start, ends[dim] - start)
-        return Totals(
-            sum(times * move.transfer for move, times in moves),
-            sum(times * move.bytes for move, times in moves),
-            price(first).transfer,
-            price(last).transfer,
-        )
+        self.kinds = [
+            None if constant else _Kinds(pricing, dim, looks([axis for axis in axes if axis.dim is dim])) for dim in TILED
+        ]
+        self.known: dict[Sizes, Totals] = {}
 
-    def _spans(
-        self, key: int, axes: list[Axis], cut: Iterable[tuple[Dim, int]]
-    ) -> list[tuple[dict[Dim, Span], int]]:
-        """Spans of one tile of each kind, and how many there are of it."""
-        whole: dict[Dim, Span] = {dim: (0, size) for dim, size in self.extents.items()}
-        result = [(whole, 1)]
-        for dim, tile in cut:
-            if tile == self.extents[dim]:
+    def totals(self, tile: Sizes) -> Totals:
+        known = self.known.get(tile)
+        if known is None:
+            known = self.known[tile] = self._sum(tile)
+        return known
+
+    def _sum(self, tile: Sizes) -> Totals:
+        blocks = [(self.lengths, 1)]
+        first = last = self.lengths
+        for place, extent, positions in self.cuts:
+            size, kinds = tile[place], self.kinds[place]
+            if size == extent:
                 continue
-            kinds = self._kinds.get((key, dim, tile))
-            if kinds is None:
-                kinds = self._kinds[key, dim, tile] = self._along(axes, dim, tile)
-            result = [({**spans, dim: span}, times * more) for spans, times in result for span, more in kinds]
-        return result
+            if kinds is None:  # constants: all blocks are as long as the largest
+                longest = tuple([self.axes[position].length(size) for position in positions])
+                ends, along = (longest, longest), [(longest, -(-extent // size))]
+            else:
+                ends, along = kinds.ends(size), kinds.of(size)
+            blocks = [
+                (_put(lengths, positions, looks), times * more) for lengths, times in blocks for looks, more in along
+            ]
+            first, last = _put(first, positions, ends[0]), _put(last, positions, ends[1])
+        transfer, moved = 0.0, 0
+        for lengths, times in blocks:
+            move = self._move(lengths)
+            transfer += times * move.transfer
+            moved += times * move.bytes
+        return Totals(transfer, moved, self._move(first).transfer, self._move(last).transfer)
 
-    def _along(self, axes: list[Axis], dim: Dim, tile: int) -> list[tuple[Span, int]]:
-        """Tiles of one dimension that touch as many elements of these axes, and how many there are."""
-        extent = self.extents[dim]
-        mine = [axis for axis in axes if axis.dim is dim]
-        kinds: dict[tuple[int, ...], tuple[Span, int]] = {}
-        for run in self.pricing.runs(dim, 0, extent, tile):
-            start = run.first * tile
-            span = (start, min(tile, extent - start))
-            looks = (span[1], *(axis.span(*span)[1] for axis in mine))
-            known = kinds.get(looks, (span, 0))
-            kinds[looks] = (known[0], known[1] + run.count)
-        return list(kinds.values())
+    def _move(self, lengths: list[int]) -> Move:
+        return self.pricing.block(self.number, tuple(lengths))
 
 
-def calls(costs: TileCosts, sizes: Mapping[Dim, Ints]) -> Ints:
-    """How many tiles a layer has, for arrays of tile sizes; a dimension that is not named is whole."""
-    return math.prod((-(-costs.extents[dim] // size) for dim, size in sizes.items()), start=np.ones((), np.int64))
+def _put(lengths: list[int], positions: list[int], values: tuple[int, ...]) -> list[int]:
+    result = lengths.copy()
+    for position, value in zip(positions, values, strict=True):
+        result[position] = value
+    return result

@@ -32,9 +32,7 @@ def touched(component: Component, spans: Spans) -> list[list[int]]:
 def contiguous_pieces(component: Component, indices: list[list[int]]) -> list[int]:
     """First addresses, in elements, of the contiguous pieces of a block in the dense tensor."""
     strides = [math.prod(axis.limit for axis in component.axes[n + 1 :]) for n in range(len(component.axes))]
-    addresses = sorted(
-        sum(i * s for i, s in zip(index, strides, strict=True)) for index in itertools.product(*indices)
-    )
+    addresses = sorted(sum(i * s for i, s in zip(index, strides, strict=True)) for index in itertools.product(*indices))
     return [a for n, a in enumerate(addresses) if n == 0 or a != addresses[n - 1] + 1]
 
 
@@ -48,7 +46,8 @@ def equally_spaced_groups(starts: list[int], shape: list[int]) -> int:
     for groups in sorted({count for count in counts if len(starts) % count == 0}):
         size = len(starts) // groups
         gaps = [
-            {b - a for a, b in itertools.pairwise(starts[first : first + size])} for first in range(0, len(starts), size)
+            {b - a for a, b in itertools.pairwise(starts[first : first + size])}
+            for first in range(0, len(starts), size)
         ]
         if len(set().union(*gaps)) <= 1:
             return groups

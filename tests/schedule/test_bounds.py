@@ -1,0 +1,83 @@
+"""The bounds that let a search drop mappings: never above what they bound, and close enough to be of use."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from match.layer import Dim, Layer, Op, Padding
+from match.schedule.mapping import Memory
+from match.schedule.predict import latency
+from match.schedule.pricing import Pricing
+from match.schedule.sieve import Sieve
+from match.schedule.structures import Structures
+from match.schedule.tiles import TILED, TileCosts, candidate_sizes
+from tests.schedule.brute_force import size_of_search
+from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
+
+SLACK = 1e-9
+
+
+def test_bounds_hold() -> None:
+    rng = random.Random(20)
+    layers = 0
+    while layers < 60:
+        layer = random_layer(rng, rng.choice([4, 6, 9]))
+        operands = operands_of(layer)
+        if not 1 < size_of_search(layer, operands, {}) <= 2500:
+            continue
+        layers += 1
+        whole = sum(o.components[0].element_bytes * 200 for o in operands)
+        memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
+        pricing = Pricing(layer, operands, memory, random_cost(rng))
+        costs = TileCosts(pricing)
+        sieve = Sieve(costs, {dim: candidate_sizes(layer, dim, {}) for dim in TILED})
+        refined = sieve.refined()
+        for row, tile in enumerate(sieve.tiles()):
+            cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))
+            fewest = [np.inf, np.inf]
+            for nests in Structures(costs, tile[None], cut).nests():
+                for n in range(len(nests.cycles)):
+                    nest = nests.nest(n)
+                    cost = latency(pricing, nest.loops, nest.placements)
+                    assert nests.cycles[n] <= cost.cycles * (1 + SLACK), (layer, nest)
+                    assert nests.moved[n] == cost.moved_bytes, (layer, nest)
+                    fewest = [min(fewest[0], cost.cycles), min(fewest[1], cost.moved_bytes)]
+            assert sieve.cycles[row] <= fewest[0] * (1 + SLACK)
+            assert refined.cycles[row] <= fewest[0] * (1 + SLACK), (layer, tile)
+            assert refined.moved[row] <= fewest[1], (layer, tile)
+
+
+def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
+    rng = random.Random(21)
+    from tests.schedule.brute_force import schedules
+
+    for _ in range(30):
+        layer = random_layer(rng, 5)
+        operands = operands_of(layer)
+        if size_of_search(layer, operands, {}) > 2000:
+            continue
+        model = random_cost(rng)
+        memory = Memory("L1", rng.randint(100, 700))
+        expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, {})}
+        costs = TileCosts(Pricing(layer, operands, memory, model))
+        tiles = Sieve(costs, {dim: candidate_sizes(layer, dim, {}) for dim in TILED}).tiles()
+        found = []
+        for tile in tiles:
+            cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))
+            for nests in Structures(costs, tile[None], cut).nests():
+                found += [(nest.loops, nest.placements) for nest in map(nests.nest, range(len(nests.cycles)))]
+        assert len(found) == len(set(found))
+        assert set(found) == expected
+
+
+def test_bounds_are_tight_where_transfers_are_uniform() -> None:
+    """Double-buffered rows of a convolution whose weights stay: what is bounded is what happens."""
+    layer = Layer("conv", Op.CONV2D, 8, 8, 32, 16, 32, 16, 3, 3, padding=Padding(1, 1, 1, 1))
+    pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125))
+    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16]]), (Dim.OY,)).nests()
+    for n in range(len(nests.cycles)):
+        nest = nests.nest(n)
+        cost = latency(pricing, nest.loops, nest.placements)
+        assert cost.cycles <= 1.05 * nests.cycles[n]
