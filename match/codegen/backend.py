@@ -1,4 +1,4 @@
-"""TVM's side of code generation: layers come in through ``relay.ext.match``, the network leaves as C text and numbers."""
+"""TVM's side of code generation: layers enter through ``relay.ext.match``, the network leaves as text and numbers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,17 @@ CONSTANT_ALIGNMENT = 8
 _UNWANTED = ["AlterOpLayout", "FoldConstant", "FoldScaleAxis", "SimplifyExpr", "FastMath", "qnn.Legalize"]
 
 
+# Operators that TVM has no C for although math.h has them by the same name.
+_MATH = ("fabs", "fmod", "trunc")
+
+
 def register(targets: Iterable[str]) -> None:
     """Make TVM know ``relay.ext.match`` and, for each name in `targets`, the target ``match/<name>``."""
     for name in targets:
         tvm.target.tag.register_tag(f"match/{name}", {"kind": "c", "keys": ["cpu"], "model": name}, override=True)
     tvm.register_func("relay.ext.match", _layer_module, override=True)
+    for name in _MATH:
+        tvm.ir.register_intrin_lowering(f"tir.{name}", target="c", f=_math_function)
 
 
 def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
@@ -82,6 +88,12 @@ def _layer_module(function: Any) -> Any:
     """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's."""
     plan = _plan(function)
     return tvm.runtime._ffi_api.CSourceModuleCreate(generate(plan), "c", [plan.symbol], [])
+
+
+def _math_function(call: Any) -> Any:
+    """A call of the function of math.h of the operator's name, for float32 or float64."""
+    name = call.op.name.removeprefix("tir.")
+    return tvm.tir.call_pure_extern(call.dtype, name if call.dtype == "float64" else f"{name}f", *call.args)
 
 
 def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network:

@@ -136,7 +136,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "include/match_layer.h": (_PACKAGE / "codegen" / "include" / "match_layer.h").read_text(encoding="utf-8"),
         "include/match_layers.h": wrap(render("layers.h.mako", **context)),
         "src/main.c": wrap(render("main.c.mako", **context)),
-        "src/network.c": render("network.c.mako", **context),
+        "src/network.c": wrap(render("network.c.mako", **context)),
         **layers,
         **platform,
     }

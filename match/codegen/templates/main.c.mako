@@ -1,5 +1,6 @@
-/* Runs ${comment(network.name)} on a PC: INPUTS holds any number of samples, OUTPUTS gets as many. A sample is the tensors of
- * ${header} one after the other. */
+/* ${comment(network.name)} on a PC.
+ *
+ * The file INPUTS holds any number of samples, OUTPUTS gets as many; a sample is its tensors one after the other. */
 #include <stdio.h>
 
 #include "${header}"
