@@ -80,7 +80,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     """
     main = module["main"]
     with stopwatch.phase("pattern"):
-        listed = rows(main, find(main))
+        listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
         dispatcher = Dispatcher(target, options, stopwatch)
         decisions = [_decide(row, index, network, target, dispatcher) for index, row in enumerate(listed)]

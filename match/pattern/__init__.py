@@ -10,24 +10,27 @@ from __future__ import annotations
 from match.pattern.forms import read
 from match.pattern.graph import post_order, users
 from match.pattern.types import Match, Rejection
-from match.relay import relay
+from match.relay import relay, tvm
 from match.transform.rewrite import is_call
+from match.transform.value_ranges import value_ranges
 
-__all__ = ["Match", "Rejection", "find", "read"]
+__all__ = ["Match", "Rejection", "find"]
 
 
-def find(function: relay.Function) -> tuple[Match | Rejection, ...]:
-    """All layers of a type-checked function, in the order in which they are computed, named by their operators.
+def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
+    """All layers of a type-checked module's "main", in the order in which they are computed, named by their operators.
 
     No two cover the same call, but for the padding that convolutions may share.
     """
+    function = module["main"]
     used_by = users(function)
+    ranges = value_ranges(module)
     taken: set[relay.Expr] = set()
     found: list[Match | Rejection] = []
     for expr in reversed(post_order(function)):
         if expr in taken:
             continue
-        layer = read(expr)
+        layer = read(expr, ranges)
         if isinstance(layer, Match):
             layer = _alone(layer, used_by)
         if layer is not None:

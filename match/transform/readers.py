@@ -6,10 +6,8 @@ Every reader takes a typed expression and returns None if it is not of its form.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from match.layer import Padding
 from match.relay import relay
@@ -156,26 +154,63 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     saturated = _saturated_shift(expr)
     if saturated is None:
         return None
-    total, shift, clip, out_dtype = saturated
-    product, bias = total.args
+    total, shift_expr, clip, out_dtype = saturated
+    product, bias_expr = total.args
     if not (is_call(product, "multiply") and is_call(product.args[0], "cast")):
         return None
     accumulator = product.args[0].args[0]
-    exceptions, below, negative = None, None, None
-    if is_call(bias, "where") and is_call(bias.args[0], "equal", "logical_or"):
-        exceptions = _exceptions(bias.args[0])
-        bias = bias.args[2]
-    if is_call(bias, "where"):
-        below, negative = constant(bias.args[0].args[1]), constant(bias.args[1])
-        bias = bias.args[2]
-    multiplier, offset = constant(product.args[1]), constant(bias)
-    if multiplier is None or offset is None or np.ndim(multiplier) != 1:
+    if dtype(accumulator) != "int32" or not shape(accumulator):
         return None
-    parameters = Requantization(multiplier.astype(np.int64), offset.astype(np.int64), shift.astype(np.int64), clip)
-    if below is not None and negative is not None:
-        step = int((offset - negative)[0])
-        parameters = replace(parameters, negative_below=below.astype(np.int64), negative_step=step)
-    return accumulator, replace(parameters, exceptions=exceptions), out_dtype
+    channels = shape(accumulator)[-1]
+    exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
+    line = bias_expr.args[2] if exceptional else bias_expr
+    negative = line.args[:2] if is_call(line, "where") else None
+    bias = _per_channel(line.args[2] if negative else line, channels)
+    multiplier, shift = _per_channel(product.args[1], channels), _per_channel(shift_expr, channels)
+    if multiplier is None or bias is None or shift is None:
+        return None
+    parameters: Requantization | None = Requantization(multiplier, bias, shift, clip)
+    if negative:
+        parameters = _with_correction(parameters, accumulator, *negative)
+    if exceptional and parameters is not None:
+        parameters = _with_exceptions(parameters, accumulator, *bias_expr.args[:2])
+    return None if parameters is None else (accumulator, parameters, out_dtype)
+
+
+def _with_correction(
+    parameters: Requantization, accumulator: relay.Expr, condition: relay.Expr, below_bias: relay.Expr
+) -> Requantization | None:
+    """The parameters with the correction of ``where(less(accumulator, Z), B_negative, B)``."""
+    if not is_call(condition, "less") or condition.args[0] != accumulator:
+        return None
+    below = _per_channel(condition.args[1], parameters.channels, "int32")
+    negative = _per_channel(below_bias, parameters.channels)
+    if below is None or negative is None:
+        return None
+    steps = np.unique(parameters.bias - negative)
+    return replace(parameters, negative_below=below, negative_step=int(steps[0])) if len(steps) == 1 else None
+
+
+def _with_exceptions(
+    parameters: Requantization, accumulator: relay.Expr, found: relay.Expr, one_less: relay.Expr
+) -> Requantization | None:
+    """The parameters with the exceptions of ``where(found, B - 2**S, B)``."""
+    lesser = _per_channel(one_less, parameters.channels)
+    if lesser is None or np.any(lesser != parameters.bias - (np.int64(1) << parameters.shift)):
+        return None
+    comparisons: list[relay.Expr] = []
+    while is_call(found, "logical_or"):
+        comparisons.append(found.args[1])
+        found = found.args[0]
+    columns: list[Int64Array] = []
+    for comparison in (found, *reversed(comparisons)):
+        if not is_call(comparison, "equal") or comparison.args[0] != accumulator:
+            return None
+        column = _per_channel(comparison.args[1], parameters.channels, "int32")
+        if column is None:
+            return None
+        columns.append(column)
+    return replace(parameters, exceptions=np.stack(columns, axis=1))
 
 
 def read_addition(expr: relay.Expr) -> Addition | None:
@@ -183,14 +218,18 @@ def read_addition(expr: relay.Expr) -> Addition | None:
     saturated = _saturated_shift(expr)
     if saturated is None or not is_call(saturated[0].args[0], "add"):
         return None
-    total, shift, clip, out_dtype = saturated
-    products = total.args[0].args
-    bias = scalar(total.args[1])
-    multipliers = [scalar(product.args[1]) for product in products]
-    if bias is None or None in multipliers:
+    total, shift_expr, clip, out_dtype = saturated
+    operands: list[relay.Expr] = []
+    numbers = [scalar(total.args[1]), scalar(shift_expr)]
+    for product in total.args[0].args:
+        if not (is_call(product, "multiply") and is_call(product.args[0], "cast") and is_8bit(product.args[0].args[0])):
+            return None
+        operands.append(product.args[0].args[0])
+        numbers.append(scalar(product.args[1]))
+    if None in numbers:
         return None
-    a, b = (product.args[0].args[0] for product in products)
-    return Addition((a, b), (int(multipliers[0]), int(multipliers[1])), int(bias), int(shift), clip, out_dtype)
+    bias, shift, *multipliers = (int(number) for number in numbers)
+    return Addition((operands[0], operands[1]), (multipliers[0], multipliers[1]), bias, shift, clip, out_dtype)
 
 
 def read_lookup(expr: relay.Expr) -> Lookup | None:
@@ -219,23 +258,13 @@ def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
     return value_range(dtype)
 
 
-def _exceptions(found: relay.Expr) -> Int64Array:
-    """The exceptions, shape (channels, n), from the comparisons with each of them."""
-    columns: list[npt.NDArray[Any]] = []
-    while is_call(found, "logical_or"):
-        columns.append(found.args[1].args[1].data.numpy())
-        found = found.args[0]
-    columns.append(found.args[1].data.numpy())
-    return np.stack(columns[::-1], axis=1).astype(np.int64)
-
-
 def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: str) -> Convolution | None:
     attrs = conv.attrs
     x, weights = conv.args[0], constant(conv.args[1])
     if weights is None or weights.dtype != np.int8 or not is_8bit(x) or str(attrs.data_layout) != "NHWC":
         return None
     groups = int(attrs.groups)
-    if str(attrs.kernel_layout) != ("HWIO" if groups == 1 else "HWOI"):
+    if str(attrs.kernel_layout) != ("HWIO" if groups == 1 else "HWOI") or groups not in (1, weights.shape[2]):
         return None
     padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
     if is_call(x, "nn.pad") and not any(padding):
@@ -260,33 +289,43 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
 
 
 def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -> Average | None:
-    wide = pool.args[0]
+    wide, attrs = pool.args[0], pool.attrs
     window, strides = None, (1, 1)
     if is_call(pool, "nn.avg_pool2d"):
-        attrs = pool.attrs
         window = int(attrs.pool_size[0]), int(attrs.pool_size[1])
         strides = int(attrs.strides[0]), int(attrs.strides[1])
-        if not is_call(wide, "multiply") or any(int(side) for side in attrs.padding) or attrs.ceil_mode:
+        plain = not any(int(side) for side in attrs.padding) and all(int(step) == 1 for step in attrs.dilation)
+        if not plain or attrs.ceil_mode or str(attrs.layout) != "NHWC" or not is_call(wide, "multiply"):
+            return None
+        if scalar(wide.args[1]) != window[0] * window[1]:
             return None
         wide = wide.args[0]
-    elif [int(axis) for axis in pool.attrs.axis] != [1, 2] or not pool.attrs.keepdims:
+    elif sorted(int(axis) for axis in attrs.axis or ()) != [1, 2] or not attrs.keepdims or attrs.exclude:
         return None
-    if not is_call(wide, "cast") or not is_8bit(wide.args[0]):
+    if not is_call(wide, "cast") or not is_8bit(wide.args[0]) or len(shape(wide)) != 4:
         return None
     x = wide.args[0]
     rows, columns = shape(x)[1:3]
     return Average(x, requantization, out_dtype, window or (rows, columns), strides, window is None)
 
 
-def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, npt.NDArray[Any], tuple[int, int], str] | None:
-    """The sum, shift, clip and type of ``cast(clip(right_shift(add(...), S)))``."""
-    if not (is_call(expr, "cast") and is_call(expr.args[0], "clip")):
+def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
+    """The sum, shift, clip and type of ``cast(clip(right_shift(add(...), S)))``, an int64 sum to 8 bits."""
+    if not (is_call(expr, "cast") and is_8bit(expr) and is_call(expr.args[0], "clip")):
         return None
     clip = expr.args[0]
     shifted = clip.args[0]
-    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add")):
+    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add") and dtype(shifted) == "int64"):
         return None
-    shift = constant(shifted.args[1])
-    if shift is None:
+    (low, high), (least, most) = (int(clip.attrs.a_min), int(clip.attrs.a_max)), value_range(dtype(expr))
+    if not least <= low <= high <= most:
         return None
-    return shifted.args[0], shift, (int(clip.attrs.a_min), int(clip.attrs.a_max)), str(expr.attrs.dtype)
+    return shifted.args[0], shifted.args[1], (low, high), dtype(expr)
+
+
+def _per_channel(expr: relay.Expr, channels: int, dtype: str = "int64") -> Int64Array | None:
+    """A constant of a type with one entry per channel."""
+    values = constant(expr)
+    if values is None or values.shape != (channels,) or str(values.dtype) != dtype:
+        return None
+    return values.astype(np.int64)

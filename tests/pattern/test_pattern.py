@@ -37,16 +37,21 @@ def req(
     dtype: str = "uint8",
     clip: tuple[int, int] = (0, 255),
     negative: bool = False,
-    scalar: bool = False,
+    exceptions: int = 0,
 ) -> Any:
     """REQ of the integer form, spelled out."""
-    count = 1 if scalar else channels
-    m, s = RNG.integers(1 << 20, 1 << 21, count), np.full(count, 31)
-    b = RNG.integers(0, 1 << 38, count)
+    m, s = RNG.integers(1 << 20, 1 << 21, channels), np.full(channels, 31)
+    b = RNG.integers(0, 1 << 38, channels)
     bias = c64(b)
     if negative:
-        below = relay.const(RNG.integers(-100, 100, count).astype(np.int32))
+        below = relay.const(RNG.integers(-100, 100, channels).astype(np.int32))
         bias = relay.where(relay.less(acc, below), c64(b - (1 << 30)), bias)
+    if exceptions:
+        columns = [relay.const((((70 + n) * (1 << 31) - b) // m + 1).astype(np.int32)) for n in range(exceptions)]
+        found = relay.equal(acc, columns[0])
+        for column in columns[1:]:
+            found = relay.logical_or(found, relay.equal(acc, column))
+        bias = relay.where(found, c64(b - (1 << 31)), bias)
     total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64(m)), bias)
     return relay.cast(relay.clip(relay.right_shift(total, c64(s)), *clip), dtype)
 
@@ -61,12 +66,12 @@ def depthwise(x: Any, w: Array, **attrs: Any) -> Any:
     return conv(x, w, kernel_layout="HWOI", groups=w.shape[2], channels=channels, **attrs)
 
 
-def function(inputs: list[Any], body: Any) -> Any:
-    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(inputs, body)))["main"]
+def typed(inputs: list[Any], body: Any) -> Any:
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(inputs, body)))
 
 
 def only(inputs: list[Any], body: Any) -> Match:
-    (found,) = find(function(inputs, body))
+    (found,) = find(typed(inputs, body))
     assert isinstance(found, Match)
     return found
 
@@ -113,11 +118,11 @@ CONVOLUTIONS = [
 
 
 @pytest.mark.parametrize(("attrs", "size", "padding"), CONVOLUTIONS)
-@pytest.mark.parametrize("negative", [False, True])
-def test_conv2d(attrs: dict[str, Any], size: tuple[int, int], padding: Padding, negative: bool) -> None:
+@pytest.mark.parametrize("correction", [{}, {"negative": True}, {"exceptions": 1}, {"exceptions": 3}], ids=str)
+def test_conv2d(attrs: dict[str, Any], size: tuple[int, int], padding: Padding, correction: dict[str, Any]) -> None:
     x = var("x", 1, *size, 5)
     w = weights(3, 3, 5, 6)
-    body = req(conv(x, w, **attrs), 6, clip=(3, 200), negative=negative)
+    body = req(conv(x, w, **attrs), 6, clip=(3, 200), **correction)
     match = only([x], body)
     layer = match.layer
     assert (layer.op, layer.k, layer.c, layer.iy, layer.ix) == (Op.CONV2D, 6, 5, *size)
@@ -150,7 +155,7 @@ def test_padding_with_a_value(attribute_padding: tuple[int, ...]) -> None:
 
 def test_dense() -> None:
     x = var("x", 1, 30)
-    body = req(relay.nn.dense(x, relay.const(weights(11, 30)), out_dtype="int32"), 11, scalar=True)
+    body = req(relay.nn.dense(x, relay.const(weights(11, 30)), out_dtype="int32"), 11)
     match = only([x], body)
     assert (match.layer.op, match.layer.k, match.layer.c, match.layer.ox) == (Op.DENSE, 11, 30, 1)
     value = RNG.integers(0, 256, (1, 30)).astype(np.uint8)
@@ -209,7 +214,7 @@ def test_layers_of_a_network_come_in_order_and_leave_the_rest() -> None:
     flat = relay.reshape(second, (1, -1))
     last = req(relay.nn.dense(flat, relay.const(weights(3, 144)), out_dtype="int32"), 3)
     body = relay.nn.softmax(relay.cast(last, "float32"))
-    found = find(function([x], body))
+    found = find(typed([x], body))
     assert [m.layer.op for m in found if isinstance(m, Match)] == [Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE]
 
 
@@ -217,7 +222,7 @@ def test_shared_padding_is_part_of_both_layers() -> None:
     x = var("x", 1, 6, 6, 4)
     padded = relay.nn.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), relay.const(9, "uint8"))
     body = relay.Tuple([req(conv(padded, weights(3, 3, 4, n)), n) for n in (2, 3)])
-    found = find(function([x], body))
+    found = find(typed([x], body))
     assert [m.layer.pad_value for m in found if isinstance(m, Match)] == [9, 9]
 
 
@@ -225,7 +230,7 @@ def test_a_value_needed_elsewhere_is_not_hidden_in_a_layer() -> None:
     x = var("x", 1, 6, 6, 4)
     acc = conv(x, weights(3, 3, 4, 2))
     for other in (acc, req(acc, 2, clip=(0, 100))):
-        found = find(function([x], relay.Tuple([req(acc, 2), other])))
+        found = find(typed([x], relay.Tuple([req(acc, 2), other])))
         assert found
         assert all(isinstance(m, Rejection) and "intermediate values" in m.reason for m in found)
 
@@ -244,17 +249,24 @@ def multiplied(x: Any) -> Any:
         (grouped, 1, "uint8", "2 groups"),
         (multiplied, 1, "uint8", "2 outputs per input channel"),
         (lambda x: req(conv(x, weights(1, 1, 4, 3)), 3), 2, "uint8", "shape (2, 6, 6, 4)"),
-        (lambda x: req(conv(x, weights(1, 1, 4, 3)), 3), 1, "int16", "int16"),
-        (lambda x: relay.nn.max_pool2d(x, (2, 2), layout="NHWC"), 1, "float32", "float32"),
+        (lambda x: relay.nn.max_pool2d(x, (2, 2), layout="NHWC"), 3, "int8", "shape (3, 6, 6, 4)"),
     ],
 )
 def test_what_no_layer_can_express_is_rejected_with_the_reason(
     build: Callable[[Any], Any], batch: int, dtype: str, reason: str
 ) -> None:
     x = var("x", batch, 6, 6, 4, dtype=dtype)
-    (found,) = find(function([x], build(x)))
+    (found,) = find(typed([x], build(x)))
     assert isinstance(found, Rejection)
     assert reason in found.reason
+
+
+def sixteen_bit_input(x: Any) -> Any:
+    return req(conv(relay.cast(x, "int16"), weights(3, 3, 4, 2)), 2)
+
+
+def float_pool(x: Any) -> Any:
+    return relay.nn.max_pool2d(relay.cast(x, "float32"), (2, 2), layout="NHWC")
 
 
 def without_cast(x: Any) -> Any:
@@ -302,6 +314,19 @@ def uneven_correction(x: Any) -> Any:
     return relay.cast(relay.clip(relay.right_shift(total, c64([4, 4])), 0, 255), "uint8")
 
 
+def exception_of_two(x: Any) -> Any:
+    acc = conv(x, weights(3, 3, 4, 1))
+    bias = relay.where(relay.equal(acc, relay.const(np.array([9], np.int32))), c64([100 - 32]), c64([100]))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), bias)
+    return relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8")
+
+
+def one_multiplier_for_all(x: Any) -> Any:
+    acc = conv(x, weights(3, 3, 4, 4))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), c64([0, 0, 0, 0]))
+    return relay.cast(relay.clip(relay.right_shift(total, c64([4] * 4)), 0, 255), "uint8")
+
+
 def per_row_multiplier(x: Any) -> Any:
     acc = conv(x, weights(3, 3, 4, 4))
     multipliers = c64(np.arange(4).reshape(1, 4, 1, 1))
@@ -316,6 +341,8 @@ def channels_first(x: Any) -> Any:
 @pytest.mark.parametrize(
     "build",
     [
+        sixteen_bit_input,
+        float_pool,
         without_cast,
         wide_output,
         wrong_window,
@@ -325,13 +352,15 @@ def channels_first(x: Any) -> Any:
         clip_beyond_type,
         other_condition,
         uneven_correction,
+        exception_of_two,
+        one_multiplier_for_all,
         per_row_multiplier,
         channels_first,
     ],
 )
 def test_near_misses_are_left_alone(build: Callable[[Any], Any]) -> None:
     x = var("x", 1, 6, 6, 4)
-    assert find(function([x], build(x))) == ()
+    assert find(typed([x], build(x))) == ()
 
 
 def test_correction_no_accumulator_reaches_is_dropped() -> None:
