@@ -128,7 +128,7 @@ class LayerCase:
             return relay.nn.max_pool2d(x, self.filter, self.stride, padding=self.padding, layout="NHWC")
         if self.op == "avg_pool":
             pooled = relay.nn.avg_pool2d(relay.cast(x, "int32"), self.filter, self.stride, layout="NHWC")
-            return relay.cast(self.clipped(pooled, low, high), "int8")
+            return self.clipped(relay.cast(pooled, "int8"), low, high)
         scale_in, scale_w, scale_out = self.scales()
         common = (
             relay.const(self.input_zero_point, "int32"),
