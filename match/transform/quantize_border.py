@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from match.frontend.model import Rounding
 from match.relay import relay, tvm
 from match.transform.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, value_range
@@ -25,8 +27,8 @@ class LowerBorder:
         scale, zero_point = scalar(call.args[1]), scalar(call.args[2])
         if scale is None or zero_point is None or dtype(call.args[0]) != "float32":
             return None
-        quotient = relay.divide(new(call.args[0]), relay.const(scale, "float32"))
-        rounded = half_to_even(quotient) if self.rounding == Rounding.ONNXRUNTIME else _half_away(quotient)
+        quotient = divided(new(call.args[0]), scale)
+        rounded = half_to_even(quotient) if self.rounding == Rounding.ONNXRUNTIME else relay.round(quotient)
         low, high = value_range(dtype(call))
         # Clipped before the conversion, which is undefined for what int32 cannot hold.
         clipped = relay.clip(rounded, low - int(zero_point), high - int(zero_point))
@@ -34,15 +36,16 @@ class LowerBorder:
         return relay.cast(shifted, dtype(call))
 
 
+def divided(x: relay.Expr, scale: np.float32) -> relay.Expr:
+    """``x / scale`` in float32.
+
+    The scale is a tensor of one element: TVM multiplies by the reciprocal of a constant scalar, which rounds otherwise.
+    """
+    return relay.divide(x, relay.const(np.array([scale], np.float32)))
+
+
 def half_to_even(x: relay.Expr) -> relay.Expr:
     """Nearest integer in float32, halves to the even one: twice the integer nearest to the half of a half."""
-    fraction = relay.abs(relay.subtract(x, relay.trunc(x)))
+    half = relay.equal(relay.subtract(x, relay.floor(x)), relay.const(0.5))
     even = relay.multiply(relay.round(relay.multiply(x, relay.const(0.5))), relay.const(2.0))
-    return relay.where(relay.equal(fraction, relay.const(0.5)), even, relay.round(x))
-
-
-def _half_away(x: relay.Expr) -> relay.Expr:
-    """Nearest integer in float32, halves away from zero, whatever `round` does with them."""
-    whole = relay.trunc(x)
-    away = relay.add(whole, relay.sign(x))
-    return relay.where(relay.greater_equal(relay.abs(relay.subtract(x, whole)), relay.const(0.5)), away, whole)
+    return relay.where(half, even, relay.round(x))

@@ -18,7 +18,7 @@ from match.transform import integer_form
 from match.transform.arithmetic import Float32Array, Quantization
 from match.transform.onnxruntime_arithmetic import quantize
 from match.transform.qnn import quantization
-from match.transform.quantize_border import half_to_even
+from match.transform.quantize_border import divided, half_to_even
 from match.transform.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape, value_range
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
@@ -231,10 +231,13 @@ def _pooled(
 
 
 def _windowed_average(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
-    """Average pooling of smaller windows, in float32: which way a half goes depends on each value, not on the sum."""
+    """Average pooling of smaller windows, in float32: which way a half goes depends on each value, not on the sum.
+
+    As onnxruntime does it, with the zero point added before rounding.
+    """
     if not is_call(expr, "nn.avg_pool2d"):
         return None
-    mean = relay.divide(new(expr), relay.const(output.scale))
+    mean = divided(new(expr), output.scale)
     low, high = value_range(output.dtype)
     rounded = half_to_even(relay.add(mean, relay.const(np.float32(output.zero_point))))
     return relay.cast(relay.clip(rounded, low, high), output.dtype)
