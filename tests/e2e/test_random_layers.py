@@ -6,8 +6,6 @@ and undefined-behaviour sanitizers. What fits no module runs on the CPU and has 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -19,12 +17,11 @@ from tests.e2e.random_layers import LayerCase, inputs_of, layer_cases, module
 BATCH = 20
 
 
-def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int, directory: Path) -> set[str]:
+def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int) -> set[str]:
     """Compile and run a batch; returns the modules that took part."""
     compiled = match.compile(module(cases), "gap9", modules=modules, l1=l1, numerics="exact")
-    compiled.save(directory)
     inputs = inputs_of(cases, cases[0].seed)
-    outputs = list(compiled.run(inputs).values())
+    outputs = list(compiled.run(inputs, sanitize=True).values())
     for index, (case, output) in enumerate(zip(cases, outputs, strict=True)):
         arguments = [inputs[f"x{index}_{j}"] for j in range(case.inputs)]
         expected = case.reference(*arguments)
@@ -33,12 +30,12 @@ def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int, directory: 
 
 
 def batches(examples: int) -> settings:
-    """Settings for a property over batches; a failing batch is shrunk, which takes long but names the layer."""
+    """Settings for a property over batches, which name the layer that fails; shrinking them would take hours."""
     return settings(
         max_examples=examples,
         deadline=None,
         derandomize=True,
-        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+        phases=(Phase.explicit, Phase.generate),
         suppress_health_check=list(HealthCheck),
     )
 
@@ -48,23 +45,23 @@ l1_sizes = st.sampled_from((4096, 8192, 16384, 131072))
 
 
 @pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
-def test_layers_equal_their_definition(modules: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_layers_equal_their_definition(modules: tuple[str, ...]) -> None:
     seen: set[str] = set()
 
     @batches(13)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        seen.update(check(cases, modules, l1, tmp_path_factory.mktemp("layers")))
+        seen.update(check(cases, modules, l1))
 
     property_holds()
     assert set(modules) <= seen
 
 
 @pytest.mark.sweep
-def test_many_layers_equal_their_definition(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_many_layers_equal_their_definition() -> None:
     @batches(250)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        check(cases, ("cluster", "ne16"), l1, tmp_path_factory.mktemp("layers"))
+        check(cases, ("cluster", "ne16"), l1)
 
     property_holds()
