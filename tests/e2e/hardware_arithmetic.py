@@ -81,7 +81,7 @@ def output_stages(layers: Sequence[LayerDecision], network: Network) -> dict[int
         fit = next(c.fit for c in decision.candidates if c.module == decision.module) if decision.plan else None
         if decision.plan is None or fit is None or fit.exact:
             continue
-        # The accumulator of the hardware has no bias yet, and sees uint8 inputs, 128 above TFLite's, without zero point.
+        # The hardware's accumulator has no bias yet, and sees uint8 inputs, 128 above TFLite's, without zero point.
         axes = (0, 1, 2) if operator.name == "DEPTHWISE_CONV_2D" else tuple(range(1, filters.ndim))
         stages[index] = output_stage(decision.plan, (source.zero_point + 128) * filters.sum(axis=axes) - bias)
     return stages

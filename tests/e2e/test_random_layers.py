@@ -1,7 +1,7 @@
 """Random layers of every pattern of both modules, from Relay to the outputs of the generated C, against NumPy.
 
-Layers are compiled a batch at a time into one project, with an L1 small enough to force tiles; C is built with the address
-and undefined-behaviour sanitizers. What fits no module runs on the CPU and has to be right too.
+Layers are compiled a batch at a time into one project, with an L1 small enough to force tiles; C is built with the
+address and undefined-behaviour sanitizers. What fits no module runs on the CPU and has to be right too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The NumPy references of this folder agree with TFLite Micro: whatever is checked against one is checked against both."""
+"""The NumPy references of this folder agree with TFLite Micro: what equals the one equals the other."""
 
 from __future__ import annotations
 

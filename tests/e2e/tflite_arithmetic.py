@@ -1,7 +1,7 @@
 """TFLite Micro's int8 arithmetic in NumPy, written from its definition (gemmlowp fixed point), one function a step.
 
-Independent of the compiler: truncating divisions and explicit branches as the kernels' documentation gives them, not the
-floor identities that the compiler derives from them.
+Independent of the compiler: truncating divisions and explicit branches as the kernels' documentation gives them, not
+the floor identities that the compiler derives from them.
 """
 
 from __future__ import annotations
