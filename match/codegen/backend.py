@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
+from match.codegen.aot import prepare
 from match.codegen.c_text import identifier
 from match.codegen.layer import generate
 from match.codegen.network import Constant, LayerSource, Network
@@ -25,7 +26,7 @@ WORKSPACE_ALIGNMENT = 8
 CONSTANT_ALIGNMENT = 8
 
 # Passes that cost seconds and find nothing in a network in integer form, or that change layouts or arithmetic.
-_UNWANTED = ["AlterOpLayout", "FoldConstant", "FoldScaleAxis", "SimplifyExpr", "FastMath", "qnn.Legalize"]
+_UNWANTED = ["AlterOpLayout", "EliminateCommonSubexpr", "FoldConstant", "FoldScaleAxis", "SimplifyExpr", "FastMath", "qnn.Legalize"]
 
 
 # Operators that TVM has no C for although math.h has them by the same name.
@@ -38,7 +39,9 @@ def register(targets: Iterable[str]) -> None:
         tvm.target.tag.register_tag(f"match/{name}", {"kind": "c", "keys": ["cpu"], "model": name}, override=True)
     tvm.register_func("relay.ext.match", _layer_module, override=True)
     for name in _MATH:
-        tvm.ir.register_intrin_lowering(f"tir.{name}", target="c", f=_math_function)
+        # TVM takes this registration once in a process.
+        if tvm.ir.Op.get(f"tir.{name}").get_attr("c.FLowerIntrinsic") is None:
+            tvm.ir.register_intrin_lowering(f"tir.{name}", target="c", f=_math_function)
 
 
 def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
@@ -64,7 +67,7 @@ def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
     }
     with _quiet(), tvm.transform.PassContext(opt_level=3, disabled_pass=_UNWANTED, config=config):
         library = relay.build(
-            module,
+            prepare(module),
             target=f"match/{target.name}",
             executor=relay.backend.Executor("aot", options),
             runtime=relay.backend.Runtime("crt"),

@@ -1,0 +1,75 @@
+"""Relay made ready for TVM's AOT executor in C, around two faults of it.
+
+It prints float constants with seven digits, two less than it takes to give float32 back; and of several outputs that are
+one tensor, reshaped or not, it writes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from match.relay import relay, tvm
+from match.transform.rewrite import operator_name, rebuild
+
+_BROADCASTING = frozenset(
+    {"add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "where"}
+    | {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+)
+
+
+def prepare(module: tvm.IRModule) -> tvm.IRModule:
+    """An equal module with float constants as arrays where print would change them, and outputs of their own.
+
+    Args:
+        module: "main" and the functions it calls, types inferred.
+    """
+    main = module["main"]
+    replaced: dict[relay.Expr, relay.Expr] = {}
+
+    def visit(expr: Any) -> None:
+        if isinstance(expr, relay.Call):
+            exact = _exact if operator_name(expr) in _BROADCASTING and expr.checked_type.shape else _same
+            replaced[expr] = rebuild(expr, lambda argument: exact(replaced[argument]))
+        elif isinstance(expr, relay.Tuple):
+            replaced[expr] = relay.Tuple([replaced[field] for field in expr.fields])
+        elif isinstance(expr, relay.TupleGetItem):
+            replaced[expr] = relay.TupleGetItem(replaced[expr.tuple_value], expr.index)
+        else:
+            replaced[expr] = expr
+
+    relay.analysis.post_order_visit(main.body, visit)
+    body = replaced[main.body]
+    if isinstance(body, relay.Tuple):
+        body = relay.Tuple(_distinct(body.fields))
+    prepared = tvm.IRModule(dict(module.functions.items()))
+    prepared["main"] = relay.Function(main.params, body, attrs=main.attrs)
+    return relay.transform.InferType()(prepared)
+
+
+def _same(argument: relay.Expr) -> relay.Expr:
+    return argument
+
+
+def _exact(argument: relay.Expr) -> relay.Expr:
+    if not isinstance(argument, relay.Constant) or argument.data.shape or "float" not in argument.data.dtype:
+        return argument
+    value = argument.data.numpy()
+    if value.dtype.type(f"{float(value):e}") == value:
+        return argument
+    return relay.const(np.reshape(value, (1,)), argument.data.dtype)
+
+
+def _distinct(outputs: Iterable[relay.Expr]) -> list[relay.Expr]:
+    """The outputs, with a copy in place of those that share a tensor with one before."""
+    seen: set[relay.Expr] = set()
+    distinct: list[relay.Expr] = []
+    for output in outputs:
+        tensor = output
+        while isinstance(tensor, relay.Call) and operator_name(tensor) and tensor.op.get_attr("TReshapeOp"):
+            tensor = tensor.args[0]
+        distinct.append(relay.copy(output) if tensor in seen else output)
+        seen.add(tensor)
+    return distinct
