@@ -37,10 +37,9 @@ def register(targets: Iterable[str]) -> None:
     """Make TVM know ``relay.ext.match`` and, for each name in `targets`, the target ``match/<name>``."""
     for name in targets:
         tvm.target.tag.register_tag(f"match/{name}", {"kind": "c", "keys": ["cpu"], "model": name}, override=True)
-    tvm.register_func("relay.ext.match", _layer_module, override=True)
-    for name in _MATH:
-        # TVM takes this registration once in a process.
-        if tvm.ir.Op.get(f"tir.{name}").get_attr("c.FLowerIntrinsic") is None:
+    if tvm.get_global_func("relay.ext.match", allow_missing=True) is None:
+        tvm.register_func("relay.ext.match", _layer_module)
+        for name in _MATH:
             tvm.ir.register_intrin_lowering(f"tir.{name}", target="c", f=_math_function)
 
 

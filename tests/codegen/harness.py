@@ -1,10 +1,10 @@
-"""Compiles the C of layers for the mock target and runs it: one executable for many layers."""
+"""Compiles the C of layers for a target's host platform and runs it: one executable for many layers."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,47 +14,46 @@ import numpy as np
 import match
 from match.codegen import layer as codegen
 from match.codegen.constants import pack_constants
+from match.hardware import HwModule, MatchTarget
 from match.plan import LayerPlan
+from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Placement, Schedule
 from tests.codegen.layers import Case, Uint8
-from tests.codegen.mock_target import FOLDER, PLAIN, SCRATCHPAD, SIGNED, MockModule
+from tests.codegen.mock_target import PLAIN, SIGNED, MockModule, MockTarget
 
 PACKAGE = Path(match.__file__).parent
-FLAGS = (
-    "-std=c11",
-    "-O0",
-    "-g",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover",
-)
-INCLUDE = tuple(f"-I{folder}" for folder in (FOLDER, PACKAGE / "kernels" / "include", PACKAGE / "codegen" / "include"))
+FLAGS = ("-std=c11", "-O0", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
+CHECKS = ("-fno-sanitize-recover=all",)
 
 
 def plan(
     case: Case,
     loops: Sequence[Loop] = (),
-    depths: dict[str, int] | None = None,
-    buffers: dict[str, int] | None = None,
+    depths: Mapping[str, int] | None = None,
+    buffers: Mapping[str, int] | None = None,
     *,
     symbol: str = "layer_0",
     scratch: int = 0,
+    module: HwModule | None = None,
+    requantizer: Requantizer | None = None,
 ) -> LayerPlan:
-    """A plan of the mock module with the given placements; an operand that is not named is at depth 0 in one buffer."""
-    module = MockModule()
+    """A plan with the given placements; an operand that is not named is at depth 0 in one buffer.
+
+    Without a module it is the mock's, with its own choice of requantizer.
+    """
     requant = case.constants.requantization
-    requantizer = None if requant is None else SIGNED if requant.negative_step else PLAIN
+    if module is None:
+        module = MockModule()
+        requantizer = None if requant is None else SIGNED if requant.negative_step else PLAIN
     operands = module.operands(case.layer, requantizer)
+    memory = module.memories[-1]
     placements = tuple(
-        Placement(o.name, SCRATCHPAD.name, (depths or {}).get(o.name, 0), (buffers or {}).get(o.name, 1))
-        for o in operands
+        Placement(o.name, memory.name, (depths or {}).get(o.name, 0), (buffers or {}).get(o.name, 1)) for o in operands
     )
-    schedule = Schedule(case.layer, operands, (SCRATCHPAD,), tuple(loops), placements, scratch)
+    schedule = Schedule(case.layer, operands, (memory,), tuple(loops), placements, scratch)
     return LayerPlan(
         symbol=symbol,
-        target="mock",
+        target="chip",
         module=module.name,
         layer=case.layer,
         requantizer=requantizer,
@@ -66,59 +65,16 @@ def plan(
     )
 
 
-@cache
-def _platform() -> Path:
-    """The mock platform, compiled once per process."""
-    folder = TemporaryDirectory(prefix="match-mock-")
-    _KEPT.append(folder)
-    compiled = Path(folder.name) / "mock.o"
-    _gcc("-c", str(FOLDER / "mock.c"), "-o", str(compiled))
-    return compiled
-
-
-_KEPT: list[TemporaryDirectory[str]] = []
-
-
-def _gcc(*arguments: str) -> None:
-    done = subprocess.run(["cc", *FLAGS, *INCLUDE, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def _main(plans: Sequence[LayerPlan], cases: Sequence[Case]) -> str:
-    """A program that reads the inputs of all layers, runs them and writes their outputs."""
-    lines = [
-        '#include "mock.h"',
-        "#include <stdio.h>",
-        "#include <stdlib.h>",
-        '#include "match_layers.h"',
-        "int main(void) {",
-    ]
-    lines += ["    if (mock_open() != MATCH_OK) { return 1; }", "    int32_t status;"]
-    for number, (item, case) in enumerate(zip(plans, cases, strict=True)):
-        names: list[str] = []
-        for position, tensor in enumerate(case.inputs):
-            names.append(f"in_{number}_{position}")
-            lines.append(f"    void *{names[-1]} = malloc({tensor.size});")
-            lines.append(f"    if (fread({names[-1]}, {tensor.size}, 1, stdin) != 1) {{ return 2; }}")
-        size = item.layer.oy * item.layer.ox * item.layer.k
-        lines += [
-            f"    void *out_{number} = malloc({size});",
-            f"    status = {item.symbol}({', '.join(names)}, out_{number});",
-            f'    if (status != MATCH_OK) {{ fprintf(stderr, "layer {number}: status %d", (int)status); return 3; }}',
-            f"    fwrite(out_{number}, {size}, 1, stdout);",
-            *(f"    free({name});" for name in (*names, f"out_{number}")),
-        ]
-    return "\n".join([*lines, "    mock_close();", "    return 0;", "}", ""])
-
-
 def run(
     plans: Sequence[LayerPlan],
     cases: Sequence[Case],
     *,
+    target: MatchTarget | None = None,
     trace: Path | None = None,
-    environment: dict[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> list[Uint8]:
-    """Outputs of the layers, each (oy, ox, k). `trace` is where the platform writes what was called."""
+    """Outputs of the layers, each (oy, ox, k). `trace` is where the mock writes what was called."""
+    chip = target or MockTarget()
     with TemporaryDirectory(prefix="match-codegen-") as name:
         folder = Path(name)
         declarations = "".join(f"{codegen.prototype(item)};\n" for item in plans)
@@ -126,9 +82,10 @@ def run(
         sources = [folder / f"{item.symbol}.c" for item in plans]
         for item, source in zip(plans, sources, strict=True):
             source.write_text(codegen.generate(item))
-        (folder / "main.c").write_text(_main(plans, cases))
+        (folder / "main.c").write_text(_main(plans, cases, chip))
         program = folder / "program"
-        _gcc(f"-I{folder}", *map(str, sources), str(folder / "main.c"), str(_platform()), "-o", str(program))
+        objects = _platform(type(chip))
+        _gcc(chip, f"-I{folder}", *map(str, sources), str(folder / "main.c"), *objects, "-o", str(program), "-lm")
         done = subprocess.run(
             [program],
             input=b"".join(tensor.tobytes() for case in cases for tensor in case.inputs),
@@ -145,3 +102,54 @@ def run(
         stream = stream[np.prod(shape) :]
     assert stream.size == 0
     return outputs
+
+
+_KEPT: list[TemporaryDirectory[str]] = []
+
+
+@cache
+def _platform(kind: type[MatchTarget]) -> tuple[str, ...]:
+    """The host platform of a target, compiled once per process."""
+    target = kind()
+    folder = TemporaryDirectory(prefix="match-platform-")
+    _KEPT.append(folder)
+    compiled: list[str] = []
+    for source in target.host.sources:
+        compiled.append(f"{folder.name}/{source.stem}.o")
+        _gcc(target, "-c", str(PACKAGE / source), "-o", compiled[-1])
+    return tuple(compiled)
+
+
+def _gcc(target: MatchTarget, *arguments: str) -> None:
+    include = [f"-I{PACKAGE / folder}" for folder in (*target.host.include, Path("codegen/include"))]
+    defines = [f"-D{name}={value}" for name, value in target.host.defines.items()]
+    command = ["cc", *FLAGS, *CHECKS, *include, *defines, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget) -> str:
+    """A program that reads the inputs of all layers, runs them and writes their outputs."""
+    lines = [
+        *(f'#include "{header}"' for header in target.api.headers),
+        "#include <stdio.h>",
+        "#include <stdlib.h>",
+        '#include "match_layers.h"',
+        "int main(void) {",
+    ]
+    lines += [f"    if ({target.api.open}() != MATCH_OK) {{ return 1; }}", "    int32_t status;"]
+    for number, (item, case) in enumerate(zip(plans, cases, strict=True)):
+        names: list[str] = []
+        for position, tensor in enumerate(case.inputs):
+            names.append(f"in_{number}_{position}")
+            lines.append(f"    void *{names[-1]} = malloc({tensor.size});")
+            lines.append(f"    if (fread({names[-1]}, {tensor.size}, 1, stdin) != 1) {{ return 2; }}")
+        size = item.layer.oy * item.layer.ox * item.layer.k
+        lines += [
+            f"    void *out_{number} = malloc({size});",
+            f"    status = {item.symbol}({', '.join(names)}, out_{number});",
+            f'    if (status != MATCH_OK) {{ fprintf(stderr, "layer {number}: status %d", (int)status); return 3; }}',
+            f"    fwrite(out_{number}, {size}, 1, stdout);",
+            *(f"    free({name});" for name in (*names, f"out_{number}")),
+        ]
+    return "\n".join([*lines, f"    {target.api.close}();", "    return 0;", "}", ""])

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from match.codegen.c_text import WIDTH, comment, identifier, identifiers, wrap
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("serving_default_input:0", "serving_default_input_0"),
+        ("Identity", "identity"),
+        ("3x3", "_3x3"),
+        ("double", "_double"),
+        ("", "_"),
+        ("größe", "gr_e"),
+    ],
+)
+def test_identifier(name: str, expected: str) -> None:
+    assert identifier(name) == expected
+
+
+@given(st.lists(st.text(max_size=6), max_size=8))
+def test_identifiers_are_distinct_and_valid(names: list[str]) -> None:
+    made = identifiers(names)
+    assert len(set(made)) == len(names)
+    assert all(name.isidentifier() and name.isascii() for name in made)
+
+
+def test_comment_cannot_be_ended() -> None:
+    assert comment("a */ int x; /*\nb") == "a * / int x; /* b"
+
+
+def test_lines_are_broken_outside_inner_parentheses() -> None:
+    call = f"    f({'a' * 40}, g({'b' * 40}, {'c' * 20}), h(1, 2));"
+    assert wrap(call).split("\n") == [f"    f({'a' * 40}, g({'b' * 40}, {'c' * 20}),", "        h(1, 2));"]
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60))
+def test_wrapping_keeps_the_words(numbers: list[int]) -> None:
+    line = f"  f({', '.join(map(str, numbers))});"
+    assert "".join(wrap(line).split()) == "".join(line.split())
+    assert all(len(part) <= WIDTH for part in wrap(line).split("\n"))

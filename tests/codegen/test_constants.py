@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from match.codegen.constants import pack_constants, pieces
+from match.errors import ScheduleError
+from match.layer import Dim, Op
+from match.schedule.mapping import Loop, Placement, Schedule
+from tests.codegen.harness import plan
+from tests.codegen.layers import make
+from tests.codegen.mock_target import PLAIN, SCRATCHPAD, MockModule
+
+CASE = make(Op.CONV2D, 2, 10, 4, 4)
+PARAMETERS = 16
+
+
+def packed(loops: list[Loop], depth: int, module: MockModule | None = None) -> bytes:
+    module = module or MockModule()
+    operands = module.operands(CASE.layer, PLAIN)
+    depths = {"weights": depth}
+    placements = tuple(Placement(o.name, SCRATCHPAD.name, depths.get(o.name, 0)) for o in operands)
+    schedule = Schedule(CASE.layer, operands, (SCRATCHPAD,), tuple(loops), placements)
+    return pack_constants(module, CASE.layer, PLAIN, CASE.constants, schedule)
+
+
+def filters(start: int, stop: int) -> bytes:
+    assert CASE.constants.weights is not None
+    return CASE.constants.weights[start:stop].tobytes()
+
+
+def test_each_block_once_however_often_it_is_fetched() -> None:
+    """Inside a loop over rows the blocks are fetched again and again; they are stored once, zeros behind the last."""
+    data = packed([Loop(Dim.OY, 1, 4), Loop(Dim.K, 4, 10)], depth=2)
+    block = 8 + 4 * PARAMETERS
+    assert len(data) == 3 * block
+    assert [data[i * block :][:8] for i in range(3)] == [filters(0, 4), filters(4, 8), filters(8, 10) + bytes(4)]
+    assert data[2 * block + 8 + 2 * PARAMETERS :] == bytes(2 * PARAMETERS)
+
+
+class Columns(MockModule):
+    """Packs the parameters of a tile as one array after another, as some accelerators want them."""
+
+    def pack(self, layer, requantizer, constants, spans):
+        weights, parameters = super().pack(layer, requantizer, constants, spans)
+        entries = np.frombuffer(parameters, "<i8,<i4,<i4")
+        return weights, b"".join(entries[name].tobytes() for name in entries.dtype.names or ())
+
+
+def test_components_are_packed_tile_by_tile() -> None:
+    loops = [Loop(Dim.K, 8, 10), Loop(Dim.K, 3, 8)]
+    data = packed(loops, depth=1, module=Columns())
+    requant = CASE.constants.requantization
+    assert requant is not None
+    block = 16 + 8 * PARAMETERS
+    assert len(data) == 2 * block
+    for start, extent in ((0, 3), (3, 3), (6, 2), (8, 2)):
+        offset = start // 8 * block + 16 + start % 8 * PARAMETERS
+        biases = np.frombuffer(data, "<i8", extent, offset)
+        shifts = np.frombuffer(data, "<i4", extent, offset + 12 * extent)
+        assert biases.tolist() == requant.bias[start : start + extent].tolist()
+        assert shifts.tolist() == [20] * extent
+
+
+def test_a_module_that_packs_too_much_is_found_out() -> None:
+    class Greedy(MockModule):
+        def pack(self, layer, requantizer, constants, spans):
+            weights, parameters = super().pack(layer, requantizer, constants, spans)
+            return weights + b"\0", parameters
+
+    with pytest.raises(ScheduleError, match="packs 21 bytes of filter where there is room for 20"):
+        packed([], depth=0, module=Greedy())
+
+
+def test_a_layer_without_constants_has_no_bytes() -> None:
+    assert plan(make(Op.MAX_POOL2D, 4, 4, 5, 6, window=(2, 2))).constants == b""
+
+
+def test_channels_must_be_the_slowest_axis() -> None:
+    module = MockModule()
+    operands = module.operands(CASE.layer, PLAIN)
+    weights = operands[1]
+    turned = replace(weights.components[0], axes=weights.components[0].axes[::-1])
+    operands = (operands[0], replace(weights, components=(turned, weights.components[1])), operands[2])
+    placements = tuple(Placement(o.name, SCRATCHPAD.name, 0) for o in operands)
+    schedule = Schedule(CASE.layer, operands, (SCRATCHPAD,), (), placements)
+    with pytest.raises(ScheduleError, match="slowest axis"):
+        pack_constants(module, CASE.layer, PLAIN, CASE.constants, schedule)
+
+
+def test_pieces_of_nested_tiles() -> None:
+    assert list(pieces(0, 11, [7, 4])) == [(0, 4), (4, 3), (7, 4)]
+    assert list(pieces(5, 3, [])) == [(5, 3)]

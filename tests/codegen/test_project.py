@@ -1,0 +1,224 @@
+"""Networks on the mock target: from Relay with plans to a project's files and what its program computes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from match.codegen.backend import build
+from match.codegen.network import Network
+from match.codegen.project import MANIFEST, export, project_files
+from match.errors import CapacityError, OutputError, ToolchainError
+from match.layer import Dim, Op, Padding
+from match.relay import relay
+from match.run import run
+from match.schedule.mapping import Loop, Memory
+from tests.codegen import networks
+from tests.codegen.harness import plan
+from tests.codegen.layers import Case, make
+from tests.codegen.mock_target import MockTarget
+
+CONV = make(Op.CONV2D, 3, 6, 8, 7, window=(3, 3), padding=Padding(1, 1, 1, 1), name="first")
+ADD = make(Op.ADD, 6, 6, 8, 7, name="second")
+
+
+def two_layers() -> Network:
+    """A convolution, whose result is added to itself, and the sum scaled by TVM's C."""
+    plans = [
+        plan(
+            CONV,
+            [Loop(Dim.OY, 3, 8)],
+            {"input": 1, "output": 1},
+            {"input": 2, "output": 2},
+            symbol="match_net_0_conv2d",
+        ),
+        plan(ADD, symbol="match_net_1_add"),
+    ]
+    image = relay.var("image:0", shape=(1, 8, 7, 3), dtype="uint8")
+
+    def body(conv, add):
+        features = conv(image)
+        total = add(features, features)
+        scaled = relay.multiply(relay.cast(total, "float32"), relay.const(np.float32(0.17185351)))
+        return relay.Tuple([total, scaled, relay.reshape(total, (1, 8 * 7 * 6))])
+
+    made = networks.module(plans, [image], body)
+    return build(made, MockTarget(), networks.model(made, ["sum", "Scaled/out", "flat"]))
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return two_layers()
+
+
+@pytest.fixture(scope="module")
+def project(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("projects") / "net"
+    export(network, MockTarget(), folder, {"report.json": "{}\n"})
+    return folder
+
+
+def expected(image: np.ndarray) -> np.ndarray:
+    features = Case(CONV.layer, CONV.constants, (image[0],)).expected()
+    return Case(ADD.layer, ADD.constants, (features, features)).expected()[None]
+
+
+def test_program_computes_the_network(project: Path) -> None:
+    images = np.random.default_rng(5).integers(0, 256, (3, 1, 8, 7, 3)).astype(np.uint8)
+    outputs = run(project, {"image:0": images}, sanitize=True)
+    total = np.stack([expected(image) for image in images])
+    assert list(outputs) == ["sum", "Scaled/out", "flat"]
+    assert np.array_equal(outputs["sum"], total)
+    assert np.array_equal(outputs["flat"], total.reshape(3, 1, -1))
+    assert outputs["Scaled/out"].dtype == np.float32
+    assert np.array_equal(outputs["Scaled/out"], total.astype(np.float32) * np.float32(0.17185351))
+
+
+def test_sizes(network: Network) -> None:
+    assert [layer.plan.symbol for layer in network.layers] == ["match_net_0_conv2d", "match_net_1_add"]
+    assert network.operator_constant_bytes >= 4
+    layers = len(network.layers[0].plan.constants) + len(network.layers[1].plan.constants)
+    assert network.constant_bytes == network.operator_constant_bytes + layers
+    tensors = 8 * 7 * 3 + 8 * 7 * 6 * (1 + 4 + 1)
+    assert network.activation_bytes == network.workspace_bytes + tensors
+    assert network.workspace_bytes >= 8 * 7 * 6
+
+
+def test_the_error_of_a_layer_reaches_the_program(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOCK_BLOCKS", "1")
+    with pytest.raises(ToolchainError, match="status -2"):
+        run(project, {"image:0": np.zeros((1, 8, 7, 3), np.uint8)})
+
+
+def test_files(network: Network, project: Path) -> None:
+    files = {str(path.relative_to(project)) for path in project.rglob("*") if path.is_file()}
+    assert files >= {
+        "Makefile",
+        "README.md",
+        MANIFEST,
+        "include/match_net.h",
+        "src/match_net_0_conv2d.c",
+        "report.json",
+    }
+    assert "`report.json`" in (project / "README.md").read_text()
+    assert str(project.parent) not in "".join(project_files(network, MockTarget()).values())
+    assert not list(project.parent.glob(".net*"))
+
+
+def test_interface_names_the_tensors(project: Path) -> None:
+    header = (project / "include" / "match_net.h").read_text()
+    assert "const uint8_t *image_0; /* 1x8x7x3, image:0 */" in header
+    assert "float *scaled_out; /* 1x8x7x6, Scaled/out */" in header
+
+
+def test_equal_in_every_process(network: Network) -> None:
+    """Hash seeds and addresses, which differ from process to process, do not show."""
+    script = (
+        "import hashlib, tests.codegen.test_project as t\n"
+        "files = t.project_files(t.two_layers(), t.MockTarget())\n"
+        "print(hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+    assert project_files(network, MockTarget()) == project_files(two_layers(), MockTarget())
+
+
+def test_a_project_is_replaced_as_a_whole(network: Network, tmp_path: Path) -> None:
+    export(network, MockTarget(), tmp_path / "net", {"old.txt": "old"})
+    export(network, MockTarget(), tmp_path / "net")
+    assert not (tmp_path / "net" / "old.txt").exists()
+    assert (tmp_path / "net" / "Makefile").exists()
+
+
+def test_an_empty_folder_is_taken(network: Network, tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    export(network, MockTarget(), tmp_path / "net")
+    assert (tmp_path / "net" / "Makefile").exists()
+
+
+def test_other_files_are_left_alone(network: Network, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(OutputError, match="no project of this compiler"):
+        export(network, MockTarget(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("place", ["file", "file/net"])
+def test_where_no_folder_can_be(place: str, network: Network, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        export(network, MockTarget(), tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_nothing_is_left_of_a_failed_export(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export(network, MockTarget(), tmp_path / "net")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        export(network, MockTarget(), tmp_path / "net")
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_network_that_does_not_fit_is_refused() -> None:
+    item = replace(plan(ADD), symbol="match_net_0_add")
+    x = relay.var("x", shape=(1, 8, 7, 6), dtype="uint8")
+    made = networks.module([item], [x], lambda add: add(x, x))
+    target = MockTarget()
+    target.main_memory = Memory("L2", 600)
+    with pytest.raises(CapacityError, match="needs .* bytes of mock's L2, which has 600"):
+        build(made, target, networks.model(made, ["y"]))
+
+
+def test_float_operators_and_shared_outputs(tmp_path: Path) -> None:
+    """What TVM's C would round, has no C for, or would not write."""
+    x = relay.var("x", shape=(2, 5), dtype="int8")
+    scaled = relay.multiply(relay.cast(x, "float32"), relay.const(np.float32(1 / 3)))
+    below = relay.less(scaled, relay.const(np.float32(-7.1234567)))
+    outputs = {
+        "scaled": scaled,
+        "reshaped": relay.reshape(scaled, (10,)),
+        "again": scaled,
+        "input": x,
+        "input_reshaped": relay.reshape(x, (5, 2)),
+        "chosen": relay.where(below, scaled, relay.const(np.float32(0.1))),
+        "absolute": relay.abs(scaled),
+        "whole": relay.trunc(scaled),
+    }
+    made = networks.module([], [x], lambda: relay.Tuple(list(outputs.values())))
+    export(build(made, MockTarget(), networks.model(made, list(outputs))), MockTarget(), tmp_path / "net")
+    value = np.random.default_rng(1).integers(-128, 128, (2, 5)).astype(np.int8)
+    got = run(tmp_path / "net", {"x": value}, sanitize=True)
+    third = value.astype(np.float32) * np.float32(1 / 3)
+    expected_outputs = {
+        "scaled": third,
+        "reshaped": third.reshape(10),
+        "again": third,
+        "input": value,
+        "input_reshaped": value.reshape(5, 2),
+        "chosen": np.where(third < np.float32(-7.1234567), third, np.float32(0.1)),
+        "absolute": np.abs(third),
+        "whole": np.trunc(third),
+    }
+    assert list(got) == list(expected_outputs)
+    for name, array in expected_outputs.items():
+        assert np.array_equal(got[name], array), name
