@@ -96,7 +96,7 @@ def _title(report: Report) -> str:
 
 def _shortened(name: str) -> str:
     """Operators that TVM fuses have all their names in one: its beginning and its end are enough here."""
-    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 13]}…{name[-12:]}"
+    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 15]}...{name[-12:]}"
 
 
 def _share(part: float, whole: float) -> float:
