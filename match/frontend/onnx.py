@@ -46,12 +46,12 @@ def from_onnx(data: bytes, path: Path) -> Model:
     _check_dialect(graph, constants, path)
     try:
         with _importer_environment():
-            module, params = relay.frontend.from_onnx(proto)
+            module, params = relay.frontend.from_onnx(_with_padding_written_out(proto))
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
     except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise ModelError(f"{path} has something that TVM's ONNX importer does not support: {reason}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
     check_quantized(bound, str(path))
@@ -84,6 +84,42 @@ def _check_dialect(graph: Any, constants: dict[str, Any], path: Path) -> None:
             )
     if not any(node.op_type.startswith("Q") or node.op_type == "DequantizeLinear" for node in graph.node):
         raise ModelError(f"{path} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
+
+
+def _with_padding_written_out(proto: Any) -> Any:
+    """The model with pads in place of every auto_pad whose input shape is known.
+
+    TVM's importer would compute them by running code.
+    """
+    inferred = onnx.shape_inference.infer_shapes(proto)
+    graph = inferred.graph
+    values = [*graph.input, *graph.value_info]
+    shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
+    shapes |= {initializer.name: list(initializer.dims) for initializer in graph.initializer}
+    for node in graph.node:
+        attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        mode = attributes.get("auto_pad", b"NOTSET").decode()
+        weights = shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []
+        window, extents = attributes.get("kernel_shape") or weights[2:], shapes.get(node.input[0], [])[2:]
+        if mode == "NOTSET" or not window or not all(extents) or len(extents) != len(window):
+            continue
+        strides = attributes.get("strides") or [1] * len(window)
+        dilations = attributes.get("dilations") or [1] * len(window)
+        totals = [
+            0 if mode == "VALID" else _same(*axis) for axis in zip(extents, window, strides, dilations, strict=True)
+        ]
+        smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
+        pads = larger + smaller if mode == "SAME_LOWER" else smaller + larger
+        kept = [attribute for attribute in node.attribute if attribute.name not in ("auto_pad", "pads")]
+        del node.attribute[:]
+        node.attribute.extend([*kept, onnx.helper.make_attribute("pads", pads)])
+    return inferred
+
+
+def _same(extent: int, window: int, stride: int, dilation: int) -> int:
+    """Padding along one axis that makes the output ceil(extent / stride) long."""
+    outputs = -(-extent // stride)
+    return max(0, (outputs - 1) * stride + (window - 1) * dilation + 1 - extent)
 
 
 def _in_order(module: tvm.IRModule, inputs: tuple[Tensor, ...]) -> tvm.IRModule:

@@ -49,6 +49,12 @@ class Accumulator:
     per_channel: bool
 
 
+def product_range(a: Quantization, b: Quantization) -> tuple[Int64Array, Int64Array]:
+    """Smallest and largest product of two values less their zero points, shape (1,) each."""
+    products = np.multiply.outer(a.levels[[0, -1]] - a.zero_point, b.levels[[0, -1]] - b.zero_point)
+    return products.min().reshape(1), products.max().reshape(1)
+
+
 class Arithmetic(Protocol):
     """How one reference rounds."""
 
@@ -60,8 +66,14 @@ class Arithmetic(Protocol):
         """From the sum of `count` values of x to their mean, one channel."""
         ...
 
-    def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
-        """Outputs of an addition for every pair of values, shape (256, 256), indexed by the levels of a and b."""
+    def add(
+        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+    ) -> Int64Array:
+        """Outputs of ``a + sign * b`` for every pair of values, shape (256, 256), indexed by the levels of a and b."""
+        ...
+
+    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """From the product of two values less their zero points to the output of a multiplication, one channel."""
         ...
 
     def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:

@@ -17,6 +17,8 @@ from match.transform.qnn import Linear, clamped, quantization, read_linear
 from match.transform.readers import output_range
 from match.transform.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
 
+_ROOTS = ("clip", "cast", "qnn.requantize", "qnn.add", "qnn.subtract", "qnn.mul", "qnn.avg_pool2d")
+
 
 @dataclass(frozen=True)
 class Integerize:
@@ -33,7 +35,7 @@ class Integerize:
         return rewrite(module, self._rule)
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
-        if not is_call(call, "clip", "qnn.requantize", "qnn.add", "qnn.avg_pool2d", "cast") or not is_8bit(call):
+        if not is_call(call, *_ROOTS) or not is_8bit(call):
             return None
         linear = read_linear(call)
         if linear is not None:
@@ -41,8 +43,8 @@ class Integerize:
         root, clip = clamped(call, dtype(call))
         if is_call(root, "qnn.requantize"):
             return self._requantize(root, clip, new)
-        if is_call(root, "qnn.add"):
-            return self._add(root, clip, new)
+        if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
+            return self._binary(root, clip, new)
         if is_call(root, "qnn.avg_pool2d"):
             return self._average(root, clip, new)
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
@@ -103,15 +105,23 @@ class Integerize:
             return None
         return integer_form.lookup(new(x), self.arithmetic.requantize(inputs, output, clip), inputs.dtype, output.dtype)
 
-    def _add(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+    def _binary(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         left, right = call.args[:2]
         a = quantization(call.args[2], call.args[3], dtype(left))
         b = quantization(call.args[4], call.args[5], dtype(right))
         output = quantization(call.args[6], call.args[7], dtype(call))
-        if a is None or b is None or output is None or shape(left) != shape(right):
+        if a is None or b is None or output is None:
             return None
-        outputs = self.arithmetic.add(a, b, output, clip)
-        slopes = float(a.scale / output.scale), float(b.scale / output.scale)
+        if is_call(call, "qnn.mul"):
+            requantization = self.arithmetic.multiply(a, b, output, clip)
+            return integer_form.multiply(
+                new(left), new(right), (a.zero_point, b.zero_point), requantization, output.dtype
+            )
+        if shape(left) != shape(right):
+            return None
+        sign = -1 if is_call(call, "qnn.subtract") else 1
+        outputs = self.arithmetic.add(a, b, output, clip, sign)
+        slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
         plane = fit_plane(outputs, a.levels, b.levels, slopes, clip)
         if plane is None:
             return integer_form.lookup_pair(new(left), new(right), outputs, (a.dtype, b.dtype), output.dtype)

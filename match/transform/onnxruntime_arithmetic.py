@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from match.requantize import Int64Array, Requantization
 from match.step_function import StepFunction
-from match.transform.arithmetic import Accumulator, Float32Array, Quantization
+from match.transform.arithmetic import Accumulator, Float32Array, Quantization, product_range
 from match.transform.line_fit import fit_line
 
 _ROUNDING_ERROR = 2.0**-22
@@ -39,14 +39,21 @@ class OnnxruntimeArithmetic:
         factor = np.array([x.scale / (output.scale * np.float32(count))])
         return _scaled(factor, offset, output.zero_point, clip, low, high)
 
-    def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+    def add(
+        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+    ) -> Int64Array:
         """QLinearAdd: two fused multiply-additions in float32 onto a constant that holds the zero points."""
-        ratio_a, ratio_b = a.scale / output.scale, b.scale / output.scale
+        ratio_a, ratio_b = a.scale / output.scale, np.float32(sign) * b.scale / output.scale
         zero = ratio_a * np.float32(a.zero_point) + ratio_b * np.float32(b.zero_point)
         fixed = np.float32(output.zero_point) - zero
         second = _fused(b.levels, ratio_b, fixed)
         total = _fused(a.levels[:, None], ratio_a, second[None, :])
         return np.clip(np.rint(total).astype(np.int64), *clip)
+
+    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """QLinearMul: the product in float32, times one float32 factor."""
+        factor = np.array([a.scale * b.scale / output.scale])
+        return _scaled(factor, np.zeros(1, np.int64), output.zero_point, clip, *product_range(a, b))
 
     def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
         """DequantizeLinear, then QuantizeLinear."""

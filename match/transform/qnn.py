@@ -105,7 +105,9 @@ def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> np
     if values is None or zero is None or str(values.dtype) not in ("int8", "uint8"):
         return None
     zero = zero.reshape(-1).astype(np.int64)
-    if zero.size > 1:
+    if (zero == zero[0]).all():
+        zero = zero[:1]
+    else:
         axis = (str(call.attrs.kernel_layout) if is_call(call, "qnn.conv2d") else "OI").index("O")
         if values.shape[axis] != zero.size:
             return None

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.errors import ModelError
 from match.frontend.model import Rounding
 from match.relay import relay, tvm
-from match.transform.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, value_range
+from match.transform.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar, value_range
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,22 @@ class LowerBorder:
     rounding: Rounding
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
-        """Apply to "main"; afterwards no QNN operator is left."""
-        return relay.qnn.transform.CanonicalizeOps()(rewrite(module, self._rule))
+        """Apply to "main"; afterwards no QNN operator is left.
+
+        Raises:
+            ModelError: TVM cannot express an operator that is left over with its parameters.
+        """
+        module = rewrite(module, self._rule)
+        left = qnn_operators(module)
+        if not left:
+            return module
+        try:
+            return relay.qnn.transform.CanonicalizeOps()(module)
+        except tvm.TVMError as error:
+            operators = ", ".join(left)
+            raise ModelError(
+                f"the model's {operators} cannot be compiled with these parameters; change them"
+            ) from error
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         if not is_call(call, "qnn.quantize") or not is_8bit(call):
@@ -34,6 +49,13 @@ class LowerBorder:
         clipped = relay.clip(rounded, low - int(zero_point), high - int(zero_point))
         shifted = relay.add(relay.cast(clipped, "int32"), relay.const(int(zero_point), "int32"))
         return relay.cast(shifted, dtype(call))
+
+
+def qnn_operators(module: tvm.IRModule) -> list[str]:
+    """Names of the QNN operators in "main"."""
+    names: set[str] = set()
+    relay.analysis.post_order_visit(module["main"], lambda node: names.add(operator_name(node)))
+    return sorted(name for name in names if name.startswith("qnn."))
 
 
 def divided(x: relay.Expr, scale: np.float32) -> relay.Expr:

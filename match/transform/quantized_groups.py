@@ -65,7 +65,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if output is None:
         return None
     inner, clip = _clamped(call.args[0], output)
-    for fuse in (_linear, _add, _average, _windowed_average, _concatenate):
+    for fuse in (_linear, _binary, _average, _windowed_average, _concatenate):
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
@@ -178,20 +178,16 @@ def _bias(bias: relay.Expr, scale: Float32Array, units: int) -> npt.NDArray[np.i
     return integers.reshape(-1) if integers.size == units else None
 
 
-def _add(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
-    """An addition of two tensors."""
-    if not is_call(expr, "add"):
+def _binary(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """An addition or multiplication of two tensors."""
+    if not is_call(expr, "add", "multiply"):
         return None
     left, right = _real(expr.args[0]), _real(expr.args[1])
     if left is None or right is None or constant(left.x) is not None or constant(right.x) is not None:
         return None
-    return relay.qnn.op.add(
-        new(left.x),
-        new(right.x),
-        *_parameters(left.quantization),
-        *_parameters(right.quantization),
-        *_parameters(output),
-    )
+    build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
+    scales = *_parameters(left.quantization), *_parameters(right.quantization), *_parameters(output)
+    return build(new(left.x), new(right.x), *scales)
 
 
 def _average(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:

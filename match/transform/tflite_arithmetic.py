@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from match.requantize import UNREACHED, Int64Array, Requantization
 from match.step_function import StepFunction, step_function
-from match.transform.arithmetic import Accumulator, Quantization
+from match.transform.arithmetic import Accumulator, Quantization, product_range
 from match.transform.line_fit import fit_line, with_channels
 
 _SMALLEST_EXPONENT = -31
@@ -48,15 +48,23 @@ class TfliteArithmetic:
         steps = StepFunction(low, high, clip, thresholds, np.array([False]))
         return fit_line(steps, np.array([1 / count]))
 
-    def add(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+    def add(
+        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+    ) -> Int64Array:
         """Both addends, shifted left by 20 bits, are scaled to twice the larger scale, added, scaled to the output."""
         twice = 2 * np.float64(max(a.scale, b.scale))
         total = np.zeros((256, 256), np.int64)
-        for operand, axis in ((a, (256, 1)), (b, (1, 256))):
+        for operand, axis, factor in ((a, (256, 1), 1), (b, (1, 256), sign)):
             shifted = (operand.levels - operand.zero_point) << _ADD_LEFT_SHIFT
-            total = total + multiply(shifted, np.float64(operand.scale) / twice).reshape(axis)
+            total = total + factor * multiply(shifted, np.float64(operand.scale) / twice).reshape(axis)
         factor = twice / (np.float64(1 << _ADD_LEFT_SHIFT) * np.float64(output.scale))
         return np.clip(multiply(total, factor) + output.zero_point, *clip)
+
+    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """One fixed-point multiplication of the product."""
+        factor = np.float64(a.scale) * np.float64(b.scale) / np.float64(output.scale)
+        low, high = product_range(a, b)
+        return scaled(np.array([factor]), np.zeros(1, np.int64), output.zero_point, clip, low, high)
 
     def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
         """One fixed-point multiplication."""
