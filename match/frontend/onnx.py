@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
 from match.frontend.model import Model, Rounding, Tensor
-from match.frontend.relay import bind, check_quantized
+from match.frontend.relay import bind, check_quantized, reason
 from match.relay import relay, tvm
 
 _FLOAT = onnx.TensorProto.FLOAT
@@ -37,8 +37,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     except DecodeError as error:
         raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
     except onnx.checker.ValidationError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ModelError(f"{path} is not a valid ONNX model: {reason}; export it again") from error
+        raise ModelError(f"{path} is not a valid ONNX model: {reason(error)}; export it again") from error
     graph = proto.graph
     constants = {initializer.name: initializer for initializer in graph.initializer}
     inputs = tuple(_tensor(value, path) for value in graph.input if value.name not in constants)
@@ -51,8 +50,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
     except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
-        raise ModelError(f"{path} has something that TVM's ONNX importer does not support: {reason}") from error
+        raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
     check_quantized(bound, str(path))
     return Model(path.stem, hashlib.sha256(data).hexdigest(), bound, inputs, outputs, Rounding.ONNXRUNTIME)
@@ -93,7 +91,7 @@ def _with_padding_written_out(proto: Any) -> Any:
     """
     inferred = onnx.shape_inference.infer_shapes(proto)
     graph = inferred.graph
-    values = [*graph.input, *graph.value_info]
+    values = [*graph.input, *graph.output, *graph.value_info]
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
     shapes |= {initializer.name: list(initializer.dims) for initializer in graph.initializer}
     for node in graph.node:
@@ -105,9 +103,8 @@ def _with_padding_written_out(proto: Any) -> Any:
             continue
         strides = attributes.get("strides") or [1] * len(window)
         dilations = attributes.get("dilations") or [1] * len(window)
-        totals = [
-            0 if mode == "VALID" else _same(*axis) for axis in zip(extents, window, strides, dilations, strict=True)
-        ]
+        axes = zip(extents, window, strides, dilations, strict=True)
+        totals = [0 if mode == "VALID" else _same(*axis) for axis in axes]
         smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
         pads = larger + smaller if mode == "SAME_LOWER" else smaller + larger
         kept = [attribute for attribute in node.attribute if attribute.name not in ("auto_pad", "pads")]

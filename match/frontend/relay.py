@@ -58,8 +58,8 @@ def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRMo
     try:
         return relay.transform.InferType()(tvm.IRModule.from_expr(main))
     except tvm.TVMError as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise ModelError(f"{what} is ill-typed Relay ({reason}); check it with relay.transform.InferType") from error
+        advice = "check it with relay.transform.InferType"
+        raise ModelError(f"{what} is ill-typed Relay ({reason(error)}); {advice}") from error
 
 
 def tensor(name: str, type_: Any, what: str) -> Tensor:
@@ -93,3 +93,10 @@ def check_quantized(module: tvm.IRModule, what: str) -> None:
     relay.analysis.post_order_visit(module["main"], visit)
     if not narrow:
         raise ModelError(f"{what} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
+
+
+def reason(error: Exception) -> str:
+    """What an error says, in one line: TVM's begin with a stack and name the error below it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if "Error: " in line]
+    return named[-1].partition("Error: ")[2] if named else lines[0] if lines else type(error).__name__

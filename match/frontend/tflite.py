@@ -13,7 +13,7 @@ import tflite
 
 from match.errors import ModelError
 from match.frontend.model import Model, Rounding, Tensor
-from match.frontend.relay import bind, check_quantized
+from match.frontend.relay import bind, check_quantized, reason
 from match.relay import relay, tvm
 
 _IDENTIFIER = b"TFL3"
@@ -40,8 +40,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
         operators = ", ".join(dict.fromkeys(str(error).split("'")[1::2])) or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
     except (*_MALFORMED, NotImplementedError, tvm.TVMError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{path} has something that TVM's TFLite importer does not support: {reason}") from error
+        raise ModelError(f"{path} has something TVM's TFLite importer does not support: {reason(error)}") from error
     bound = bind(module, params, str(path))
     check_quantized(bound, str(path))
     digest = hashlib.sha256(data).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +32,8 @@ class LowerBorder:
         try:
             return relay.qnn.transform.CanonicalizeOps()(module)
         except tvm.TVMError as error:
-            operators = ", ".join(left)
-            raise ModelError(
-                f"the model's {operators} cannot be compiled with these parameters; change them"
-            ) from error
+            names = ", ".join(left)
+            raise ModelError(f"the model's {names} cannot be compiled with these parameters; change them") from error
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         if not is_call(call, "qnn.quantize") or not is_8bit(call):
@@ -54,7 +53,11 @@ class LowerBorder:
 def qnn_operators(module: tvm.IRModule) -> list[str]:
     """Names of the QNN operators in "main"."""
     names: set[str] = set()
-    relay.analysis.post_order_visit(module["main"], lambda node: names.add(operator_name(node)))
+
+    def visit(node: Any) -> None:
+        names.add(operator_name(node))
+
+    relay.analysis.post_order_visit(module["main"], visit)
     return sorted(name for name in names if name.startswith("qnn."))
 
 
