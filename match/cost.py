@@ -47,10 +47,10 @@ class CostModel:
 
     `overlap` tells whether transfers run beside compute (asynchronous DMA); if not, the core waits for each it starts.
 
-    `regular` is a promise about `compute` and `transfer`: cutting never pays. Parts that together cover a tile or block cost
-    no less than the whole, whether they are of one size or not, and nothing costs less for reading more input pixels
-    or for moving more bytes in more pieces. Set-up costs, ceilings and products of them keep it. An engine may then rule out
-    most tiles without asking for their cost; without the promise it asks for all of them.
+    `regular` is a promise about `compute` and `transfer`: cutting never pays. Parts that make up a tile, or that cover a
+    block, cost together no less than the whole, and nothing costs less for reading more input pixels or for moving more
+    bytes in more pieces. Set-up costs, ceilings and products of them keep it. An engine may then rule out most tiles without
+    asking for their cost; without the promise it asks for all of them.
     """
 
     overlap: bool = True

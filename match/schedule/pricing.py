@@ -57,10 +57,12 @@ class Pricing:
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
 
     def gapless(self) -> Pricing:
-        """Prices of the same layer without the rows and columns that a stride leaves between windows.
+        """Prices of the same layer without the rows and columns that a stride leaves between windows; itself, without any.
 
-        What is cut may skip those, and what is whole may not, so that only without them the whole is the cheapest.
+        Blocks of a layer that is cut may leave them out, those of a whole one may not: cutting never pays but for them.
         """
+        if all(axis.stride <= axis.window for axes in self._clipping.values() for axis in axes):
+            return self
         operands = tuple(
             replace(
                 operand,
@@ -152,7 +154,11 @@ class Pricing:
 def _gapless(axis: Axis, layer: Layer) -> Axis:
     if axis.stride <= axis.window:
         return axis
-    return replace(axis, stride=axis.window, before=0, limit=layer.size(axis.dim) * axis.window)
+    size = layer.size(axis.dim)
+    windows = [index * axis.stride - axis.before for index in range(size)]
+    before = sum(min(axis.window, max(0, -window)) for window in windows)
+    behind = sum(min(axis.window, max(0, window + axis.window - axis.limit)) for window in windows)
+    return replace(axis, stride=axis.window, before=before, limit=size * axis.window - before - behind)
 
 
 def _runs(axes: Sequence[Axis], start: int, extent: int, tile: int) -> tuple[Run, ...]:

@@ -85,18 +85,19 @@ class _Floor:
 class _Line:
     """An operand cut along one dimension, by candidate size.
 
-    transfer, moved: DMA cycles and bytes of its blocks. end: DMA cycles of the last block of an output, which no kernel hides, or
-    of the first one of another operand. cover: how many blocks like that one cover the operand.
+    transfer, moved: DMA cycles and bytes of its blocks. cover: how many blocks like the one at the end cover the operand, infinite
+    if that one is empty; ends: DMA cycles of so many. The end is the last block of an output, which no kernel hides, and the
+    first one of another operand.
     """
 
     transfer: Floats
     moved: Floats
-    end: Floats
     cover: Floats
+    ends: Floats
 
     def at(self, places: Ints) -> _Line:
         """The same, by tile."""
-        return _Line(self.transfer[places], self.moved[places], self.end[places], self.cover[places])
+        return _Line(self.transfer[places], self.moved[places], self.cover[places], self.ends[places])
 
 
 class _Bounds:
@@ -105,6 +106,8 @@ class _Bounds:
     def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints]) -> None:
         self.costs = costs
         self.pricing = costs.pricing
+        gapless = self.pricing.gapless()
+        self.least = costs if gapless is self.pricing else TileCosts(gapless)
         self.regular = self.pricing.cost_model.regular
         self.candidates = candidates
         self.counts = {dim: -(-costs.extents[dim] // candidates[dim]) for dim in TILED}
@@ -144,7 +147,7 @@ class _Bounds:
         compute = np.zeros(len(calls))
         if self.regular:
             for dim, places in zip(TILED, index, strict=True):
-                line = np.array(self.along(dim, self.costs.compute, self.costs.whole), np.float64)
+                line = np.array(self.along(dim, self.least.compute, self.costs.whole), np.float64)
                 compute = np.maximum(compute, line[places])
         return self.pricing.overhead + calls * self.pricing.launch + compute
 
@@ -153,7 +156,7 @@ class _Bounds:
         counts = {dim: self.counts[dim][places] for dim, places in zip(TILED, index, strict=True)}
         blocks = [self.block(n, TILED, index) for n in range(len(self.dims))]
         spare = room - total(blocks)
-        least = [self.costs.totals(n, self.costs.whole).moved for n in range(len(self.dims))]
+        least = [self.least.totals(n, self.costs.whole).moved for n in range(len(self.dims))]
         floors = [
             self.floors(n, index, counts, spare + block, most_moved - sum(least) + least[n])
             for n, block in enumerate(blocks)
@@ -191,7 +194,7 @@ class _Bounds:
         """What an operand costs at least in `room` bytes with one buffer and with two, for each outermost loop."""
         dims, out, size = self.dims[number], self.is_output[number], len(room)
         lines = {dim: line.at(index[TILED.index(dim)]) for dim, line in self.lines_of(number).items()}
-        whole = self.costs.totals(number, self.costs.whole)
+        whole = self.least.totals(number, self.costs.whole)
         result = {dim: (_Floor.over_nothing(size), _Floor.over_nothing(size)) for dim in TILED}
         for cut in itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1)):
             block = self.block(number, cut, index)
@@ -199,8 +202,7 @@ class _Bounds:
             parts = product(lines[dim].cover for dim in cut)
             transfer = _largest(size, whole.transfer, (lines[dim].transfer for dim in cut))
             moved = _largest(size, whole.moved, (lines[dim].moved for dim in cut))
-            end = _largest(size, 0.0, (lines[dim].end * lines[dim].cover for dim in cut))
-            end = np.maximum(whole.transfer, end) / parts
+            end = _largest(size, whole.transfer, (lines[dim].ends for dim in cut)) / parts
             for outermost in TILED:
                 if cut and outermost in dims and outermost not in cut:
                     continue  # a block is fetched inside the outermost loop, or before all of them
@@ -222,12 +224,14 @@ class _Bounds:
             out = self.is_output[number]
             known = {}
             for dim in self.dims[number]:
-                totals = self.along(dim, lambda tile: self.costs.totals(number, tile), self.costs.whole)
+                totals = self.along(dim, lambda tile: self.least.totals(number, tile), self.costs.whole)
+                end = np.array([each.last if out else each.first for each in totals], np.float64)
+                cover = self.cover(number, dim)
                 known[dim] = _Line(
-                    np.array([total.transfer for total in totals], np.float64),
-                    np.array([total.moved for total in totals], np.float64),
-                    np.array([total.last if out else total.first for total in totals], np.float64),
-                    self.cover(number, dim),
+                    np.array([each.transfer for each in totals], np.float64),
+                    np.array([each.moved for each in totals], np.float64),
+                    cover,
+                    np.where(np.isfinite(cover), cover, 0.0) * end,
                 )
             self.lines[number] = known
         return known
@@ -235,12 +239,13 @@ class _Bounds:
     def cover(self, number: int, dim: Dim) -> Floats:
         """How many blocks like the first one (of an output, the last one) it takes to cover an operand along `dim`."""
         extent = self.costs.extents[dim]
-        axes = [axis for axis in self.pricing.axes[number] if axis.dim is dim]
-        result: list[int] = []
+        axes = [axis for axis in self.least.pricing.axes[number] if axis.dim is dim]
+        result: list[float] = []
         for size in self.candidates[dim].tolist():
             start = (extent - 1) // size * size if self.is_output[number] else 0
             lengths = [axis.span(start, min(size, extent - start))[1] for axis in axes]
-            result.append(max(-(-axis.limit // max(1, length)) for axis, length in zip(axes, lengths, strict=True)))
+            parts = [-(-axis.limit // n) if n else math.inf for axis, n in zip(axes, lengths, strict=True)]
+            result.append(max(1, *parts))
         return np.array(result, np.float64)
 
 

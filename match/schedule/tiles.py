@@ -169,7 +169,8 @@ class _Blocks:
             if dim in operand.dims
         ]
         self.kinds = [
-            None if constant else _Kinds(pricing, dim, looks([axis for axis in axes if axis.dim is dim])) for dim in TILED
+            None if constant else _Kinds(pricing, dim, looks([axis for axis in axes if axis.dim is dim]))
+            for dim in TILED
         ]
         self.known: dict[Sizes, Totals] = {}
 

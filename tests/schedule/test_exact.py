@@ -10,7 +10,8 @@ from match.cost import Block, CostModel, Tile
 from match.errors import CostModelError, OptionError, ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.engine import OBJECTIVES, engine, engine_names
-from match.schedule.mapping import Memory, Schedule
+from match.schedule.blocks import largest_tile
+from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from tests.schedule.brute_force import rank, schedules, size_of_search
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
@@ -83,3 +84,129 @@ def test_equals_brute_force_without_regularity() -> None:
     rng = random.Random(12)
     for seed in range(25):
         check_optimal(rng, ErraticCost(seed=seed, overlap=rng.random() < 0.8), most=800)
+
+
+def test_beats_or_equals_random_mappings_of_larger_layers() -> None:
+    rng = random.Random(13)
+    for _ in range(40):
+        layer = random_layer(rng, 24)
+        operands = operands_of(layer)
+        model = random_cost(rng)
+        memory = Memory("L1", rng.choice([2000, 6000, 20000]))
+        try:
+            best = predict(engine("exact").search(layer, operands, (memory,), model), model)
+        except ScheduleError:
+            continue
+        for _ in range(60):
+            schedule = random_single_cuts(rng, layer, operands)
+            try:
+                other = replace(schedule, memories=(memory,), scratch=scratch_of(schedule, model))
+            except ScheduleError:
+                continue
+            assert best.cycles <= predict(other, model).cycles + 1 / 256
+
+
+def random_single_cuts(rng: random.Random, layer: Layer, operands: tuple[Operand, ...]) -> Schedule:
+    """A mapping that cuts each dimension at most once."""
+    cut = [dim for dim in (Dim.K, Dim.OY, Dim.OX) if layer.size(dim) > 1 and rng.random() < 0.6]
+    rng.shuffle(cut)
+    loops = tuple(Loop(dim, rng.randint(1, layer.size(dim) - 1), layer.size(dim)) for dim in cut)
+    placements = []
+    for operand in operands:
+        depth = rng.choice([0] + [n + 1 for n, dim in enumerate(cut) if dim in operand.dims])
+        placements.append(Placement(operand.name, "L1", depth, rng.choice([1, 2]) if depth else 1))
+    return Schedule(layer, operands, (Memory("L1", 1 << 30),), loops, tuple(placements))
+
+
+def scratch_of(schedule: Schedule, model: CostModel) -> int:
+    return model.scratch(schedule.layer, largest_tile(schedule.layer, schedule.extents(len(schedule.loops))))
+
+
+CONV = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
+
+
+def test_fits_at_every_size_from_the_least_on() -> None:
+    operands, model = operands_of(CONV), SteppedCost(kernel_scratch=3)
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least \d+ bytes of L1, 16 are there") as error:
+        engine("exact").search(CONV, operands, (Memory("L1", 16),), model)
+    least = int(str(error.value).split("at least ")[1].split()[0])
+    with pytest.raises(ScheduleError, match=f"at least {least} bytes of L1, {least - 1} are there"):
+        engine("exact").search(CONV, operands, (Memory("L1", least - 1),), model)
+    costs = []
+    for size in range(least, least + 900, 7):
+        schedule = engine("exact").search(CONV, operands, (Memory("L1", size),), model)
+        assert schedule.used_bytes(schedule.inner_memory) <= size
+        assert schedule.scratch == scratch_of(schedule, model)
+        costs.append(predict(schedule, model).cycles)
+    assert all(more <= less for less, more in pairwise(costs)), "more memory never costs time"
+    assert costs[-1] < costs[0]
+
+
+def test_is_deterministic() -> None:
+    operands, memory = operands_of(CONV), Memory("L1", 600)
+    found = {engine("exact").search(CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
+    again = {engine("exact").search(CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
+    assert found == again
+
+
+def test_equal_costs_are_decided_by_bytes_then_size() -> None:
+    @dataclass(frozen=True)
+    class Free(CostModel):
+        def compute(self, layer: Layer, tile: Tile) -> float:
+            return 0.0
+
+        def transfer(self, layer: Layer, block: Block) -> float:
+            return 0.0
+
+    schedule = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), Free())
+    assert schedule.loops == ()
+    schedule = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 500),), Free())
+    cost = predict(schedule, Free())
+    assert cost.cycles == 0
+    least = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 500),), Free(), "bytes")
+    assert cost.moved_bytes == predict(least, Free()).moved_bytes
+
+
+def test_objectives() -> None:
+    operands, memory, model = operands_of(CONV), Memory("L1", 420), SteppedCost(bandwidth=8.0)
+    fast = predict(engine("exact").search(CONV, operands, (memory,), model, "latency"), model)
+    lean = predict(engine("exact").search(CONV, operands, (memory,), model, "bytes"), model)
+    assert fast.cycles < lean.cycles
+    assert lean.moved_bytes < fast.moved_bytes
+
+
+def test_dimensions_that_cannot_be_cut_are_whole() -> None:
+    multiples = {Dim.OY: 0, Dim.OX: 0, Dim.K: 4}
+    schedule = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 560),), SteppedCost(), multiples=multiples)
+    assert [(loop.dim, loop.tile) for loop in schedule.loops] == [(Dim.K, 4)]
+
+
+def test_unknown_names() -> None:
+    assert "exact" in engine_names()
+    with pytest.raises(OptionError, match="engine 'annealing' is unknown; choose one of: exact"):
+        engine("annealing")
+    with pytest.raises(OptionError, match="objective 'beauty' is unknown; choose one of: latency, bytes"):
+        engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), SteppedCost(), "beauty")
+
+
+def test_one_level_of_scratchpad() -> None:
+    with pytest.raises(ScheduleError, match="one level of scratchpad, not 2"):
+        engine("exact").search(CONV, operands_of(CONV), (Memory("L2", 4096), Memory("L1", 4096)), SteppedCost())
+
+
+@pytest.mark.parametrize("method", ["compute", "transfer", "scratch", "launch", "issue", "overhead"])
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "many", None, ZeroDivisionError("boom")])
+def test_faulty_cost_models_are_named(method: str, value: object) -> None:
+    def faulty(*arguments: object) -> object:
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    model = type("FaultyCost", (SteppedCost,), {method: lambda self, *arguments: faulty(*arguments)})()
+    with pytest.raises(CostModelError, match=rf"cost model FaultyCost, layer conv: {method}\(") as error:
+        engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), model)
+    assert "\n" not in str(error.value)
+    if method in ("compute", "scratch"):
+        assert "Tile(k=" in str(error.value)
+    if method == "transfer":
+        assert "Block(operand=" in str(error.value)
