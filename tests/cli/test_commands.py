@@ -23,7 +23,7 @@ def test_compile_writes_a_project_and_prints_its_report(command: Command, projec
     report = decode((tmp_path / "again" / "report.json").read_bytes())
     assert f"Predicted: {report.totals.cycles:,} cycles" in outcome.out
     for layer in report.layers:
-        assert layer.name in outcome.out
+        assert layer.name[:24] in outcome.out
     # The seconds are the one thing that differs between two compilations.
     first, second = (
         {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}

@@ -19,12 +19,12 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
 
 @pytest.fixture(scope="module")
 def compiled(models_dir: Path) -> CompiledModel:
-    """ResNet8 on Minichip, with the network's own arithmetic."""
+    """The keyword spotter on Minichip, with the network's own arithmetic."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(EXAMPLE)
         minichip = __import__("minichip")
         patch.delitem(sys.modules, "minichip")
-    return match.compile(models_dir / "pretrainedResnet_quant.tflite", target=minichip.Minichip(), numerics="exact")
+    return match.compile(models_dir / "kws_ref_model.tflite", target=minichip.Minichip(), numerics="exact")
 
 
 def test_the_engine_takes_convolutions_and_the_core_the_rest(compiled: CompiledModel) -> None:
@@ -36,9 +36,9 @@ def test_the_engine_takes_convolutions_and_the_core_the_rest(compiled: CompiledM
 
 def test_outputs_equal_tflite_micro(compiled: CompiledModel, models_dir: Path) -> None:
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro").runtime
-    interpreter = runtime.Interpreter.from_file(str(models_dir / "pretrainedResnet_quant.tflite"))
-    samples = np.random.default_rng(0).integers(-128, 128, (10, 1, 32, 32, 3), dtype=np.int8)
+    interpreter = runtime.Interpreter.from_file(str(models_dir / "kws_ref_model.tflite"))
     (tensor,) = compiled.report.model.inputs
+    samples = np.random.default_rng(0).integers(-128, 128, (10, *tensor.shape), dtype=np.int8)
     (outputs,) = compiled.run({tensor.name: samples}, sanitize=True).values()
     for sample, output in zip(samples, outputs, strict=True):
         interpreter.set_input(sample, 0)
