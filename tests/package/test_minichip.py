@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,7 @@ def compiled(models_dir: Path) -> CompiledModel:
     """The keyword spotter on Minichip, with the network's own arithmetic."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(EXAMPLE)
-        minichip = __import__("minichip")
-        patch.delitem(sys.modules, "minichip")
+        minichip = import_module("minichip")
     return match.compile(models_dir / "kws_ref_model.tflite", target=minichip.Minichip(), numerics="exact")
 
 
