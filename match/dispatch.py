@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from match.codegen.constants import pack_constants
 from match.cost import Cost
 from match.errors import ScheduleError
-from match.fitting import executes, fit
+from match.form import Form, choose_form
 from match.hardware import HwModule, LayerConstants, MatchTarget, Verdict
 from match.layer import Layer
-from match.options import Numerics, Options
-from match.plan import CPU, Candidate, LayerDecision, LayerPlan, RequantizationFit
+from match.options import Options
+from match.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.requantize import Int64Array, Requantizer
 from match.schedule.engine import engine
 from match.schedule.mapping import Schedule
@@ -33,20 +33,11 @@ class Workload:
 
 
 @dataclass(frozen=True, eq=False)
-class _Form:
-    """A requantizer, the layer's constants in its form, and how close they are."""
-
-    requantizer: Requantizer | None
-    constants: LayerConstants
-    fit: RequantizationFit | None
-
-
-@dataclass(frozen=True, eq=False)
 class _Offer:
     """What a module would do for a layer."""
 
     module: HwModule
-    form: _Form
+    form: Form
     schedule: Schedule
     cost: Cost
 
@@ -105,7 +96,7 @@ class Dispatcher:
         verdict = _accepts(module, workload.layer)
         if not verdict.ok:
             return verdict.reason
-        form = _form(module, workload, self._options.numerics)
+        form = choose_form(module, workload.constants, workload.accumulator, self._options.numerics)
         if isinstance(form, str):
             return form
         found = self._search(module, form.requantizer, workload.layer)
@@ -122,7 +113,7 @@ class Dispatcher:
         key = (module.name, requantizer, geometry)
         if key not in self._searched:
             with self._stopwatch.phase("search"):
-                self._searched[key] = self._searched_anew(module, requantizer, geometry)
+                self._searched[key] = self._searched_anew(module, requantizer, layer)
         return self._searched[key]
 
     def _searched_anew(
@@ -138,9 +129,8 @@ class Dispatcher:
                 self._options.objective,
                 module.tile_multiples(layer),
             )
-        except ScheduleError:
-            sizes = " and ".join(f"{memory.size} bytes of {memory.name}" for memory in module.memories)
-            return f"not even its smallest tiles fit {sizes}"
+        except ScheduleError as error:
+            return f"it {str(error).removeprefix(f'layer {layer.name}').strip(' :.')}"
         return schedule, predict(schedule, cost_model)
 
     def _plan(self, offer: _Offer, symbol: str) -> LayerPlan:
@@ -166,38 +156,3 @@ def _accepts(module: HwModule, layer: Layer) -> Verdict:
     if not verdicts:
         return Verdict(False, f"{module.name} has no {layer.op}")
     return next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
-
-
-def _form(module: HwModule, workload: Workload, numerics: Numerics) -> _Form | str:
-    """The form of requantization to use, or why there is none.
-
-    Forms that may approximate come first: the widest shows how close they come; what it gives is left to the first that
-    executes the same integers. Off by one step is as far as they may be, and with ``numerics="exact"`` not at all. Then
-    the first of the other forms that is exact.
-    """
-    constants = workload.constants
-    if constants.requantization is None or workload.accumulator is None:
-        return _Form(None, constants, None)
-    requantization, (low, high) = constants.requantization, workload.accumulator
-    approximate = [form for form in module.requantizers if form.approximates]
-    closest: RequantizationFit | None = None
-    if approximate:
-        widest = max(approximate, key=lambda form: (form.multiplier_bits, form.sum_bits))
-        fitted = fit(requantization, low, high, widest)
-        if fitted is not None:
-            parameters, closest = fitted
-            if closest.exact or (numerics is Numerics.HARDWARE and closest.max_step == 1):
-                form = next(form for form in approximate if form is widest or executes(parameters, low, high, form))
-                return _Form(form, replace(constants, requantization=parameters), closest)
-    for form in module.requantizers:
-        if form.approximates or (form.negative_step and requantization.negative_below is None):
-            continue
-        fitted = fit(requantization, low, high, form)
-        if fitted is not None and fitted[1].exact:
-            return _Form(form, replace(constants, requantization=fitted[0]), fitted[1])
-    if closest is None:
-        return f"no form of requantization that {module.name} has can express its own exactly"
-    return (
-        f"the closest requantization that {module.name} has differs for {closest.share:.2%} of the accumulators, "
-        f"by up to {closest.max_step} steps"
-    )

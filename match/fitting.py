@@ -1,11 +1,11 @@
 """Fits a layer's requantization into the form that a module's hardware executes, and proves how close it comes.
 
-A wide form takes the layer's integers as they are. A narrow one (a few bits of multiplier, a sum that must fit a short
-register) gets the largest shift its sum has room for and, per channel, the line ``(acc * M + B) / 2**S`` that steps
-where the layer steps. For a fixed M and S, output v begins exactly at accumulator T[v] while B is in
-``[v * 2**S - T[v] * M, v * 2**S - (T[v] - 1) * M)``: the best B is sought among the left ends of these intervals, and
-one that lies in all of them makes the channel exact. What comes out is compared with the layer on the thresholds of
-both step functions over all reachable accumulators, so that "exact" is a proof.
+A wide form takes the layer's integers as they are, but for corrections that it has no room for. A narrow one (a few
+bits of multiplier, a sum that must fit a short register) gets the largest shift its sum has room for and, per channel,
+the line ``(acc * M + B) / 2**S`` that steps where the layer steps. For a fixed M and S, output v begins exactly at
+accumulator T[v] while B is in ``[v * 2**S - T[v] * M, v * 2**S - (T[v] - 1) * M)``: the best B is sought among the left
+ends of these intervals, and one that lies in all of them makes the channel exact. What comes out is compared with the
+layer on the thresholds of both step functions over all reachable accumulators, so that "exact" is a proof.
 """
 
 from __future__ import annotations
@@ -49,12 +49,16 @@ def fit(
     if np.any(requantization.multiplier < 0):
         return None
     steps = _Steps.of(requantization, low, high, clip)
-    for fitted in (_same_line(requantization, steps, requantizer), _narrow(requantization, steps, requantizer)):
+    closest: tuple[Requantization, RequantizationFit] | None = None
+    for fitter in (_same_slope, _narrow):
+        fitted = fitter(requantization, steps, requantizer)
         if fitted is not None:
-            fit = compare(requantization, fitted, low, high)
-            if fit.exact or fitted.multiplier is not requantization.multiplier:
-                return fitted, fit
-    return None
+            verdict = compare(requantization, fitted, low, high)
+            if verdict.exact:
+                return fitted, verdict
+            if closest is None or verdict.share < closest[1].share:
+                closest = fitted, verdict
+    return closest
 
 
 def compare(layer: Requantization, fitted: Requantization, low: Int64Array, high: Int64Array) -> RequantizationFit:
@@ -83,6 +87,8 @@ def compare(layer: Requantization, fitted: Requantization, low: Int64Array, high
 def executes(requantization: Requantization, low: Int64Array, high: Int64Array, requantizer: Requantizer) -> bool:
     """Whether the form takes the parameters as they are, for accumulators from `low` to `high`; clips aside."""
     if requantization.negative_below is not None and not requantizer.negative_step:
+        return False
+    if requantization.exceptions is not None:
         return False
     if not requantizer.per_channel_shift and len(np.unique(requantization.shift)) > 1:
         return False
@@ -174,16 +180,19 @@ class _Steps:
         return np.where(varies, least, constant), np.where(varies, most, constant)
 
 
-def _same_line(requantization: Requantization, steps: _Steps, requantizer: Requantizer) -> Requantization | None:
-    """The layer's own multipliers and shifts, with biases that do without the correction of negative values.
+def _same_slope(requantization: Requantization, steps: _Steps, requantizer: Requantizer) -> Requantization | None:
+    """The layer's own multipliers and shifts, with the biases that best do without corrections and exceptions.
 
-    None if the form has no room for them; they need not be exact.
+    None if the form has no room for them.
     """
-    least, most = steps.bias_window(requantization.multiplier, requantization.shift)
-    bias = requantization.bias
+    line = replace(requantization, clip=steps.clip, negative_below=None, negative_step=0, exceptions=None)
+    least, most = steps.bias_window(line.multiplier, line.shift)
+    candidates = [line.bias, np.where(least <= most, np.clip(line.bias, least, np.maximum(least, most)), line.bias)]
     if requantization.negative_below is not None:
-        bias = np.where(steps.interior.any(axis=1), np.clip(bias, least, np.maximum(least, most)), bias)
-    fitted = replace(requantization, bias=bias, clip=steps.clip, negative_below=None, negative_step=0)
+        candidates.append(line.bias - requantization.negative_step)
+    misses = np.stack([_misses(replace(line, bias=bias), steps) for bias in candidates])
+    bias = np.stack(candidates)[misses.argmin(axis=0), np.arange(line.channels)]
+    fitted = replace(line, bias=bias)
     return fitted if executes(fitted, steps.low, steps.high, requantizer) else None
 
 

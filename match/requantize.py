@@ -91,8 +91,8 @@ class Requantizer:
     per_channel_shift: whether each channel has its own shift.
     negative_step: whether the sign-dependent correction of `Requantization` can be executed.
     parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
-    approximates: whether parameters that are only close to the layer's arithmetic may be used with
-        ``numerics="hardware"``; a form without it is taken where it is exact, and never else.
+    approximates: whether, with ``numerics="hardware"``, this form is taken for being the module's own where it is only
+        close to the layer's arithmetic, although another form may be exact.
     clips: the closed output ranges that the form can clip to; none given: any.
     """
 

@@ -36,7 +36,7 @@ def no_wide_filters(layer: Layer) -> Verdict:
 
 
 class FixedCost(CostModel):
-    """So many cycles a multiply-accumulate, one a byte."""
+    """So many cycles a multiply-accumulate, one a byte, some for each call and transfer."""
 
     regular = True
 
@@ -51,8 +51,14 @@ class FixedCost(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         return self.mac * tile.k * tile.c * tile.oy * tile.ox * tile.fy * tile.fx
 
+    def launch(self, layer: Layer) -> float:
+        return 10.0
+
     def transfer(self, layer: Layer, block: Block) -> float:
         return block.bytes
+
+    def issue(self, layer: Layer) -> float:
+        return 10.0
 
     def overhead(self, layer: Layer) -> float:
         self.searches += 1

@@ -78,7 +78,9 @@ def test_refusals_say_why() -> None:
 def test_what_does_not_fit_goes_to_the_next_module() -> None:
     decision = decide(FakeModule("tiny", size=64), FakeModule("roomy", mac=2))
     assert decision.module == "roomy"
-    assert "64 bytes" in (offer(decision, "tiny").refusal or "")
+    reason = offer(decision, "tiny").refusal or ""
+    assert reason.startswith("it needs at least ")
+    assert reason.endswith(" bytes of L1, 64 are there")
 
 
 def test_approximations_need_permission() -> None:
@@ -91,7 +93,7 @@ def test_approximations_need_permission() -> None:
     assert 0 < fit.share < 0.01
     exact = decide(short, numerics="exact")
     assert exact.module == "cpu"
-    assert "differs for" in (offer(exact, "short").refusal or "")
+    assert (offer(exact, "short").refusal or "").startswith("short would be off by one step for 0.")
 
 
 def test_exact_form_is_taken_where_the_modules_own_is_not() -> None:
@@ -121,8 +123,18 @@ def test_correction_of_negative_values_needs_a_form_that_has_it() -> None:
     plan = decide(FakeModule("wide")).plan
     assert plan is not None
     assert (plan.requantizer, plan.negative_step) == (WIDE, 0)
-    decision = decide(FakeModule("plain", forms=(WIDE,)), work=work)
-    assert offer(decision, "plain").refusal == "no form of requantization that plain has can express its own exactly"
+    plain = FakeModule("plain", forms=(WIDE,))
+    refusal = offer(decide(plain, work=work, numerics="exact"), "plain").refusal
+    assert (refusal or "").startswith("plain would be off by one step for")
+    fit = offer(decide(plain, work=work), "plain").fit
+    assert fit is not None
+    assert (fit.exact, fit.max_step) == (False, 1)
+
+
+def test_forms_that_cannot_even_come_near_are_refused() -> None:
+    falling = replace(requantization(), multiplier=np.full(8, -5))
+    decision = decide(FakeModule("short", forms=(SHORT,)), work=workload(parameters=falling))
+    assert offer(decision, "short").refusal == "short has no form of requantization that comes near its own"
 
 
 def test_more_than_one_step_off_is_refused() -> None:
@@ -130,7 +142,7 @@ def test_more_than_one_step_off_is_refused() -> None:
     clipped = workload(replace(LAYER, clip=(0, 100)), replace(requantization(), clip=(0, 100)))
     decision = decide(FakeModule("short", forms=(SHORT,)), work=clipped)
     assert decision.module == "cpu"
-    assert "155 steps" in (offer(decision, "short").refusal or "")
+    assert "up to 155 steps" in (offer(decision, "short").refusal or "")
 
 
 def test_layer_of_the_plan_clips_as_its_module_does() -> None:
@@ -166,7 +178,7 @@ def test_layers_of_one_geometry_are_searched_once() -> None:
 def test_layers_without_requantization_need_no_form() -> None:
     pool = replace(LAYER, op=Op.MAX_POOL2D, c=1, weight_dtype="")
     work = Workload(pool, LayerConstants(None, None), None)
-    decision = decide(FakeModule("pool", mac=0.1, ops=(Op.MAX_POOL2D,)), work=work)
+    decision = decide(FakeModule("pool", mac=1, ops=(Op.MAX_POOL2D,)), work=work)
     assert decision.plan is not None
     assert (decision.plan.requantizer, decision.plan.constants) == (None, b"")
     assert offer(decision, "pool").fit is None

@@ -94,7 +94,7 @@ def partitioned(module: Any, *modules: FakeModule) -> Partitioned:
 @pytest.fixture(scope="module")
 def result() -> tuple[Any, Partitioned]:
     module = network()
-    return module, partitioned(module, FakeModule("unit", mac=0.01, ops=EVERY_OP))
+    return module, partitioned(module, FakeModule("unit", mac=1, ops=EVERY_OP))
 
 
 def test_outputs_stay_the_same(result: tuple[Any, Partitioned]) -> None:
@@ -180,7 +180,7 @@ def test_deep_networks_do_not_exhaust_the_stack() -> None:
     for _ in range(120):
         body = add(body, x)
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
-    decided = partitioned(module, FakeModule("unit", mac=0.01, ops=(Op.MAX_POOL2D,)))
+    decided = partitioned(module, FakeModule("unit", mac=1, ops=(Op.MAX_POOL2D,)))
     assert len(decided.decisions) == 120
     assert tvm.ir.structural_equal(decided.module, module)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from match.fitting import compare, fit
 from match.requantize import Requantization, Requantizer
+from match.step_function import step_function
 
 WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
 WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)
@@ -112,6 +114,22 @@ def test_wide_form_without_correction_is_exact_only_where_it_is(
     elif result is not None:
         assert result[0].negative_below is None
         assert result[1].exact == (brute_force(layer, result[0], low, high)[1] == 0)
+
+
+def test_exceptions_are_left_out_as_well_as_can_be() -> None:
+    """Steps that a line cannot have, each one accumulator late: some a better line catches, the others are counted."""
+    rng = np.random.default_rng(3)
+    plain = gemmlowp([0.001, 0.02, 0.3], 0, (0, 255), rng)
+    low, high = np.full(3, -50_000), np.full(3, 300_000)
+    steps = step_function(plain, low, high).thresholds
+    layer = replace(plain, exceptions=steps[:, [20, 30, 70]])
+    result = fit(layer, low, high, WIDE)
+    assert result is not None
+    assert result[0].exceptions is None
+    share, largest = brute_force(layer, result[0], low, high)
+    assert (result[1].exact, result[1].max_step) == (largest == 0, largest)
+    assert result[1].share == pytest.approx(share)
+    assert 0 < share < 3 * 3 / 300
 
 
 def test_typical_layer_is_close_in_sixteen_bits() -> None:
