@@ -47,8 +47,8 @@ def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bo
 
     Args:
         directory: the project.
-        inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others along a
-            new first axis; the outputs then have that axis too.
+        inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
+            along a new first axis; the outputs then have that axis too.
         sanitize: build and run with the address and undefined-behaviour sanitizers.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Relay made ready for TVM's AOT executor in C, around two faults of it.
+"""Relay made ready for TVM's AOT executor in C, around two of its faults.
 
-It prints float constants with seven digits, two less than it takes to give float32 back; and of several outputs that are
-one tensor, reshaped or not, it writes one.
+It prints float constants with seven digits, two less than it takes to give float32 back; and of several outputs that
+are one tensor, reshaped or not, it writes one.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from match.codegen.aot import prepare
@@ -26,8 +27,16 @@ WORKSPACE_ALIGNMENT = 8
 CONSTANT_ALIGNMENT = 8
 
 # Passes that cost seconds and find nothing in a network in integer form, or that change layouts or arithmetic.
-_UNWANTED = ["AlterOpLayout", "EliminateCommonSubexpr", "FoldConstant", "FoldScaleAxis", "SimplifyExpr", "FastMath", "qnn.Legalize"]
-
+_UNWANTED = (
+    "AlterOpLayout",
+    "EliminateCommonSubexpr",
+    "FastMath",
+    "FoldConstant",
+    "FoldScaleAxis",
+    "SimplifyExpr",
+    "SimplifyExprPostAlterOp",
+    "qnn.Legalize",
+)
 
 # Operators that TVM has no C for although math.h has them by the same name.
 _MATH = ("fabs", "fmod", "trunc")
@@ -64,7 +73,7 @@ def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
         "workspace-byte-alignment": WORKSPACE_ALIGNMENT,
         "constant-byte-alignment": CONSTANT_ALIGNMENT,
     }
-    with _quiet(), tvm.transform.PassContext(opt_level=3, disabled_pass=_UNWANTED, config=config):
+    with _tamed(), tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config):
         library = relay.build(
             prepare(module),
             target=f"match/{target.name}",
@@ -137,14 +146,16 @@ def _functions(part: Any) -> list[str]:
 
 
 @contextmanager
-def _quiet() -> Generator[None]:
-    """Keeps TVM from advising to tune operators for the machine that it runs on."""
-    logger = logging.getLogger("strategy")
-    level, silent = logger.level, tvm.autotvm.GLOBAL_SCOPE.silent
+def _tamed() -> Generator[None]:
+    """Keeps TVM from advising to tune operators for a PC, and from reading its build options anew for every shape."""
+    logger, scope, compiler = logging.getLogger("strategy"), tvm.autotvm.GLOBAL_SCOPE, tvm.relay.backend.te_compiler
+    level, silent, libinfo = logger.level, scope.silent, compiler.libinfo
     logger.setLevel(logging.ERROR)
-    tvm.autotvm.GLOBAL_SCOPE.silent = True
+    scope.silent = True
+    compiler.libinfo = cache(libinfo)
     try:
         yield
     finally:
         logger.setLevel(level)
-        tvm.autotvm.GLOBAL_SCOPE.silent = silent
+        scope.silent = silent
+        compiler.libinfo = libinfo

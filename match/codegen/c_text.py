@@ -49,34 +49,37 @@ def values(numbers: Sequence[object], per_line: int = 20) -> str:
 
 
 def wrap(text: str) -> str:
-    """`text` with lines that are too long broken, outside parentheses if possible, and continued one level deeper."""
+    """`text` with lines that are too long broken, and continued one level deeper for every parenthesis that is open."""
     return "\n".join(piece for line in text.split("\n") for piece in _broken(line))
 
 
 def _broken(line: str) -> list[str]:
     lead = line[: len(line) - len(line.lstrip())]
     pieces: list[str] = []
+    depth = 0
     while len(line) > WIDTH:
-        cut = _cut(line, len(lead) + 4)
+        cut, depth = _cut(line, depth)
         if not cut:
             break
         pieces.append(line[:cut].rstrip())
-        line = f"{lead}    {line[cut:].lstrip()}"
+        line = f"{lead}{'    ' * max(1, depth)}{line[cut:].lstrip()}"
     return [*pieces, line]
 
 
-def _cut(line: str, start: int) -> int:
-    """Where to break a line: at the comma or operator inside the fewest parentheses, the last one of these."""
+def _cut(line: str, depth: int) -> tuple[int, int]:
+    """Where to break a line that begins inside `depth` parentheses, and the parentheses open there.
+
+    At the comma or operator inside the fewest parentheses, the last one of these that leaves a line short enough.
+    """
     best: dict[int, int] = {}
-    depth = 0
+    start = len(line) - len(line.lstrip()) + 1
     for position, character in enumerate(line[: WIDTH - 1]):
         depth += (character in "({[") - (character in ")}]")
-        if position >= start:
-            if line.startswith(", ", position):
-                best[depth] = position + 1
-            elif line.startswith((" && ", " + "), position):
-                best[depth] = position
-    return best[min(best)] if best else 0
+        if position > start and line.startswith(", ", position):
+            best[depth] = position + 1
+        elif position > start and line.startswith((" && ", " || ", " + "), position):
+            best[depth] = position
+    return (best[min(best)], min(best)) if best else (0, depth)
 
 
 @cache
@@ -93,4 +96,4 @@ def render(name: str, **context: object) -> str:
 
 
 def _indented(text: str) -> str:
-    return indent(text.strip("\n"), "    ") + "\n"
+    return indent(text.rstrip("\n"), "    ") + "\n"

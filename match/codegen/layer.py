@@ -78,7 +78,7 @@ class LayerText:
             ("OUT_WIDTH", layer.ox),
         ]
         for operand in (*self.inputs, self.output):
-            sizes += [(axis.used_name, axis.used) for axis in operand.axes if axis.used != axis.axis.limit]
+            sizes += [(axis.used_name, axis.used) for axis in operand.axes if axis.partly and not axis.cut]
         if layer.op in WINDOWED:
             sizes += [
                 ("FILTER_HEIGHT", layer.fy),

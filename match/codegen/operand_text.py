@@ -42,7 +42,12 @@ class AxisText:
     @property
     def whole(self) -> bool:
         """Whether every block holds the whole axis."""
-        return not self.cut and self.used == self.axis.limit
+        return not self.cut and not self.partly
+
+    @property
+    def partly(self) -> bool:
+        """Whether the layer leaves the last indices of the tensor untouched."""
+        return self.used < self.axis.limit
 
     @property
     def cut(self) -> bool:
@@ -82,7 +87,7 @@ class AxisText:
 
     @property
     def _whole_count(self) -> str:
-        return self.limit if self.used == self.axis.limit else self.used_name
+        return self.used_name if self.partly else self.limit
 
     @property
     def used_name(self) -> str:

@@ -1,10 +1,11 @@
 """TVM's C of a network, made to compile without TVM's headers and without warnings, and the same every time.
 
-TVM prints every function in one fixed form: an ``extern "C"`` guard, ``TVM_DLL`` and the prototype on one line, then a body
-in which each pointer into constants or workspace and each call of the network's ``main`` has a line of its own, and every
-function in front of those that call it. What is changed is known line by line: declarations, guards and export marks go,
-functions become static, pointers come in the order of their names (TVM's is that of a hash table) without those that
-nothing reads, unread parameters are marked, and ``main`` returns the status of a call that fails instead of -1.
+TVM prints every function in one fixed form: an ``extern "C"`` guard, ``TVM_DLL`` and the prototype on one line, then a
+body in which each pointer into constants or workspace and each call of the network's ``main`` has a line of its own,
+and every function in front of those that call it. What is changed is known line by line: declarations, guards and
+export marks go, functions become static, pointers come in the order of their names (TVM's is that of a hash table)
+without those that nothing reads, unread parameters are marked, and ``main`` returns the status of a call that fails
+instead of -1.
 """
 
 from __future__ import annotations

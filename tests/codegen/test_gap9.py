@@ -44,7 +44,7 @@ def ne16_cases() -> list[Case]:
 
 
 def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
-    """A plan in rows, channels and columns, or in channels alone, with every operand as deep as it goes or at the top."""
+    """Rows, channels and columns cut, or channels and rows; operands as deep as they go, or all at the top."""
     layer = case.layer
     requant = case.constants.requantization
     plain, signed = STREAM_OUT if isinstance(module, Ne16) else (INT64, INT64_SIGNED)

@@ -106,7 +106,7 @@ def test_program_that_fails(project: Path, tmp_path: Path) -> None:
     shutil.copytree(project, broken, ignore=shutil.ignore_patterns("build"))
     source = broken / "src" / "network.c"
     source.write_text(source.read_text().replace("return 0;", "return -4;"))
-    with pytest.raises(ToolchainError, match="the program of .* failed: small: status -4"):
+    with pytest.raises(ToolchainError, match=r"the program of .* failed: small: status -4"):
         run(broken, GOOD)
 
 

@@ -1,0 +1,182 @@
+/* add_whole: add, 4x4x6 to 4x4x6, on cluster of chip.
+ *
+ * In L1:
+ *   input: 96 bytes, all of it
+ *   addend: 96 bytes, all of it
+ *   weights: 24 bytes, all of it
+ *   output: 96 bytes, all of it
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gap9.h"
+#include "match_pulp.h"
+#include "match_layer.h"
+#include "match_layers.h"
+
+/* The layer, in elements. */
+enum {
+    CHANNELS = 6,
+    IN_HEIGHT = 4,
+    IN_WIDTH = 4,
+    OUT_HEIGHT = 4,
+    OUT_WIDTH = 4,
+};
+
+/* Blocks, in bytes. */
+enum {
+    INPUT_BYTES = 96,
+    ADDEND_BYTES = 96,
+    WEIGHTS_BYTES = 24,
+    OUTPUT_BYTES = 96,
+};
+
+/* The tensors, in main memory. */
+typedef struct {
+    const uint8_t *input;
+    const uint8_t *addend;
+    uint8_t *output;
+} arguments_t;
+
+/* The blocks, in L1. */
+typedef struct {
+    uint8_t *input;
+    uint8_t *addend;
+    uint8_t *weights;
+    uint8_t *output;
+} buffers_t;
+
+/* Filter and requantization, packed in the order in which they are fetched. */
+static const uint8_t constants[24];
+
+/* Starts the transfer of a block of the input. */
+static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = 1,
+        .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
+    };
+    gap9_dma_copy_in(transfer, block, input, &shape);
+}
+
+/* Starts the transfer of a block of the addend. */
+static void fetch_addend(gap9_dma_t *transfer, uint8_t *block, const uint8_t *addend)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = 1,
+        .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
+    };
+    gap9_dma_copy_in(transfer, block, addend, &shape);
+}
+
+/* Starts the transfer of a block of the weights. */
+static void fetch_weights(gap9_dma_t *transfer, uint8_t *block)
+{
+    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
+    gap9_dma_copy_in(transfer, block, constants, &shape);
+}
+
+/* Starts the write-back of a block of the output. */
+static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = 1,
+        .bytes = OUT_HEIGHT * OUT_WIDTH * CHANNELS,
+    };
+    gap9_dma_copy_out(transfer, block, output, &shape);
+}
+
+/* The layer, once its blocks are reserved. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    gap9_dma_t input_transfer = {0};
+    gap9_dma_t addend_transfer = {0};
+    gap9_dma_t weights_transfer = {0};
+    gap9_dma_t output_transfer = {0};
+
+    fetch_input(&input_transfer, l1->input, arguments->input);
+    fetch_addend(&addend_transfer, l1->addend, arguments->addend);
+    fetch_weights(&weights_transfer, l1->weights);
+    MATCH_TRY(gap9_dma_wait(&input_transfer));
+    MATCH_TRY(gap9_dma_wait(&addend_transfer));
+    MATCH_TRY(gap9_dma_wait(&weights_transfer));
+
+    const match_tile_t tile = {
+        .input = l1->input,
+        .addend = l1->addend,
+        .parameters = l1->weights,
+        .output = l1->output,
+        .channels_in = CHANNELS,
+        .channels_out = CHANNELS,
+        .input_height = IN_HEIGHT,
+        .input_width = IN_WIDTH,
+        .input_row_stride = IN_WIDTH * CHANNELS,
+        .input_pixel_stride = CHANNELS,
+        .addend_row_stride = IN_WIDTH * CHANNELS,
+        .addend_pixel_stride = CHANNELS,
+        .output_height = OUT_HEIGHT,
+        .output_width = OUT_WIDTH,
+        .output_row_stride = OUT_WIDTH * CHANNELS,
+        .output_pixel_stride = CHANNELS,
+        .clip_low = 3,
+        .clip_high = 250,
+    };
+
+    MATCH_TRY(gap9_cluster_run(match_pulp_add, &tile));
+    MATCH_TRY(gap9_cluster_wait());
+
+    store_output(&output_transfer, l1->output, arguments->output);
+
+    return gap9_dma_wait(&output_transfer);
+}
+
+/* Reserves the blocks. */
+static int32_t reserve(buffers_t *l1)
+{
+    l1->input = gap9_l1_alloc(INPUT_BYTES);
+    l1->addend = gap9_l1_alloc(ADDEND_BYTES);
+    l1->weights = gap9_l1_alloc(WEIGHTS_BYTES);
+    l1->output = gap9_l1_alloc(OUTPUT_BYTES);
+    const bool complete = l1->input != NULL && l1->addend != NULL && l1->weights != NULL && l1->output != NULL;
+    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
+}
+
+/* Gives them back, those that could be reserved. */
+static void release(const buffers_t *l1)
+{
+    gap9_l1_free(l1->output);
+    gap9_l1_free(l1->weights);
+    gap9_l1_free(l1->addend);
+    gap9_l1_free(l1->input);
+}
+
+/* The layer as it runs on the module. */
+static int32_t run(void *arguments)
+{
+    buffers_t l1;
+    int32_t status = reserve(&l1);
+    if (status == MATCH_OK) {
+        status = execute(arguments, &l1);
+    }
+    release(&l1);
+    return status;
+}
+
+int32_t add_whole(const void *input, const void *addend, void *output)
+{
+    arguments_t arguments = {
+        .input = input,
+        .addend = addend,
+        .output = output,
+    };
+    return gap9_cluster_offload(run, &arguments);
+}
+
+static const uint8_t constants[24] = {
+    103, 3, 0, 0, 0, 0, 0, 0, 85, 152, 4, 0, 68, 17, 6, 0, 20, 0, 0, 0,
+    0, 0, 0, 0,
+};

@@ -1,0 +1,260 @@
+/* conv2d_resident: conv2d 1x1, 8x6x16 to 8x6x20, on ne16 of chip.
+ *
+ * In L1:
+ *   input: 2 x 192 bytes, for each oy
+ *   weights: 640 bytes, all of it
+ *   output: 240 bytes, for each oy
+ *   scratch: 480 bytes
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gap9.h"
+#include "match_ne16.h"
+#include "match_layer.h"
+#include "match_layers.h"
+
+/* The layer, in elements. */
+enum {
+    IN_CHANNELS = 16,
+    OUT_CHANNELS = 20,
+    IN_HEIGHT = 8,
+    IN_WIDTH = 6,
+    OUT_HEIGHT = 8,
+    OUT_WIDTH = 6,
+    FILTER_HEIGHT = 1,
+    FILTER_WIDTH = 1,
+    STRIDE_Y = 1,
+    STRIDE_X = 1,
+    DILATION_Y = 1,
+    DILATION_X = 1,
+};
+
+/* Tiles, in iterations. */
+enum {
+    OY_TILE = 2,
+    K_TILE = 10,
+};
+
+/* Blocks, in bytes. */
+enum {
+    INPUT_BYTES = 192,
+    WEIGHTS_BYTES = 640,
+    OUTPUT_BYTES = 240,
+    SCRATCH_BYTES = 480,
+    FILTER_CHANNEL_BYTES = 16,
+    REQUANTIZATION_OFFSET = 320,
+    REQUANTIZATION_CHANNEL_BYTES = 16,
+};
+
+/* The tensors, in main memory. */
+typedef struct {
+    const uint8_t *input;
+    uint8_t *output;
+} arguments_t;
+
+/* The blocks, in L1. */
+typedef struct {
+    uint8_t *input[2];
+    uint8_t *weights;
+    uint8_t *output;
+    uint8_t *scratch;
+} buffers_t;
+
+/* An iteration of the loops: where its tile starts. */
+typedef struct {
+    int32_t oy;
+} position_t;
+
+/* Filter and requantization, packed in the order in which they are fetched. */
+static const uint8_t constants[640];
+
+/* Starts the transfer of a block of the input. */
+static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = 1,
+        .bytes = rows.count * IN_WIDTH * IN_CHANNELS,
+    };
+    gap9_dma_copy_in(transfer, block, input + rows.first * IN_WIDTH * IN_CHANNELS, &shape);
+}
+
+/* Starts the transfer of a block of the weights. */
+static void fetch_weights(gap9_dma_t *transfer, uint8_t *block)
+{
+    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
+    gap9_dma_copy_in(transfer, block, constants, &shape);
+}
+
+/* Starts the write-back of a block of the output. */
+static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = 1,
+        .bytes = rows.count * OUT_WIDTH * OUT_CHANNELS,
+    };
+    gap9_dma_copy_out(transfer, block, output + rows.first * OUT_WIDTH * OUT_CHANNELS, &shape);
+}
+
+/* Moves on to the next iteration of the loops down to oy; false behind the last one. */
+static bool advance_oy(position_t *at)
+{
+    at->oy += OY_TILE;
+    return at->oy < OUT_HEIGHT;
+}
+
+/* The layer, once its blocks are reserved. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    gap9_dma_t input_transfer = {0};
+    gap9_dma_t weights_transfer = {0};
+    gap9_dma_t output_transfer = {0};
+    int32_t input_turn = 0;
+    bool output_pending = false;
+
+    fetch_input(&input_transfer, l1->input[input_turn], arguments->input, match_span(0, OY_TILE));
+    fetch_weights(&weights_transfer, l1->weights);
+    MATCH_TRY(gap9_dma_wait(&weights_transfer));
+
+    /* Output rows, 2 at a time. */
+    for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
+        const match_span_t input_rows = match_span(oy, oy + OY_TILE);
+        const match_span_t output_rows = match_span(oy, oy + OY_TILE);
+        position_t next_oy = {.oy = oy};
+        const bool more_oy = advance_oy(&next_oy);
+
+        /* The next block of the input comes in while this one is used. */
+        MATCH_TRY(gap9_dma_wait(&input_transfer));
+        const uint8_t *const input = l1->input[input_turn];
+        input_turn ^= 1;
+        if (more_oy) {
+            fetch_input(&input_transfer, l1->input[input_turn], arguments->input,
+                match_span(next_oy.oy, next_oy.oy + OY_TILE));
+        }
+
+        /* Output channels, 10 at a time. */
+        for (int32_t k = 0; k < OUT_CHANNELS; k += K_TILE) {
+            const match_span_t tile_output_channels = match_span(k, k + K_TILE);
+            const match_tile_t tile = {
+                .input = input,
+                .weights = l1->weights + k * FILTER_CHANNEL_BYTES,
+                .parameters = l1->weights + REQUANTIZATION_OFFSET + k * REQUANTIZATION_CHANNEL_BYTES,
+                .output = l1->output + tile_output_channels.first,
+                .scratch = l1->scratch,
+                .channels_in = IN_CHANNELS,
+                .channels_out = tile_output_channels.count,
+                .input_height = input_rows.count,
+                .input_width = IN_WIDTH,
+                .input_row_stride = IN_WIDTH * IN_CHANNELS,
+                .input_pixel_stride = IN_CHANNELS,
+                .output_height = output_rows.count,
+                .output_width = OUT_WIDTH,
+                .output_row_stride = OUT_WIDTH * OUT_CHANNELS,
+                .output_pixel_stride = OUT_CHANNELS,
+                .filter_height = FILTER_HEIGHT,
+                .filter_width = FILTER_WIDTH,
+                .stride_y = STRIDE_Y,
+                .stride_x = STRIDE_X,
+                .dilation_y = DILATION_Y,
+                .dilation_x = DILATION_X,
+                .clip_low = 3,
+                .clip_high = 250,
+            };
+
+            if (output_pending) {
+                MATCH_TRY(gap9_dma_wait(&output_transfer));
+                output_pending = false;
+            }
+
+            MATCH_TRY(gap9_ne16_start(match_ne16_conv2d_1x1_exact, &tile));
+            MATCH_TRY(gap9_ne16_wait());
+        }
+
+        store_output(&output_transfer, l1->output, arguments->output, output_rows);
+        output_pending = true;
+    }
+
+    return gap9_dma_wait(&output_transfer);
+}
+
+/* Reserves the blocks. */
+static int32_t reserve(buffers_t *l1)
+{
+    l1->input[0] = gap9_l1_alloc(INPUT_BYTES);
+    l1->input[1] = gap9_l1_alloc(INPUT_BYTES);
+    l1->weights = gap9_l1_alloc(WEIGHTS_BYTES);
+    l1->output = gap9_l1_alloc(OUTPUT_BYTES);
+    l1->scratch = gap9_l1_alloc(SCRATCH_BYTES);
+    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights != NULL && l1->output != NULL
+        && l1->scratch != NULL;
+    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
+}
+
+/* Gives them back, those that could be reserved. */
+static void release(const buffers_t *l1)
+{
+    gap9_l1_free(l1->scratch);
+    gap9_l1_free(l1->output);
+    gap9_l1_free(l1->weights);
+    gap9_l1_free(l1->input[1]);
+    gap9_l1_free(l1->input[0]);
+}
+
+/* The layer as it runs on the module. */
+static int32_t run(void *arguments)
+{
+    buffers_t l1;
+    int32_t status = reserve(&l1);
+    if (status == MATCH_OK) {
+        status = execute(arguments, &l1);
+    }
+    release(&l1);
+    return status;
+}
+
+int32_t conv2d_resident(const void *input, void *output)
+{
+    arguments_t arguments = {
+        .input = input,
+        .output = output,
+    };
+    return gap9_cluster_offload(run, &arguments);
+}
+
+static const uint8_t constants[640] = {
+    75, 40, 118, 164, 152, 5, 49, 233, 65, 226, 2, 205, 25, 74, 7, 254, 95, 22, 94, 50,
+    28, 133, 78, 238, 32, 98, 73, 161, 56, 83, 111, 118, 68, 175, 73, 123, 183, 203, 234, 40,
+    83, 8, 192, 161, 226, 1, 10, 224, 183, 151, 236, 158, 114, 90, 226, 2, 178, 116, 184, 239,
+    253, 149, 230, 126, 128, 168, 162, 184, 164, 35, 152, 231, 28, 150, 75, 47, 209, 171, 61, 108,
+    68, 152, 138, 249, 129, 198, 49, 160, 186, 228, 17, 106, 140, 31, 115, 201, 234, 16, 16, 249,
+    155, 172, 161, 25, 202, 100, 148, 146, 124, 35, 40, 83, 174, 103, 42, 126, 213, 230, 169, 68,
+    51, 253, 54, 30, 79, 22, 93, 213, 176, 234, 117, 92, 15, 131, 10, 139, 160, 10, 189, 164,
+    215, 194, 221, 244, 36, 132, 48, 59, 232, 202, 229, 30, 62, 191, 191, 169, 175, 173, 8, 59,
+    187, 17, 120, 179, 41, 248, 220, 222, 73, 57, 92, 250, 159, 198, 163, 248, 231, 251, 201, 103,
+    163, 157, 123, 45, 154, 253, 253, 160, 176, 233, 248, 233, 32, 108, 242, 79, 23, 176, 25, 171,
+    153, 15, 106, 219, 249, 182, 172, 176, 44, 169, 192, 154, 198, 176, 157, 58, 33, 45, 245, 25,
+    167, 4, 153, 109, 149, 226, 244, 113, 93, 119, 7, 82, 18, 248, 67, 19, 37, 55, 163, 99,
+    180, 252, 185, 99, 249, 92, 158, 136, 54, 216, 109, 248, 58, 39, 177, 33, 222, 239, 102, 79,
+    182, 30, 218, 174, 98, 80, 1, 208, 92, 243, 244, 11, 119, 231, 196, 20, 177, 147, 129, 46,
+    183, 109, 121, 196, 167, 96, 126, 106, 97, 144, 228, 99, 64, 156, 46, 215, 209, 220, 26, 2,
+    155, 143, 217, 13, 200, 182, 252, 129, 59, 160, 1, 244, 195, 34, 200, 75, 100, 102, 216, 39,
+    18, 235, 6, 5, 0, 0, 0, 0, 18, 7, 0, 0, 20, 0, 0, 0, 107, 183, 226, 6,
+    0, 0, 0, 0, 83, 7, 0, 0, 20, 0, 0, 0, 29, 190, 248, 7, 0, 0, 0, 0,
+    160, 7, 0, 0, 20, 0, 0, 0, 17, 40, 250, 1, 0, 0, 0, 0, 31, 10, 0, 0,
+    20, 0, 0, 0, 253, 17, 128, 4, 0, 0, 0, 0, 24, 9, 0, 0, 20, 0, 0, 0,
+    223, 69, 33, 1, 0, 0, 0, 0, 180, 6, 0, 0, 20, 0, 0, 0, 184, 229, 214, 0,
+    0, 0, 0, 0, 129, 6, 0, 0, 20, 0, 0, 0, 99, 73, 92, 5, 0, 0, 0, 0,
+    139, 9, 0, 0, 20, 0, 0, 0, 235, 92, 97, 0, 0, 0, 0, 0, 162, 9, 0, 0,
+    20, 0, 0, 0, 236, 137, 183, 5, 0, 0, 0, 0, 189, 7, 0, 0, 20, 0, 0, 0,
+    149, 39, 145, 6, 0, 0, 0, 0, 226, 6, 0, 0, 20, 0, 0, 0, 216, 31, 86, 1,
+    0, 0, 0, 0, 55, 10, 0, 0, 20, 0, 0, 0, 154, 108, 113, 5, 0, 0, 0, 0,
+    189, 6, 0, 0, 20, 0, 0, 0, 238, 25, 42, 3, 0, 0, 0, 0, 15, 6, 0, 0,
+    20, 0, 0, 0, 252, 162, 37, 7, 0, 0, 0, 0, 161, 9, 0, 0, 20, 0, 0, 0,
+    44, 52, 72, 7, 0, 0, 0, 0, 72, 9, 0, 0, 20, 0, 0, 0, 81, 187, 158, 4,
+    0, 0, 0, 0, 139, 8, 0, 0, 20, 0, 0, 0, 175, 191, 125, 4, 0, 0, 0, 0,
+    7, 10, 0, 0, 20, 0, 0, 0, 104, 68, 175, 5, 0, 0, 0, 0, 221, 9, 0, 0,
+    20, 0, 0, 0, 148, 110, 160, 4, 0, 0, 0, 0, 244, 8, 0, 0, 20, 0, 0, 0,
+};

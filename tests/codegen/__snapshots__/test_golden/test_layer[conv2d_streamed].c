@@ -1,0 +1,339 @@
+/* conv2d_streamed: conv2d 3x3, 9x8x3 to 9x8x10, on cluster of chip.
+ *
+ * In L1:
+ *   input: 2 x 108 bytes, for each k, oy, ox
+ *   weights: 2 x 204 bytes, for each k
+ *   output: 2 x 60 bytes, for each k, oy, ox
+ *   scratch: 448 bytes
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gap9.h"
+#include "match_pulp.h"
+#include "match_layer.h"
+#include "match_layers.h"
+
+/* The layer, in elements. */
+enum {
+    IN_CHANNELS = 3,
+    OUT_CHANNELS = 10,
+    IN_HEIGHT = 9,
+    IN_WIDTH = 8,
+    OUT_HEIGHT = 9,
+    OUT_WIDTH = 8,
+    FILTER_HEIGHT = 3,
+    FILTER_WIDTH = 3,
+    STRIDE_Y = 1,
+    STRIDE_X = 1,
+    DILATION_Y = 1,
+    DILATION_X = 1,
+    WINDOW_HEIGHT = 3,
+    WINDOW_WIDTH = 3,
+    PAD_TOP = 1,
+    PAD_BOTTOM = 1,
+    PAD_LEFT = 1,
+    PAD_RIGHT = 1,
+};
+
+/* Tiles, in iterations. */
+enum {
+    K_TILE = 4,
+    OY_TILE = 3,
+    OX_TILE = 5,
+};
+
+/* Blocks, in bytes. */
+enum {
+    INPUT_BYTES = 108,
+    WEIGHTS_BYTES = 204,
+    OUTPUT_BYTES = 60,
+    SCRATCH_BYTES = 448,
+    REQUANTIZATION_OFFSET = 108,
+};
+
+/* The tensors, in main memory. */
+typedef struct {
+    const uint8_t *input;
+    uint8_t *output;
+} arguments_t;
+
+/* The blocks, in L1. */
+typedef struct {
+    uint8_t *input[2];
+    uint8_t *weights[2];
+    uint8_t *output[2];
+    uint8_t *scratch;
+} buffers_t;
+
+/* An iteration of the loops: where its tile starts. */
+typedef struct {
+    int32_t k;
+    int32_t oy;
+    int32_t ox;
+} position_t;
+
+/* Filter and requantization, packed in the order in which they are fetched. */
+static const uint8_t constants[612];
+
+/* Rows of the input under a run of output rows. */
+static match_span_t input_rows_under(int32_t start, int32_t end)
+{
+    return match_window(start, end, STRIDE_Y, WINDOW_HEIGHT, PAD_TOP, IN_HEIGHT);
+}
+
+/* Columns of the input under a run of output columns. */
+static match_span_t input_columns_under(int32_t start, int32_t end)
+{
+    return match_window(start, end, STRIDE_X, WINDOW_WIDTH, PAD_LEFT, IN_WIDTH);
+}
+
+/* Starts the transfer of a block of the input. */
+static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
+    match_span_t columns)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = rows.count,
+        .bytes = columns.count * IN_CHANNELS,
+        .external_row_stride = IN_WIDTH * IN_CHANNELS,
+        .local_row_stride = columns.count * IN_CHANNELS,
+    };
+    gap9_dma_copy_in(transfer, block, input + (rows.first * IN_WIDTH + columns.first) * IN_CHANNELS, &shape);
+}
+
+/* Starts the transfer of a block of the weights. */
+static void fetch_weights(gap9_dma_t *transfer, uint8_t *block, int32_t index)
+{
+    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
+    gap9_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
+}
+
+/* Starts the write-back of a block of the output. */
+static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
+    match_span_t columns, match_span_t channels)
+{
+    const match_copy_t shape = {
+        .planes = rows.count,
+        .rows = columns.count,
+        .bytes = channels.count,
+        .external_plane_stride = OUT_WIDTH * OUT_CHANNELS,
+        .external_row_stride = OUT_CHANNELS,
+        .local_plane_stride = columns.count * channels.count,
+        .local_row_stride = channels.count,
+    };
+    gap9_dma_copy_out(transfer, block, output + (rows.first * OUT_WIDTH + columns.first) * OUT_CHANNELS
+        + channels.first, &shape);
+}
+
+/* Moves on to the next iteration of the loops down to k; false behind the last one. */
+static bool advance_k(position_t *at)
+{
+    at->k += K_TILE;
+    return at->k < OUT_CHANNELS;
+}
+
+/* Moves on to the next iteration of the loops down to ox; false behind the last one. */
+static bool advance_ox(position_t *at)
+{
+    at->ox += OX_TILE;
+    if (at->ox < OUT_WIDTH) {
+        return true;
+    }
+    at->ox = 0;
+    at->oy += OY_TILE;
+    if (at->oy < OUT_HEIGHT) {
+        return true;
+    }
+    at->oy = 0;
+    at->k += K_TILE;
+    return at->k < OUT_CHANNELS;
+}
+
+/* The layer, once its blocks are reserved. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    gap9_dma_t input_transfer = {0};
+    gap9_dma_t weights_transfer = {0};
+    gap9_dma_t output_transfer[2] = {0};
+    int32_t input_turn = 0;
+    int32_t weights_turn = 0;
+    int32_t output_turn = 0;
+    bool output_pending[2] = {false, false};
+
+    fetch_input(&input_transfer, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
+        input_columns_under(0, OX_TILE));
+    fetch_weights(&weights_transfer, l1->weights[weights_turn], 0);
+
+    /* Output channels, 4 at a time; the last 2. */
+    for (int32_t k = 0; k < OUT_CHANNELS; k += K_TILE) {
+        const int32_t k_end = match_min(k + K_TILE, OUT_CHANNELS);
+        position_t next_k = {.k = k};
+        const bool more_k = advance_k(&next_k);
+
+        /* The next block of the weights comes in while this one is used. */
+        MATCH_TRY(gap9_dma_wait(&weights_transfer));
+        const uint8_t *const weights = l1->weights[weights_turn];
+        weights_turn ^= 1;
+        if (more_k) {
+            fetch_weights(&weights_transfer, l1->weights[weights_turn], next_k.k / K_TILE);
+        }
+
+        /* Output rows, 3 at a time. */
+        for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
+            /* Output columns, 5 at a time; the last 3. */
+            for (int32_t ox = 0; ox < OUT_WIDTH; ox += OX_TILE) {
+                const int32_t ox_end = match_min(ox + OX_TILE, OUT_WIDTH);
+                const match_span_t input_rows = input_rows_under(oy, oy + OY_TILE);
+                const match_span_t input_columns = input_columns_under(ox, ox_end);
+                const match_span_t output_rows = match_span(oy, oy + OY_TILE);
+                const match_span_t output_columns = match_span(ox, ox_end);
+                const match_span_t output_channels = match_span(k, k_end);
+                position_t next_ox = {.k = k, .oy = oy, .ox = ox};
+                const bool more_ox = advance_ox(&next_ox);
+
+                /* The next block of the input comes in while this one is used. */
+                MATCH_TRY(gap9_dma_wait(&input_transfer));
+                const uint8_t *const input = l1->input[input_turn];
+                input_turn ^= 1;
+                if (more_ox) {
+                    fetch_input(&input_transfer, l1->input[input_turn], arguments->input,
+                        input_rows_under(next_ox.oy, next_ox.oy + OY_TILE),
+                        input_columns_under(next_ox.ox, match_min(next_ox.ox + OX_TILE, OUT_WIDTH)));
+                }
+                uint8_t *const output = l1->output[output_turn];
+
+                const match_tile_t tile = {
+                    .input = input,
+                    .weights = weights,
+                    .parameters = weights + REQUANTIZATION_OFFSET,
+                    .output = output,
+                    .scratch = l1->scratch,
+                    .channels_in = IN_CHANNELS,
+                    .channels_out = output_channels.count,
+                    .input_height = input_rows.count,
+                    .input_width = input_columns.count,
+                    .input_row_stride = input_columns.count * IN_CHANNELS,
+                    .input_pixel_stride = IN_CHANNELS,
+                    .output_height = output_rows.count,
+                    .output_width = output_columns.count,
+                    .output_row_stride = output_columns.count * output_channels.count,
+                    .output_pixel_stride = output_channels.count,
+                    .filter_height = FILTER_HEIGHT,
+                    .filter_width = FILTER_WIDTH,
+                    .stride_y = STRIDE_Y,
+                    .stride_x = STRIDE_X,
+                    .dilation_y = DILATION_Y,
+                    .dilation_x = DILATION_X,
+                    .pad_top = input_rows.pad_before,
+                    .pad_left = input_columns.pad_before,
+                    .pad_bottom = input_rows.pad_after,
+                    .pad_right = input_columns.pad_after,
+                    .pad_value = 217,
+                    .clip_low = 3,
+                    .clip_high = 250,
+                    .negative_step = INT64_C(524288),
+                };
+
+                if (output_pending[output_turn]) {
+                    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
+                    output_pending[output_turn] = false;
+                }
+
+                MATCH_TRY(gap9_cluster_run(match_pulp_conv2d, &tile));
+                MATCH_TRY(gap9_cluster_wait());
+
+                store_output(&output_transfer[output_turn], l1->output[output_turn], arguments->output, output_rows,
+                    output_columns, output_channels);
+                output_pending[output_turn] = true;
+                output_turn ^= 1;
+            }
+        }
+    }
+
+    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
+    return gap9_dma_wait(&output_transfer[output_turn ^ 1]);
+}
+
+/* Reserves the blocks. */
+static int32_t reserve(buffers_t *l1)
+{
+    l1->input[0] = gap9_l1_alloc(INPUT_BYTES);
+    l1->input[1] = gap9_l1_alloc(INPUT_BYTES);
+    l1->weights[0] = gap9_l1_alloc(WEIGHTS_BYTES);
+    l1->weights[1] = gap9_l1_alloc(WEIGHTS_BYTES);
+    l1->output[0] = gap9_l1_alloc(OUTPUT_BYTES);
+    l1->output[1] = gap9_l1_alloc(OUTPUT_BYTES);
+    l1->scratch = gap9_l1_alloc(SCRATCH_BYTES);
+    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights[0] != NULL
+        && l1->weights[1] != NULL && l1->output[0] != NULL && l1->output[1] != NULL && l1->scratch != NULL;
+    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
+}
+
+/* Gives them back, those that could be reserved. */
+static void release(const buffers_t *l1)
+{
+    gap9_l1_free(l1->scratch);
+    gap9_l1_free(l1->output[1]);
+    gap9_l1_free(l1->output[0]);
+    gap9_l1_free(l1->weights[1]);
+    gap9_l1_free(l1->weights[0]);
+    gap9_l1_free(l1->input[1]);
+    gap9_l1_free(l1->input[0]);
+}
+
+/* The layer as it runs on the module. */
+static int32_t run(void *arguments)
+{
+    buffers_t l1;
+    int32_t status = reserve(&l1);
+    if (status == MATCH_OK) {
+        status = execute(arguments, &l1);
+    }
+    release(&l1);
+    return status;
+}
+
+int32_t conv2d_streamed(const void *input, void *output)
+{
+    arguments_t arguments = {
+        .input = input,
+        .output = output,
+    };
+    return gap9_cluster_offload(run, &arguments);
+}
+
+static const uint8_t constants[612] = {
+    35, 2, 197, 206, 138, 147, 132, 172, 80, 38, 105, 0, 27, 120, 58, 33, 11, 15, 111, 199,
+    80, 43, 128, 228, 91, 13, 136, 67, 58, 88, 172, 150, 92, 133, 10, 148, 204, 251, 236, 231,
+    135, 129, 159, 130, 43, 6, 37, 193, 29, 67, 226, 245, 127, 78, 123, 225, 47, 115, 38, 87,
+    48, 52, 227, 96, 162, 20, 56, 88, 6, 224, 207, 236, 252, 56, 99, 146, 111, 8, 219, 44,
+    18, 193, 210, 56, 24, 1, 214, 66, 228, 212, 99, 195, 186, 54, 31, 140, 149, 224, 85, 230,
+    73, 209, 189, 74, 96, 148, 142, 43, 153, 156, 77, 3, 0, 0, 0, 0, 43, 7, 0, 0,
+    20, 0, 0, 0, 33, 252, 255, 255, 0, 0, 0, 0, 130, 253, 134, 7, 0, 0, 0, 0,
+    106, 6, 0, 0, 20, 0, 0, 0, 126, 252, 255, 255, 0, 0, 0, 0, 115, 51, 88, 0,
+    0, 0, 0, 0, 185, 7, 0, 0, 20, 0, 0, 0, 133, 253, 255, 255, 0, 0, 0, 0,
+    176, 53, 191, 4, 0, 0, 0, 0, 102, 5, 0, 0, 20, 0, 0, 0, 133, 252, 255, 255,
+    0, 0, 0, 0, 214, 18, 166, 92, 243, 101, 75, 52, 187, 68, 141, 17, 231, 127, 178, 114,
+    151, 31, 20, 102, 204, 102, 44, 99, 179, 66, 113, 140, 221, 34, 155, 2, 33, 67, 109, 232,
+    240, 249, 116, 178, 255, 140, 236, 114, 30, 217, 126, 26, 114, 132, 245, 85, 65, 232, 255, 235,
+    7, 186, 73, 147, 234, 200, 60, 63, 54, 108, 110, 175, 157, 161, 58, 120, 109, 43, 119, 95,
+    131, 158, 93, 149, 123, 83, 117, 220, 166, 4, 120, 222, 99, 226, 82, 186, 250, 211, 187, 100,
+    77, 163, 108, 120, 196, 237, 9, 40, 241, 166, 110, 49, 7, 231, 148, 6, 0, 0, 0, 0,
+    31, 6, 0, 0, 20, 0, 0, 0, 102, 252, 255, 255, 0, 0, 0, 0, 234, 157, 81, 6,
+    0, 0, 0, 0, 73, 6, 0, 0, 20, 0, 0, 0, 26, 253, 255, 255, 0, 0, 0, 0,
+    221, 180, 82, 3, 0, 0, 0, 0, 73, 7, 0, 0, 20, 0, 0, 0, 164, 254, 255, 255,
+    0, 0, 0, 0, 47, 28, 225, 6, 0, 0, 0, 0, 132, 4, 0, 0, 20, 0, 0, 0,
+    36, 254, 255, 255, 0, 0, 0, 0, 138, 80, 59, 174, 29, 0, 135, 109, 56, 207, 132, 151,
+    66, 166, 3, 102, 109, 196, 144, 254, 87, 31, 145, 38, 216, 185, 238, 95, 119, 164, 15, 66,
+    194, 197, 189, 181, 99, 183, 185, 160, 159, 71, 201, 77, 22, 91, 13, 67, 79, 143, 15, 244,
+    201, 243, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 69, 112, 163, 6,
+    0, 0, 0, 0, 140, 5, 0, 0, 20, 0, 0, 0, 41, 253, 255, 255, 0, 0, 0, 0,
+    187, 42, 232, 0, 0, 0, 0, 0, 136, 7, 0, 0, 20, 0, 0, 0, 206, 255, 255, 255,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+};

@@ -1,0 +1,284 @@
+/* depthwise_nested: depthwise_conv2d 3x3, 6x5x12 to 2x2x12, on cluster of chip.
+ *
+ * In L1:
+ *   input: 2 x 48 bytes, for each k0, oy, k1
+ *   weights: 76 bytes, for each k0, oy, k1
+ *   output: 16 bytes, for each k0, oy
+ *   scratch: 96 bytes
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gap9.h"
+#include "match_pulp.h"
+#include "match_layer.h"
+#include "match_layers.h"
+
+/* The layer, in elements. */
+enum {
+    CHANNELS = 12,
+    IN_HEIGHT = 6,
+    IN_WIDTH = 5,
+    OUT_HEIGHT = 2,
+    OUT_WIDTH = 2,
+    FILTER_HEIGHT = 3,
+    FILTER_WIDTH = 3,
+    STRIDE_Y = 2,
+    STRIDE_X = 2,
+    DILATION_Y = 1,
+    DILATION_X = 1,
+    WINDOW_HEIGHT = 3,
+};
+
+/* Tiles, in iterations. */
+enum {
+    K0_TILE = 7,
+    OY_TILE = 1,
+    K1_TILE = 3,
+};
+
+/* Blocks, in bytes. */
+enum {
+    INPUT_BYTES = 48,
+    WEIGHTS_BYTES = 76,
+    OUTPUT_BYTES = 16,
+    SCRATCH_BYTES = 96,
+    REQUANTIZATION_OFFSET = 28,
+};
+
+/* The tensors, in main memory. */
+typedef struct {
+    const uint8_t *input;
+    uint8_t *output;
+} arguments_t;
+
+/* The blocks, in L1. */
+typedef struct {
+    uint8_t *input[2];
+    uint8_t *weights;
+    uint8_t *output;
+    uint8_t *scratch;
+} buffers_t;
+
+/* An iteration of the loops: where its tile starts. */
+typedef struct {
+    int32_t k0;
+    int32_t oy;
+    int32_t k1;
+} position_t;
+
+/* Filter and requantization, packed in the order in which they are fetched. */
+static const uint8_t constants[380];
+
+/* Rows of the input under a run of output rows. */
+static match_span_t input_rows_under(int32_t start, int32_t end)
+{
+    return match_window(start, end, STRIDE_Y, WINDOW_HEIGHT, 0, IN_HEIGHT);
+}
+
+/* Starts the transfer of a block of the input. */
+static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
+    match_span_t channels)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = rows.count * IN_WIDTH,
+        .bytes = channels.count,
+        .external_row_stride = CHANNELS,
+        .local_row_stride = channels.count,
+    };
+    gap9_dma_copy_in(transfer, block, input + rows.first * IN_WIDTH * CHANNELS + channels.first, &shape);
+}
+
+/* Starts the transfer of a block of the weights. */
+static void fetch_weights(gap9_dma_t *transfer, uint8_t *block, int32_t index)
+{
+    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
+    gap9_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
+}
+
+/* Starts the write-back of a block of the output. */
+static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
+    match_span_t channels)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = rows.count * OUT_WIDTH,
+        .bytes = channels.count,
+        .external_row_stride = CHANNELS,
+        .local_row_stride = channels.count,
+    };
+    gap9_dma_copy_out(transfer, block, output + rows.first * OUT_WIDTH * CHANNELS + channels.first, &shape);
+}
+
+/* Moves on to the next iteration of the loops down to k1; false behind the last one. */
+static bool advance_k1(position_t *at)
+{
+    at->k1 += K1_TILE;
+    if (at->k1 < match_min(at->k0 + K0_TILE, CHANNELS)) {
+        return true;
+    }
+    at->k1 = at->k0;
+    at->oy += OY_TILE;
+    if (at->oy < OUT_HEIGHT) {
+        return true;
+    }
+    at->oy = 0;
+    at->k0 += K0_TILE;
+    at->k1 = at->k0;
+    return at->k0 < CHANNELS;
+}
+
+/* The layer, once its blocks are reserved. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    gap9_dma_t input_transfer = {0};
+    gap9_dma_t weights_transfer = {0};
+    gap9_dma_t output_transfer = {0};
+    int32_t input_turn = 0;
+    bool output_pending = false;
+
+    fetch_input(&input_transfer, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
+        match_span(0, K1_TILE));
+
+    /* Output channels, 7 at a time; the last 5. */
+    for (int32_t k0 = 0; k0 < CHANNELS; k0 += K0_TILE) {
+        const int32_t k0_end = match_min(k0 + K0_TILE, CHANNELS);
+
+        /* Output rows, 1 at a time. */
+        for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
+            const match_span_t output_rows = match_span(oy, oy + OY_TILE);
+            const match_span_t output_channels = match_span(k0, k0_end);
+
+            /* Output channels, 3 at a time; the last 1 or 2. */
+            for (int32_t k1 = k0; k1 < k0_end; k1 += K1_TILE) {
+                const int32_t k1_end = match_min(k1 + K1_TILE, k0_end);
+                const match_span_t input_rows = input_rows_under(oy, oy + OY_TILE);
+                const match_span_t input_channels = match_span(k1, k1_end);
+                position_t next_k1 = {.k0 = k0, .oy = oy, .k1 = k1};
+                const bool more_k1 = advance_k1(&next_k1);
+
+                /* The next block of the input comes in while this one is used. */
+                MATCH_TRY(gap9_dma_wait(&input_transfer));
+                const uint8_t *const input = l1->input[input_turn];
+                input_turn ^= 1;
+                if (more_k1) {
+                    fetch_input(&input_transfer, l1->input[input_turn], arguments->input,
+                        input_rows_under(next_k1.oy, next_k1.oy + OY_TILE),
+                        match_span(next_k1.k1,
+                            match_min(next_k1.k1 + K1_TILE, match_min(next_k1.k0 + K0_TILE, CHANNELS))));
+                }
+
+                fetch_weights(&weights_transfer, l1->weights, k0 / K0_TILE * 3 + (k1 - k0) / K1_TILE);
+                MATCH_TRY(gap9_dma_wait(&weights_transfer));
+
+                const match_span_t tile_output_channels = match_span(k1, k1_end);
+                const match_tile_t tile = {
+                    .input = input,
+                    .weights = l1->weights,
+                    .parameters = l1->weights + REQUANTIZATION_OFFSET,
+                    .output = l1->output + (tile_output_channels.first - output_channels.first),
+                    .scratch = l1->scratch,
+                    .channels_in = input_channels.count,
+                    .channels_out = tile_output_channels.count,
+                    .input_height = input_rows.count,
+                    .input_width = IN_WIDTH,
+                    .input_row_stride = IN_WIDTH * input_channels.count,
+                    .input_pixel_stride = input_channels.count,
+                    .output_height = output_rows.count,
+                    .output_width = OUT_WIDTH,
+                    .output_row_stride = OUT_WIDTH * output_channels.count,
+                    .output_pixel_stride = output_channels.count,
+                    .filter_height = FILTER_HEIGHT,
+                    .filter_width = FILTER_WIDTH,
+                    .stride_y = STRIDE_Y,
+                    .stride_x = STRIDE_X,
+                    .dilation_y = DILATION_Y,
+                    .dilation_x = DILATION_X,
+                    .clip_low = 3,
+                    .clip_high = 250,
+                };
+
+                if (output_pending) {
+                    MATCH_TRY(gap9_dma_wait(&output_transfer));
+                    output_pending = false;
+                }
+
+                MATCH_TRY(gap9_cluster_run(match_pulp_depthwise_conv2d, &tile));
+                MATCH_TRY(gap9_cluster_wait());
+            }
+
+            store_output(&output_transfer, l1->output, arguments->output, output_rows, output_channels);
+            output_pending = true;
+        }
+    }
+
+    return gap9_dma_wait(&output_transfer);
+}
+
+/* Reserves the blocks. */
+static int32_t reserve(buffers_t *l1)
+{
+    l1->input[0] = gap9_l1_alloc(INPUT_BYTES);
+    l1->input[1] = gap9_l1_alloc(INPUT_BYTES);
+    l1->weights = gap9_l1_alloc(WEIGHTS_BYTES);
+    l1->output = gap9_l1_alloc(OUTPUT_BYTES);
+    l1->scratch = gap9_l1_alloc(SCRATCH_BYTES);
+    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights != NULL && l1->output != NULL
+        && l1->scratch != NULL;
+    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
+}
+
+/* Gives them back, those that could be reserved. */
+static void release(const buffers_t *l1)
+{
+    gap9_l1_free(l1->scratch);
+    gap9_l1_free(l1->output);
+    gap9_l1_free(l1->weights);
+    gap9_l1_free(l1->input[1]);
+    gap9_l1_free(l1->input[0]);
+}
+
+/* The layer as it runs on the module. */
+static int32_t run(void *arguments)
+{
+    buffers_t l1;
+    int32_t status = reserve(&l1);
+    if (status == MATCH_OK) {
+        status = execute(arguments, &l1);
+    }
+    release(&l1);
+    return status;
+}
+
+int32_t depthwise_nested(const void *input, void *output)
+{
+    arguments_t arguments = {
+        .input = input,
+        .output = output,
+    };
+    return gap9_cluster_offload(run, &arguments);
+}
+
+static const uint8_t constants[380] = {
+    89, 35, 2, 197, 206, 138, 147, 132, 172, 80, 38, 105, 0, 27, 120, 58, 33, 11, 15, 111,
+    199, 80, 43, 128, 228, 91, 13, 0, 87, 136, 31, 7, 0, 0, 0, 0, 32, 9, 0, 0,
+    20, 0, 0, 0, 141, 155, 152, 1, 0, 0, 0, 0, 219, 7, 0, 0, 20, 0, 0, 0,
+    71, 225, 16, 6, 0, 0, 0, 0, 231, 9, 0, 0, 20, 0, 0, 0, 136, 67, 58, 88,
+    172, 150, 92, 133, 10, 148, 204, 251, 236, 231, 135, 129, 159, 130, 43, 6, 37, 193, 29, 67,
+    226, 245, 127, 0, 153, 114, 137, 7, 0, 0, 0, 0, 68, 12, 0, 0, 20, 0, 0, 0,
+    176, 134, 99, 0, 0, 0, 0, 0, 103, 8, 0, 0, 20, 0, 0, 0, 225, 190, 235, 2,
+    0, 0, 0, 0, 47, 7, 0, 0, 20, 0, 0, 0, 78, 123, 225, 47, 115, 38, 87, 48,
+    52, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    15, 148, 23, 5, 0, 0, 0, 0, 151, 9, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 227, 96, 162, 20, 56, 88, 6, 224, 207, 236, 252, 56,
+    99, 146, 111, 8, 219, 44, 18, 193, 210, 56, 24, 1, 214, 66, 228, 0, 232, 13, 216, 0,
+    0, 0, 0, 0, 47, 8, 0, 0, 20, 0, 0, 0, 36, 156, 20, 4, 0, 0, 0, 0,
+    115, 7, 0, 0, 20, 0, 0, 0, 218, 105, 8, 5, 0, 0, 0, 0, 202, 10, 0, 0,
+    20, 0, 0, 0, 212, 99, 195, 186, 54, 31, 140, 149, 224, 85, 230, 73, 209, 189, 74, 96,
+    148, 142, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 116, 165, 28, 6, 0, 0, 0, 0,
+    222, 8, 0, 0, 20, 0, 0, 0, 1, 208, 106, 7, 0, 0, 0, 0, 107, 11, 0, 0,
+    20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+};

@@ -1,0 +1,85 @@
+"""Generated C as files to read: a change of the generator shows as a change of these.
+
+``pytest tests/codegen/test_golden.py --snapshot-update`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from match.codegen.layer import generate
+from match.layer import Dim, Op, Padding
+from match.plan import LayerPlan
+from match.schedule.mapping import Loop
+from match.targets.gap9.cluster import INT64, INT64_SIGNED, Cluster
+from match.targets.gap9.ne16 import STREAM_OUT, Ne16
+from tests.codegen.harness import plan
+from tests.codegen.layers import make
+
+
+class CSource(SingleFileSnapshotExtension):
+    """One C file for each test."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "c"
+
+
+def conv2d_streamed() -> LayerPlan:
+    """Everything doubly buffered, borders on all sides, last tiles smaller."""
+    case = make(
+        Op.CONV2D, 3, 10, 9, 8, window=(3, 3), padding=Padding(1, 1, 1, 1), negative_step=True, name="conv2d_streamed"
+    )
+    return plan(
+        case,
+        [Loop(Dim.K, 4, 10), Loop(Dim.OY, 3, 9), Loop(Dim.OX, 5, 8)],
+        {"input": 3, "weights": 1, "output": 3},
+        {"input": 2, "weights": 2, "output": 2},
+        symbol="conv2d_streamed",
+        scratch=8 * 2 * 28,
+        module=Cluster(),
+        requantizer=INT64_SIGNED,
+    )
+
+
+def conv2d_resident() -> LayerPlan:
+    """Weights that stay, on the accelerator, strips of rows in and out."""
+    case = make(Op.CONV2D, 16, 20, 8, 6, window=(1, 1), name="conv2d_resident")
+    return plan(
+        case,
+        [Loop(Dim.OY, 2, 8), Loop(Dim.K, 10, 20)],
+        {"input": 1, "output": 1},
+        {"input": 2},
+        symbol="conv2d_resident",
+        scratch=4 * 2 * 6 * 10,
+        module=Ne16(),
+        requantizer=STREAM_OUT[0],
+    )
+
+
+def depthwise_nested() -> LayerPlan:
+    """Two loops over channels, rows between them."""
+    case = make(Op.DEPTHWISE_CONV2D, 12, 12, 6, 5, window=(3, 3), stride=(2, 2), name="depthwise_nested")
+    return plan(
+        case,
+        [Loop(Dim.K, 7, 12), Loop(Dim.OY, 1, 2), Loop(Dim.K, 3, 7)],
+        {"input": 3, "weights": 3, "output": 2},
+        {"input": 2, "weights": 1, "output": 1},
+        symbol="depthwise_nested",
+        scratch=8 * 12,
+        module=Cluster(),
+        requantizer=INT64,
+    )
+
+
+def add_whole() -> LayerPlan:
+    """Nothing to tile."""
+    return plan(make(Op.ADD, 6, 6, 4, 4, name="add_whole"), symbol="add_whole", module=Cluster(), requantizer=INT64)
+
+
+@pytest.mark.parametrize(
+    "item", [conv2d_streamed(), conv2d_resident(), depthwise_nested(), add_whole()], ids=lambda p: p.symbol
+)
+def test_layer(item: LayerPlan, snapshot: SnapshotAssertion) -> None:
+    assert generate(item) == snapshot(extension_class=CSource)
