@@ -5,7 +5,9 @@ The parameters are unpacked here from the packed constants, so that packing, dri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -23,29 +25,69 @@ def round_up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
-def parameters(plan: LayerPlan) -> tuple[Array, Array, Array]:
-    """Biases, multipliers and shifts of all output channels of a layer on NE16, in order."""
+@dataclass(frozen=True)
+class Unpacked:
+    """A layer's constants: filters (K, FY, FX, C), depthwise (K, FY, FX, 1); NE16's bias, multiplier and shift (K,)."""
+
+    filters: Array
+    bias: Array
+    multiplier: Array
+    shift: Array
+
+
+def unpack(plan: LayerPlan) -> Unpacked:
+    """Take the packed constants of a convolution or dense layer apart, on NE16 or (filters alone) on the cluster."""
     assert plan.requantizer is not None
-    layer, multiplier = plan.layer, MULTIPLIERS[plan.requantizer.name]
+    layer, name = plan.layer, plan.requantizer.name
     tiles = [loop.tile for loop in plan.schedule.loops if loop.dim is Dim.K]
-    tile = tiles[0] if tiles else layer.k
     assert len(tiles) <= 1
-    if layer.channelwise:
-        filter_bytes = round_up(tile, 16) * layer.fy * layer.fx
-    else:
-        filter_bytes = tile * round_up(layer.c, 16) * layer.fy * layer.fx
-    block_bytes = round_up(filter_bytes, 4) + round_up(tile * (5 + multiplier.itemsize), 4)
-    biases: list[Array] = []
-    multipliers: list[Array] = []
-    shifts: list[Array] = []
+    tile = tiles[0] if tiles else layer.k
+    planes, depthwise = plan.module == "ne16", layer.op == "depthwise_conv2d"
+    group = 16 if planes else 1
+    positions = layer.fy * layer.fx
+    filter_bytes = positions * (round_up(tile, group) if depthwise else tile * round_up(layer.c, group))
+    block_bytes = round_up(filter_bytes, 4) + round_up(tile * plan.requantizer.parameter_bytes, 4)
+    parts: list[tuple[Array, Array, Array, Array]] = []
     for number, first in enumerate(range(0, layer.k, tile)):
         channels = min(tile, layer.k - first)
-        begin = number * block_bytes + round_up(filter_bytes, 4)
-        block = plan.constants[begin : begin + channels * (5 + multiplier.itemsize)]
-        biases.append(np.frombuffer(block, "<i4", channels).astype(np.int64))
-        multipliers.append(np.frombuffer(block, multiplier, channels, 4 * channels).astype(np.int64))
-        shifts.append(np.frombuffer(block, "u1", channels, (4 + multiplier.itemsize) * channels).astype(np.int64))
-    return np.concatenate(biases), np.concatenate(multipliers), np.concatenate(shifts)
+        block = plan.constants[number * block_bytes :][:block_bytes]
+        rows, columns = (1, channels) if depthwise and planes else (channels, layer.c)
+        if planes:
+            groups = -(-columns // 16)
+            bits = np.unpackbits(np.frombuffer(block, "u1", rows * groups * positions * 16), bitorder="little")
+            bits = bits.reshape(rows, groups, 8, positions, 16).astype(np.int64)
+            values = (bits << np.arange(8)[:, None, None]).sum(axis=2) - 128
+            filters = values.transpose(0, 2, 1, 3).reshape(rows, positions, groups * 16)[..., :columns]
+        else:
+            filters = np.frombuffer(block, "i1", rows * positions * columns).astype(np.int64)
+            filters = filters.reshape(rows, positions, columns)
+        if depthwise and planes:
+            filters = filters.transpose(2, 1, 0)
+        filters = filters.reshape(channels, layer.fy, layer.fx, -1)
+        none = np.zeros(channels, np.int64)
+        if name not in MULTIPLIERS:
+            parts.append((filters, none, none, none))
+            continue
+        multiplier = MULTIPLIERS[name]
+        parameters = block[round_up(filter_bytes, 4) :]
+        parts.append(
+            (
+                filters,
+                np.frombuffer(parameters, "<i4", channels).astype(np.int64),
+                np.frombuffer(parameters, multiplier, channels, 4 * channels).astype(np.int64),
+                np.frombuffer(parameters, "u1", channels, (4 + multiplier.itemsize) * channels).astype(np.int64),
+            )
+        )
+    return Unpacked(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def same_channels(filters: Array, own: Array) -> list[int]:
+    """The channels of `filters` that `own` has, in order: a compiler may leave out channels that are constant."""
+    found: list[int] = []
+    for channel in own:
+        start = found[-1] + 1 if found else 0
+        found.append(next(k for k in range(start, len(filters)) if np.array_equal(filters[k], channel)))
+    return found
 
 
 def wrap32(x: Array) -> Array:
@@ -53,45 +95,81 @@ def wrap32(x: Array) -> Array:
     return ((x + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
-def output_stage(plan: LayerPlan, from_reference: Array) -> Output:
-    """NE16's output stage as a map from TFLite's accumulators; `from_reference` is added to get the hardware's."""
-    bias, multiplier, shift = parameters(plan)
+def output_stage(constants: Unpacked, kept: list[int], from_reference: Array, default: Output) -> Output:
+    """NE16's output stage as a map from TFLite's accumulators.
+
+    `from_reference` is added to those of the channels that the hardware computes, `kept`, to get the hardware's own;
+    the other channels keep the `default` stage, which is constant for them.
+    """
 
     def apply(accumulator: Array) -> Array:
-        total = wrap32((accumulator + from_reference) * multiplier + bias)
-        return np.clip(total >> shift, 0, 255) - 128
+        outputs = default(accumulator)
+        total = wrap32((accumulator[..., kept] + from_reference) * constants.multiplier + constants.bias)
+        outputs[..., kept] = np.clip(total >> constants.shift, 0, 255) - 128
+        return outputs
 
     return apply
 
 
-def output_stages(layers: Sequence[LayerDecision], network: Network) -> dict[int, Output]:
-    """For each operator of the network whose layer is not exact, the output stage of the hardware."""
-    free = list(layers)
-    stages: dict[int, Output] = {}
+def output_stages(
+    layers: Sequence[LayerDecision], network: Network, values: Mapping[int, Array]
+) -> dict[int, Callable[[Output], Output]]:
+    """For each operator of the network whose layer is not exact: the hardware's output stage, from the default one.
+
+    `values` are the tensors for any input, which show what the channels hold that the compiler found constant.
+    """
+    free = [layer for layer in layers if layer.plan is not None and layer.op in OPERATORS.values()]
+    kept: dict[int, list[int]] = {network.input: list(range(network.tensors[network.input].shape[-1]))}
+    stages: dict[int, Callable[[Output], Output]] = {}
     for index, operator in enumerate(network.operators):
+        before = kept[operator.inputs[0]]
         if operator.name not in OPERATORS:
+            kept[operator.output] = before
             continue
         source = network.tensors[operator.inputs[0]]
         filters, bias = (network.tensors[i].data for i in operator.inputs[1:3])
         assert filters is not None
         assert bias is not None
-        shape = network.tensors[operator.output].shape
-        decision = next(layer for layer in free if matches(layer, operator.name, shape, filters.shape))
-        free.remove(decision)
-        fit = next(c.fit for c in decision.candidates if c.module == decision.module) if decision.plan else None
-        if decision.plan is None or fit is None or fit.exact:
+        shape, window = network.tensors[operator.output].shape, filters.shape[1:3] if filters.ndim == 4 else (1, 1)
+        decision = next((layer for layer in free if matches(layer, operator.name, shape, window)), None)
+        if decision is None:  # on the control core, which computes TFLite's own integers
+            kept[operator.output] = list(range(shape[-1]))
             continue
-        # The hardware's accumulator has no bias yet, and sees uint8 inputs, 128 above TFLite's, without zero point.
-        axes = (0, 1, 2) if operator.name == "DEPTHWISE_CONV_2D" else tuple(range(1, filters.ndim))
-        stages[index] = output_stage(decision.plan, (source.zero_point + 128) * filters.sum(axis=axes) - bias)
+        free.remove(decision)
+        assert decision.plan is not None
+        fit = next(candidate.fit for candidate in decision.candidates if candidate.module == decision.module)
+        constants = unpack(decision.plan)
+        if operator.name == "DEPTHWISE_CONV_2D":
+            filters = filters.transpose(3, 1, 2, 0)
+            channels = filters[before]
+            after = [before[k] for k in same_channels(channels, constants.filters)]
+            computed = filters[after]
+        else:
+            filters = filters.reshape(len(filters), *(filters.shape[1:] if filters.ndim == 4 else (1, 1, -1)))
+            after = same_channels(filters[..., before], constants.filters)
+            computed = filters[after]
+        kept[operator.output] = after
+        if fit is None or fit.exact:
+            continue
+        # The hardware's accumulator has no bias yet, sees uint8 inputs, 128 above TFLite's and without zero point, and
+        # only those channels that are not constant.
+        from_reference = (source.zero_point + 128) * computed.sum(axis=(1, 2, 3)) - bias[after]
+        if operator.name != "DEPTHWISE_CONV_2D":
+            x = values[operator.inputs[0]]
+            left_out = [c for c in range(x.shape[-1]) if c not in before]
+            levels = x.reshape(-1, x.shape[-1])[0, left_out] + 128
+            from_reference = from_reference - computed[..., left_out].sum(axis=(1, 2)) @ levels
+        stages[index] = partial(output_stage, constants, after, from_reference)
     return stages
 
 
-def matches(layer: LayerDecision, operator: str, shape: tuple[int, ...], filters: tuple[int, ...]) -> bool:
-    """Whether a decision is about an operator with this output shape and these filters."""
-    if layer.plan is None:
-        return layer.op == OPERATORS[operator]
+def matches(layer: LayerDecision, operator: str, shape: tuple[int, ...], window: tuple[int, ...]) -> bool:
+    """Whether a decision can be about an operator with this output shape and filter size."""
+    assert layer.plan is not None
     own = layer.plan.layer
-    size = (shape[1], shape[2], shape[3]) if len(shape) == 4 else (1, 1, shape[1])
-    filter_size = (filters[1], filters[2]) if len(filters) == 4 else (1, 1)
-    return own.op == OPERATORS[operator] and (own.oy, own.ox, own.k) == size and (own.fy, own.fx) == filter_size
+    rows, columns = (shape[1], shape[2]) if len(shape) == 4 else (1, 1)
+    return (
+        own.op == OPERATORS[operator]
+        and (own.oy, own.ox, own.fy, own.fx) == (rows, columns, *window)
+        and own.k <= shape[-1]
+    )
