@@ -114,7 +114,6 @@ ${leave(depth)}\
 #include "${header}"
 % endfor
 #include "match_layer.h"
-#include "match_layers.h"
 
 /* The layer, in elements. */
 enum {

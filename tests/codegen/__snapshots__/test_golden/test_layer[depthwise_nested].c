@@ -13,7 +13,6 @@
 #include "gap9.h"
 #include "match_pulp.h"
 #include "match_layer.h"
-#include "match_layers.h"
 
 /* The layer, in elements. */
 enum {
