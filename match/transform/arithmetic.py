@@ -37,8 +37,7 @@ class Accumulator:
     """What a convolution or dense layer accumulates: ``sum(x * w)`` per output channel.
 
     `offset` is what is added to it before scaling (bias and the input's zero point), `low` and `high` are the smallest
-    and largest sums that are reachable, all int64 of shape (channels,). `per_channel` tells whether the layer has a
-    scale for each channel, which changes how references multiply scales.
+    and largest sums that are reachable, all int64 of shape (channels,). `weight_scale` has one entry or as many.
     """
 
     offset: Int64Array
@@ -46,7 +45,12 @@ class Accumulator:
     high: Int64Array
     input_scale: np.float32
     weight_scale: Float32Array
-    per_channel: bool
+
+
+def sum_range(dtype: str, count: int) -> tuple[Int64Array, Int64Array]:
+    """Smallest and largest sum of `count` values of a type, shape (1,) each."""
+    limits = np.iinfo(dtype)
+    return np.array([int(limits.min) * count]), np.array([int(limits.max) * count])
 
 
 def product_range(a: Quantization, b: Quantization) -> tuple[Int64Array, Int64Array]:
@@ -62,8 +66,12 @@ class Arithmetic(Protocol):
         """From ``sum(x * w)`` to the output of a convolution or dense layer."""
         ...
 
-    def average(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
-        """From the sum of `count` values of x to their mean, one channel."""
+    def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
+        """From the sum of `count` values to their mean in the same quantization (average pooling), one channel."""
+        ...
+
+    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """From the sum of `count` values of x to their mean in another quantization (a reduction), one channel."""
         ...
 
     def add(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from match.relay import relay, tvm
 from match.requantize import Requantization
 from match.step_function import reachable_sums
 from match.transform import integer_form
-from match.transform.arithmetic import Accumulator, Arithmetic, Quantization
+from match.transform.arithmetic import Accumulator, Arithmetic
 from match.transform.plane_fit import fit_plane
 from match.transform.qnn import Linear, clamped, quantization, read_linear
 from match.transform.readers import output_range
@@ -41,14 +41,14 @@ class Integerize:
         if linear is not None:
             return self._linear(linear, new)
         root, clip = clamped(call, dtype(call))
+        if is_call(root, "qnn.avg_pool2d"):
+            return self._mean(root, clip, new)
         if is_call(root, "qnn.requantize"):
-            return self._requantize(root, clip, new)
+            return self._table(root, clip, new) or self._mean(root, clip, new)
         if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
             return self._binary(root, clip, new)
-        if is_call(root, "qnn.avg_pool2d"):
-            return self._average(root, clip, new)
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
-            return self._plain_average(root, clip, new)
+            return self._average(root, clip, new)
         return None
 
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
@@ -91,11 +91,11 @@ class Integerize:
             high,
             linear.input.scale,
             linear.weight_scale,
-            is_call(linear.call, "qnn.conv2d") or linear.weight_scale.size > 1,
         )
         return self.arithmetic.linear(accumulator, linear.output, linear.clip)
 
-    def _requantize(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+    def _table(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        """A change of scale from 8 bits to 8 bits."""
         x = call.args[0]
         if not is_8bit(x):
             return None
@@ -127,57 +127,71 @@ class Integerize:
             return integer_form.lookup_pair(new(left), new(right), outputs, (a.dtype, b.dtype), output.dtype)
         return integer_form.add(new(left), new(right), plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
 
-    def _average(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
-        x, pool = call.args[0], call.attrs
+    def _mean(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        """`qnn.avg_pool2d`, or a mean over rows and columns between a cast to int32 and a change of scale."""
+        if is_call(call, "qnn.avg_pool2d"):
+            window, x = _window(call), call.args[0]
+        else:
+            mean = call.args[0]
+            if not is_call(mean, "mean") or not is_call(mean.args[0], "cast"):
+                return None
+            x = mean.args[0].args[0]
+            axes = sorted(int(axis) for axis in mean.attrs.axis or ())
+            if not is_8bit(x) or len(shape(x)) != 4 or axes != [1, 2] or mean.attrs.exclude:
+                return None
+            window = _Window((shape(x)[1], shape(x)[2]), (1, 1))
         inputs = quantization(call.args[1], call.args[2], dtype(x))
         output = quantization(call.args[3], call.args[4], dtype(call))
-        if inputs is None or output is None or str(pool.layout) != "NHWC":
+        if inputs is None or output is None or window is None:
             return None
-        return self._pool(call, x, inputs, output, clip, new)
+        one = self.arithmetic.mean(inputs, window.count, output, clip)
+        pooled = _pooled(new(x), shape(x), window, one, output.dtype)
+        return pooled if len(shape(call)) == 4 else relay.reshape(pooled, shape(call))
 
-    def _plain_average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+    def _average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """Average pooling within one quantization: cast to int32, pool, cast back."""
         pool = cast.args[0]
         widened = pool.args[0]
-        if not is_call(widened, "cast") or not is_8bit(widened.args[0]) or str(pool.attrs.layout) != "NHWC":
+        window = _window(pool)
+        if window is None or not is_call(widened, "cast") or dtype(widened.args[0]) != dtype(cast):
             return None
         x = widened.args[0]
-        if dtype(x) != dtype(cast):
-            return None
-        same = Quantization(np.float32(1), 0, dtype(x))
-        return self._pool(pool, x, same, same, clip, new)
+        return _pooled(new(x), shape(x), window, self.arithmetic.average(dtype(x), window.count, clip), dtype(x))
 
-    def _pool(
-        self,
-        pool: relay.Call,
-        x: relay.Expr,
-        inputs: Quantization,
-        output: Quantization,
-        clip: tuple[int, int],
-        new: New,
-    ) -> relay.Expr | None:
-        attrs = pool.attrs
-        window = int(attrs.pool_size[0]), int(attrs.pool_size[1])
-        strides = int(attrs.strides[0]), int(attrs.strides[1])
-        _, rows, columns, channels = shape(x)
-        plain = not any(int(side) for side in attrs.padding) and all(int(step) == 1 for step in attrs.dilation)
-        complete = all(
-            (extent - size) % stride == 0 or not attrs.ceil_mode
-            for extent, size, stride in zip((rows, columns), window, strides, strict=True)
-        )
-        if not plain or not complete:
-            return None
-        whole_map = window == (rows, columns)
-        one = self.arithmetic.average(inputs, window[0] * window[1], output, clip)
-        requantization = replace(
-            one,
-            multiplier=np.repeat(one.multiplier, channels),
-            bias=np.repeat(one.bias, channels),
-            shift=np.repeat(one.shift, channels),
-        )
-        return integer_form.avg_pool2d(
-            new(x), requantization, output.dtype, window=window, strides=strides, whole_map=whole_map
-        )
+
+@dataclass(frozen=True)
+class _Window:
+    """Windows without padding that all lie within the map."""
+
+    size: tuple[int, int]
+    strides: tuple[int, int]
+
+    @property
+    def count(self) -> int:
+        return self.size[0] * self.size[1]
+
+
+def _window(pool: relay.Call) -> _Window | None:
+    """The windows of a pooling in NHWC; None for padding, dilation and windows that hang over the border."""
+    attrs = pool.attrs
+    _, rows, columns, _ = shape(pool.args[0])
+    size, strides = (int(attrs.pool_size[0]), int(attrs.pool_size[1])), (int(attrs.strides[0]), int(attrs.strides[1]))
+    spaced = any(int(side) for side in attrs.padding) or any(int(step) != 1 for step in attrs.dilation)
+    hanging = attrs.ceil_mode and ((rows - size[0]) % strides[0] != 0 or (columns - size[1]) % strides[1] != 0)
+    return None if str(attrs.layout) != "NHWC" or spaced or hanging else _Window(size, strides)
+
+
+def _pooled(x: relay.Expr, extents: tuple[int, ...], window: _Window, one: Requantization, dtype: str) -> relay.Expr:
+    """The pooling of x (N, H, W, C) with the requantization of one channel for all."""
+    channels = np.zeros(extents[3], np.intp)
+    return integer_form.avg_pool2d(
+        x,
+        one.take(channels),
+        dtype,
+        window=window.size,
+        strides=window.strides,
+        whole_map=window.size == tuple(extents[1:3]),
+    )
 
 
 def _without_pad(linear: Linear) -> tuple[relay.Expr, Padding]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from match.requantize import Int64Array, Requantization
 from match.step_function import StepFunction
-from match.transform.arithmetic import Accumulator, Float32Array, Quantization, product_range
+from match.transform.arithmetic import Accumulator, Float32Array, Quantization, product_range, sum_range
 from match.transform.line_fit import fit_line
 
 _ROUNDING_ERROR = 2.0**-22
@@ -31,13 +31,16 @@ class OnnxruntimeArithmetic:
             accumulator.high,
         )
 
-    def average(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
+        """As `mean`."""
+        same = Quantization(np.float32(1), 0, dtype)
+        return self.mean(same, count, same, clip)
+
+    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
         """QLinearGlobalAveragePool: the sum in float32, times one float32 factor."""
-        limits = np.iinfo(x.dtype)
-        low, high = np.array([limits.min * count]), np.array([limits.max * count])
         offset = np.array([-x.zero_point * count])
         factor = np.array([x.scale / (output.scale * np.float32(count))])
-        return _scaled(factor, offset, output.zero_point, clip, low, high)
+        return _scaled(factor, offset, output.zero_point, clip, *sum_range(x.dtype, count))
 
     def add(
         self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from match.requantize import UNREACHED, Int64Array, Requantization
 from match.step_function import StepFunction, step_function
-from match.transform.arithmetic import Accumulator, Quantization, product_range
+from match.transform.arithmetic import Accumulator, Quantization, product_range, sum_range
 from match.transform.line_fit import fit_line, with_channels
 
 _SMALLEST_EXPONENT = -31
@@ -28,25 +28,29 @@ class TfliteArithmetic:
     """`match.transform.arithmetic.Arithmetic` as TFLite Micro's reference kernels compute."""
 
     def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
-        """Fully connected layers with one scale multiply the scales in float32, all others in double precision."""
-        if accumulator.per_channel:
-            product = np.float64(accumulator.input_scale) * accumulator.weight_scale.astype(np.float64)
-        else:
-            product = (accumulator.input_scale * accumulator.weight_scale).astype(np.float64)
+        """One fixed-point multiplication of the sum; the factor is computed from the scales in double precision."""
+        product = np.float64(accumulator.input_scale) * accumulator.weight_scale.astype(np.float64)
         factor = product / np.float64(output.scale)
-        factor = np.broadcast_to(factor, accumulator.offset.shape)
-        return scaled(factor, accumulator.offset, output.zero_point, clip, accumulator.low, accumulator.high)
+        multiplier = quantize_multiplier(np.broadcast_to(factor, accumulator.offset.shape))
+        return _scaled(multiplier, accumulator.offset, output.zero_point, clip, (accumulator.low, accumulator.high))
 
-    def average(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
-        """The sum divided by the count, half away from zero; input and output have one quantization."""
-        limits = np.iinfo(x.dtype)
-        low, high = np.array([limits.min * count]), np.array([limits.max * count])
+    def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
+        """The sum divided by the count, half away from zero."""
+        low, high = sum_range(dtype, count)
         levels = np.arange(clip[0] + 1, clip[1] + 1, dtype=np.int64)
         # The smallest sum that rounds to a level: level - 1/2 and above for positive ones, above level - 1/2 otherwise.
         first = levels * count - np.where(levels > 0, count // 2, (count - 1) // 2)
         thresholds = np.clip(first[None, :], low[:, None], high[:, None] + 1)
         steps = StepFunction(low, high, clip, thresholds, np.array([False]))
         return fit_line(steps, np.array([1 / count]))
+
+    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """One fixed-point multiplication of the sum, its mantissa divided by the count."""
+        mantissa, exponent = quantize_multiplier(np.array([np.float64(x.scale) / np.float64(output.scale)]))
+        shift = np.minimum(min(count.bit_length() - 1, 32), 31 + exponent)
+        divided = (mantissa << shift) // count, exponent - shift
+        offset = np.array([-x.zero_point * count])
+        return _scaled(divided, offset, output.zero_point, clip, sum_range(x.dtype, count))
 
     def add(
         self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
@@ -63,8 +67,8 @@ class TfliteArithmetic:
     def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
         """One fixed-point multiplication of the product."""
         factor = np.float64(a.scale) * np.float64(b.scale) / np.float64(output.scale)
-        low, high = product_range(a, b)
-        return scaled(np.array([factor]), np.zeros(1, np.int64), output.zero_point, clip, low, high)
+        multiplier = quantize_multiplier(np.array([factor]))
+        return _scaled(multiplier, np.zeros(1, np.int64), output.zero_point, clip, product_range(a, b))
 
     def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
         """One fixed-point multiplication."""
@@ -92,20 +96,21 @@ def multiply(value: npt.NDArray[np.int64], factor: np.float64) -> Int64Array:
     return (high + np.where(high < 0, max(half - 1, 0), half)) >> right
 
 
-def scaled(
-    factor: npt.NDArray[np.float64],
+def _scaled(
+    multiplier: tuple[Int64Array, Int64Array],
     offset: Int64Array,
     zero_point: int,
     clip: tuple[int, int],
-    low: Int64Array,
-    high: Int64Array,
+    reachable: tuple[Int64Array, Int64Array],
 ) -> Requantization:
-    """``clip(multiply(acc + offset, factor) + zero_point)`` for accumulators from `low` to `high`, per channel.
+    """``clip(multiply(acc + offset) + zero_point)`` per channel, for the reachable accumulators.
 
-    Proven constant channels get multiplier 0. The sign correction is left out where no reachable accumulator needs it:
-    below the zero point everything is clamped away, or the sums are never negative.
+    `multiplier` is mantissa and exponent, `reachable` the smallest and largest accumulator, arrays (channels,). Proven
+    constant channels get multiplier 0. The sign correction is left out where no reachable accumulator needs it: below
+    the zero point everything is clamped away, or the sums are never negative.
     """
-    mantissa, exponent = quantize_multiplier(factor)
+    mantissa, exponent = multiplier
+    low, high = reachable
     shift = 31 - exponent
     rounding = np.where(exponent < 0, (1 << 30) + (np.int64(1) << (shift - 1)), np.int64(1) << np.maximum(shift - 1, 0))
     relative_clip = (clip[0] - zero_point, clip[1] - zero_point)
@@ -124,7 +129,8 @@ def scaled(
     )
     refitted = np.flatnonzero(steps.constant | (shift > _WIDEST_SHIFT))
     if len(refitted):
-        fitted = fit_line(steps.take(refitted), np.maximum(factor[refitted], _SMALLEST_FACTOR))
+        slope = mantissa[refitted] * np.exp2(-shift[refitted].astype(np.float64))
+        fitted = fit_line(steps.take(refitted), np.maximum(slope, _SMALLEST_FACTOR))
         result = with_channels(result, refitted, fitted)
     if result.negative_below is not None and np.all(result.negative_below == UNREACHED):
         result = replace(result, negative_below=None, negative_step=0)

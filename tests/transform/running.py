@@ -1,0 +1,56 @@
+"""Runs Relay on this machine: what every pass is compared through."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from match.relay import relay, tvm
+
+Arrays = list[npt.NDArray]
+
+
+class Compiled:
+    """A Relay module compiled for this machine, without optimisations that look at values."""
+
+    def __init__(self, module: tvm.IRModule) -> None:
+        for name in ("autotvm", "te_compiler"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        from tvm.contrib.graph_executor import GraphModule
+
+        with tvm.transform.PassContext(opt_level=1):
+            library = relay.build(module, "llvm -opt-level=1")
+        self._executor = GraphModule(library["default"](tvm.cpu()))
+
+    def __call__(self, inputs: Mapping[str, npt.NDArray]) -> Arrays:
+        self._executor.run(**inputs)
+        return [self._executor.get_output(index).numpy() for index in range(self._executor.get_num_outputs())]
+
+
+def random_values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> npt.NDArray:
+    """Values over the whole range of an integer type, or standard normal ones."""
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max + 1, tuple(shape)).astype(dtype)
+    return rng.normal(0, 1, tuple(shape)).astype(dtype)
+
+
+def assert_same_outputs(before: tvm.IRModule, after: tvm.IRModule, samples: int = 4, seed: int = 0) -> None:
+    """Both modules give the same outputs for the same random inputs."""
+    first, second = Compiled(before), Compiled(after)
+    rng = np.random.default_rng(seed)
+    varied = False
+    for _ in range(samples):
+        inputs = {
+            parameter.name_hint: random_values(
+                rng, [int(extent) for extent in parameter.checked_type.shape], str(parameter.checked_type.dtype)
+            )
+            for parameter in before["main"].params
+        }
+        for expected, found in zip(first(inputs), second(inputs), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            varied = varied or len(np.unique(expected)) > 8
+    assert varied, "the test's outputs hardly vary, so that it proves nothing"

@@ -1,0 +1,112 @@
+"""TFLite files written for a test, and TFLite Micro to run them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import numpy.typing as npt
+from tflite_micro.python.tflite_micro import runtime
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
+
+_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int8": 9}
+
+
+@dataclass
+class TfliteModel:
+    """One subgraph, built operator by operator; tensors are named by the numbers that the methods return."""
+
+    tensors: list[Any] = field(default_factory=list)
+    buffers: list[Any] = field(default_factory=lambda: [schema.BufferT()])
+    operators: list[Any] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        dtype: str = "int8",
+        scale: float | Sequence[float] | None = None,
+        zero_point: int = 0,
+        data: npt.NDArray | None = None,
+        axis: int = 0,
+    ) -> int:
+        tensor = schema.TensorT()
+        tensor.name = f"t{len(self.tensors)}".encode()
+        tensor.shape, tensor.type = list(shape), _TYPES[dtype]
+        tensor.buffer = 0
+        if data is not None:
+            buffer = schema.BufferT()
+            buffer.data = np.frombuffer(np.ascontiguousarray(data.astype(dtype)).tobytes(), np.uint8)
+            self.buffers.append(buffer)
+            tensor.buffer = len(self.buffers) - 1
+        if scale is not None:
+            scales = np.atleast_1d(np.asarray(scale, np.float32))
+            quantization = schema.QuantizationParametersT()
+            quantization.scale, quantization.zeroPoint = list(scales), [zero_point] * len(scales)
+            quantization.quantizedDimension = axis
+            tensor.quantization = quantization
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def operator(self, name: str, inputs: Sequence[int], output: int, options: str | None = None, **values: Any) -> int:
+        code = getattr(schema.BuiltinOperator, name)
+        if code not in self.codes:
+            self.codes.append(code)
+        operator = schema.OperatorT()
+        operator.opcodeIndex, operator.inputs, operator.outputs = self.codes.index(code), list(inputs), [output]
+        if options is not None:
+            operator.builtinOptionsType = getattr(schema.BuiltinOptions, options)
+            operator.builtinOptions = getattr(schema, options + "T")()
+            for key, value in values.items():
+                assert hasattr(operator.builtinOptions, key)
+                setattr(operator.builtinOptions, key, value)
+        self.operators.append(operator)
+        return output
+
+    def build(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+        graph = schema.SubGraphT()
+        graph.tensors, graph.operators = self.tensors, self.operators
+        graph.inputs, graph.outputs = list(inputs), list(outputs)
+        model = schema.ModelT()
+        model.version, model.subgraphs, model.buffers = 3, [graph], self.buffers
+        model.operatorCodes = []
+        for code in self.codes:
+            entry = schema.OperatorCodeT()
+            entry.builtinCode, entry.deprecatedBuiltinCode, entry.version = code, min(code, 127), 1
+            model.operatorCodes.append(entry)
+        return _packed(model)
+
+
+def with_outputs(data: bytes, inner: bool) -> bytes:
+    """A copy of a model whose outputs are those of every operator but softmax, or the last of these alone."""
+    model = schema.ModelT.InitFromPackedBuf(data, 0)
+    graph = model.subgraphs[0]
+    codes = [max(code.builtinCode, code.deprecatedBuiltinCode) for code in model.operatorCodes]
+    softmax = schema.BuiltinOperator.SOFTMAX
+    outputs = [operator.outputs[0] for operator in graph.operators if codes[operator.opcodeIndex] != softmax]
+    graph.outputs = outputs if inner else outputs[-1:]
+    model.signatureDefs = None
+    return _packed(model)
+
+
+def _packed(model: Any) -> bytes:
+    builder = flatbuffers.Builder(1 << 16)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+class Micro:
+    """TFLite Micro's interpreter on a model."""
+
+    def __init__(self, data: bytes, outputs: int) -> None:
+        self._interpreter = runtime.Interpreter.from_bytes(data, arena_size=1 << 22)
+        self._outputs = outputs
+
+    def __call__(self, *inputs: npt.NDArray) -> list[npt.NDArray]:
+        for index, value in enumerate(inputs):
+            self._interpreter.set_input(value, index)
+        self._interpreter.invoke()
+        return [self._interpreter.get_output(index).copy() for index in range(self._outputs)]
