@@ -11,13 +11,13 @@ from match.cost import Block
 class Mchan:
     """Cycles of a block's transfer, which MCHAN executes beside the cores, and of the core that programs it.
 
-    A command moves one contiguous piece, or several at equal distances (2D); a block takes one command for each series of
-    such pieces.
+    A command moves one contiguous piece, or several at equal distances (2D); a block takes one command for each series
+    of such pieces.
 
     bytes_per_cycle: width of the port to L2, 64 bits.
     chunk: set-up of each contiguous piece; 27 in the MATCH paper's model of GAP9.
-    call: cycles of the core to program a transfer through the SDK; 300 in MATCH's first model of GAP9 (its later one, with
-        920, counts its own run-time in).
+    call: cycles of the core to program a transfer through the SDK; 300 in MATCH's first model of GAP9 (its later one,
+        with 920, counts its own run-time in).
     command: cycles between the commands of a block: counter, length, two addresses, size and stride. Estimated.
     """
 

@@ -1,8 +1,8 @@
 """NE16, the 9x9x16 bit-serial array in GAP9's cluster, driven by kernels/ne16.
 
-Cycles per sub-tile follow the latency model published with MATCH and agree with the state machine of the public simulator
-(GVSoC). A sub-tile is 3x3 output pixels of 32 channels (depthwise: 16), from 5x5 input pixels of 16 channels at a time; memory
-is 256 bits wide.
+Cycles per sub-tile follow the latency model published with MATCH and agree with the state machine of the public
+simulator (GVSoC). A sub-tile is 3x3 output pixels of 32 channels (depthwise: 16), from 5x5 input pixels of 16
+channels at a time; memory is 256 bits wide.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ JOB_WORDS = 24
 class Ne16Cost(CostModel):
     """Cycles and scratch of NE16's jobs.
 
-    stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a block of output channels behind it,
-        instead of NE16 requantizing to 8 bits.
+    stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a block of output channels
+        behind it, instead of NE16 requantizing to 8 bits.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
     access: cycles of a register access through the peripheral interconnect. Estimated.
     arithmetic: cycles in which the driver works out a job's registers. Estimated from its divisions and stores.
-    kernel: cycles of a tile beside its jobs: its context, the event that ends it.
-    fork: cycles to start and join the cluster for requantization.
-    offload: cycles of a layer beside tiles, as the cluster's.
+    kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
+    fork: cycles to start and join the cluster for requantization. Estimated.
+    offload: cycles of a layer beside tiles, as the cluster's. Estimated.
     """
 
     stream_out: bool = False
@@ -95,8 +95,8 @@ class Ne16Cost(CostModel):
     def _jobs(self, layer: Layer, tile: Tile, execution: float) -> float:
         """Cycles from programming the first job to the end of the last.
 
-        Programming is one acquisition, `JOB_WORDS` registers and the trigger. A strided 3x3 convolution is one job for each
-        2x2 outputs; two jobs may be queued, so that all but the first are programmed beside the one before.
+        Programming is one acquisition, `JOB_WORDS` registers and the trigger. A strided 3x3 convolution is one job for
+        each 2x2 outputs; two jobs may be queued, so that all but the first are programmed beside the one before.
         """
         programming = self.arithmetic + self.access * (1 + JOB_WORDS + 1)
         jobs = ceil_div(tile.oy, 2) * ceil_div(tile.ox, 2) if _strided(layer) else 1
@@ -123,7 +123,7 @@ class Ne16Cost(CostModel):
         return accumulate + subtiles * (scale + bias + shift + 4) + computed * ceil_div(channels, PORT_BYTES)
 
     def _requantization(self, tile: Tile, channels: int) -> float:
-        """Cycles of the cluster on a block's accumulators: load and requantize each, pixels shared out among the cores."""
+        """Cycles of the cluster on a block's accumulators: load and requantize each; pixels are shared out."""
         return self.fork + ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + channels * (1 + REQUANTIZE))
 
 

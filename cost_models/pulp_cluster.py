@@ -1,8 +1,9 @@
 """A PULP cluster with 8-bit SIMD dot products, executing the kernels of kernels/pulp.
 
-Every formula counts the instructions of the core with the most work: inner loops are hardware loops, one instruction takes one
-cycle, loads hit L1. The instruction counts of the inner loops are those of PULP-NN (Garofalo et al., 2020): a block of
-4 output channels x 2 pixels takes 6 loads and 8 dot products, 14 instructions for 32 multiply-accumulates.
+Every formula counts the instructions of the core with the most work: inner loops are hardware loops, one
+instruction takes one cycle, loads hit L1. The instruction counts of the inner loops are those of PULP-NN (Garofalo
+et al., 2020): a block of 4 output channels x 2 pixels takes 6 loads and 8 dot products, 14 instructions for 32
+multiply-accumulates.
 """
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ def is_pointwise(layer: Layer) -> bool:
 class PulpClusterCost(CostModel):
     """Cycles and scratch of the cluster's kernels.
 
-    cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition) or channels (the others).
-    kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier of the
-        event unit (tens of cycles, Glaser et al., 2020), sharing out the work.
-    offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the layer's prologue. Estimated.
+    cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition) or channels (others).
+    kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
+        of the event unit (tens of cycles, Glaser et al., 2020), sharing out the work. Estimated.
+    offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. Estimated.
     """
 
     cores: int = 8

@@ -11,8 +11,8 @@ from match.cost import CpuCostModel
 class RiscvCoreCost(CpuCostModel):
     """Cycles of an operator as TVM's C, 8-bit operands, no SIMD.
 
-    mac: cycles of a multiply-accumulate: 6.0 to 8.2 over the four MLPerf Tiny networks on GAP9's control core (MATCH paper,
-        Table III, latency by TVM at 260 MHz over multiply-accumulates); 8 for the convolutional ones.
+    mac: cycles of a multiply-accumulate: 6.0 to 8.2 over the four MLPerf Tiny networks on GAP9's control core (MATCH
+        paper, Table III: TVM's latency at 260 MHz over multiply-accumulates); 8 for the convolutional ones.
     output: cycles of an output element beside them: load, 64-bit requantization, clip, store, the loop. Estimated.
     """
 

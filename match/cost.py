@@ -31,8 +31,8 @@ class Block(NamedTuple):
 
     `shape` are the elements along each axis of the operand's first component, slowest first (rows, columns, channels of
     an activation); `bytes` is the whole block. In the outer memory it is `chunks` contiguous pieces, which lie at equal
-    distances in each of `series` groups: 1 and 1 for full rows of all channels, rows and 1 for a part of each row, rows x
-    columns and rows for a part of the channels of a part of each row.
+    distances in each of `series` groups: 1 and 1 for full rows of all channels, rows and 1 for a part of each row,
+    rows x columns and rows for a part of the channels of a part of each row.
     """
 
     operand: str
@@ -47,10 +47,10 @@ class CostModel:
 
     `overlap` tells whether transfers run beside compute (asynchronous DMA); if not, the core waits for each it starts.
 
-    `regular` is a promise about `compute` and `transfer`: cutting never pays. Parts that make up a tile, or that cover a
-    block, cost together no less than the whole, and nothing costs less for reading more input pixels or for moving more
-    bytes in more pieces. Set-up costs, ceilings and products of them keep it. An engine may then rule out most tiles without
-    asking for their cost; without the promise it asks for all of them.
+    `regular` is a promise about `compute` and `transfer`: cutting never pays. Parts that make up a tile, or that
+    cover a block, cost together no less than the whole, and nothing costs less for reading more input pixels or for
+    moving more bytes in more pieces. Set-up costs, ceilings and products of them keep it. An engine may then rule
+    out most tiles without asking for their cost; without the promise it asks for all of them.
     """
 
     overlap: bool = True
@@ -65,7 +65,7 @@ class CostModel:
         raise NotImplementedError
 
     def launch(self, layer: Layer) -> float:
-        """Cycles of each kernel call, whatever its tile, of the core that executes the tile loop: context, start, end."""
+        """Cycles of each kernel call, whatever its tile, of the core that executes the tile loop."""
         return 0.0
 
     def transfer(self, layer: Layer, block: Block) -> float:
@@ -73,7 +73,7 @@ class CostModel:
         raise NotImplementedError
 
     def issue(self, layer: Layer) -> float:
-        """Cycles of each transfer, whatever its block, of the core that executes the tile loop; none run beside a kernel."""
+        """Cycles of each transfer, whatever its block, of the core that executes the tile loop."""
         return 0.0
 
     def overhead(self, layer: Layer) -> float:
@@ -85,9 +85,9 @@ class CostModel:
 class Cost:
     """Prediction for one schedule: cycles in total and by what they are spent on, and bytes moved per operand.
 
-    `compute` and `transfer` are the sums over all tiles and blocks as if nothing overlapped, `overhead` is what else the
-    core does: once per layer, to launch kernels, to issue transfers. `cycles` is the latency with the overlap that the
-    schedule allows, at least `compute` + `overhead` and at most the sum of the three.
+    `compute` and `transfer` are the sums over all tiles and blocks as if nothing overlapped, `overhead` is what
+    else the core does: once per layer, to launch kernels, to issue transfers. `cycles` is the latency with the
+    overlap that the schedule allows, at least `compute` + `overhead` and at most the sum of the three.
     """
 
     cycles: float

@@ -1,10 +1,12 @@
 """The exhaustive engine: the best of all mappings under the predicted cost, found without trying most of them.
 
-Every integer tile size of K, OY and OX is a candidate: kernels round work up in their own ways, so that no size can be left
-out for having the same number of tiles as another. With it go every loop order, every depth of every operand and one or
-two buffers each. Three bounds, each below the predicted cost of what it stands for, keep the search short: on the tiles by
-themselves (`Sieve`), on the tiles with transfers (`Sieve.refined`), and on each mapping (`Structures`). What a bound puts behind
-the best mapping known is dropped; the rest is predicted, the most promising first.
+Every integer tile size of K, OY and OX is a candidate: kernels round work up in their own ways, so that no size can
+be left out for having the same number of tiles as another. With it go every loop order, every depth of every
+operand and one or two buffers each. What keeps the search short are bounds, each below the predicted cost of what it
+stands for and each dearer than the one before: of tiles by themselves (`feasible`), of tiles with transfers
+(`with_transfers`), of mappings from the costs of simpler tilings (`Structures` on `Floors`) and from those of their own
+tiles (`Structures`). What a bound puts behind the best mapping known is dropped; the rest is predicted, the most
+promising first.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from match.cost import CostModel
 from match.errors import ScheduleError
 from match.layer import Dim, Layer, Operand
 from match.schedule.engine import check_objective
+from match.schedule.floors import Floors
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
-from match.schedule.sieve import Sieve
+from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, Ints, TileCosts, candidate_sizes
 
@@ -34,7 +37,7 @@ GRAIN = 256
 FIRST_SLAB, SLAB = 256, 1 << 14
 """Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
 
-FIRST_CHUNK, CHUNK = 8, 32
+FIRST_CHUNK, CHUNK = 8, 256
 """Tiles whose mappings are enumerated at a time."""
 
 
@@ -64,8 +67,8 @@ class ExactEngine:
 class _Rank(NamedTuple):
     """How good a mapping is, the least being best.
 
-    The objective comes first, then what else it costs (bytes, or cycles), larger tiles, K before OY before OX, operands further
-    out, fewer buffers.
+    The objective comes first, then what else it costs (bytes, or cycles), larger tiles, K before OY before OX,
+    operands further out, fewer buffers.
     """
 
     objective: float
@@ -82,34 +85,34 @@ class _Search:
         self.by_latency = objective == "latency"
         self.costs = TileCosts(pricing)
         self.candidates = {dim: candidate_sizes(pricing.layer, dim, multiples) for dim in TILED}
+        self.floors = Floors(self.costs, self.candidates) if pricing.cost_model.regular else None
         self.rank: _Rank | None = None
         self.nest: Nest | None = None
 
     def best(self) -> Nest:
         for tiles in self.promising():
-            self.enumerate(tiles)
+            self.try_tiles(tiles)
         if self.nest is None:
-            memory = self.pricing.memory
-            need = self.costs.smallest_need(tuple(int(self.candidates[dim][0]) for dim in TILED))
-            raise ScheduleError(
-                f"layer {self.pricing.layer.name} needs at least {need} bytes of {memory.name}, {memory.size} are there."
-            )
+            name, memory = self.pricing.layer.name, self.pricing.memory
+            need = self.costs.need(np.array([[self.candidates[dim][0] for dim in TILED]]))[0]
+            raise ScheduleError(f"layer {name} needs at least {need} bytes of {memory.name}, {memory.size} are there.")
         return self.nest
 
     def promising(self) -> Iterator[Ints]:
         """Tiles that may have a mapping better than the best so far, a few at a time, shape (n, 3)."""
-        sieve = Sieve(self.costs, self.candidates)
+        sieve = feasible(self.costs, self.floors, self.candidates)
         for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
-            most_moved = math.inf if self.by_latency or self.rank is None else self.rank.objective
-            slab = sieve.select(rows).refined(most_moved)
-            tiles = slab.tiles()
+            slab = sieve.select(rows)
+            if self.floors is not None:
+                most_moved = math.inf if self.by_latency or self.rank is None else self.rank.objective
+                slab = with_transfers(slab, self.costs, self.floors, most_moved)
             for chunk in self.ordered(slab, FIRST_CHUNK, CHUNK):
-                yield tiles[chunk]
+                yield slab.tiles[chunk]
 
     def ordered(self, sieve: Sieve, first: int, others: int) -> Iterator[Ints]:
         """Rows of a sieve, the best bounds first, `first` and then `others` at a time, until none may be better."""
         objective, second = self.keys(sieve.cycles, sieve.moved)
-        order = np.lexsort((-sieve.tiles().prod(axis=1), second, objective))
+        order = np.lexsort((-sieve.tiles.prod(axis=1), second, objective))
         begin, end = 0, first
         while begin < len(order):
             rows = order[begin:end]
@@ -130,25 +133,32 @@ class _Search:
             return np.ones(len(objective), np.bool_)
         return (objective < self.rank.objective) | ((objective == self.rank.objective) & (second <= self.rank.second))
 
-    def enumerate(self, tiles: Ints) -> None:
+    def try_tiles(self, tiles: Ints) -> None:
         """Try the mappings of some tiles, those with the least bounds first."""
         found: list[tuple[float, float, Nests, int]] = []
         cuts = (tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
         for cut in np.unique(cuts).tolist():
             dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
-            for nests in Structures(self.costs, tiles[cuts == cut], dims).nests():
+            left = self.worth_asking(tiles[cuts == cut], dims)
+            for nests in Structures(self.costs, left, dims).nests() if len(left) else ():
                 objective, second = self.keys(nests.cycles, nests.moved)
-                rows = np.nonzero(self.may_win(objective, second))[0]
-                found += zip(
-                    objective[rows].tolist(), second[rows].tolist(), [nests] * len(rows), rows.tolist(), strict=True
-                )
+                rows = np.nonzero(self.may_win(objective, second))[0].tolist()
+                found += [(float(objective[row]), float(second[row]), nests, row) for row in rows]
         found.sort(key=lambda entry: entry[:2])
         for objective, second, nests, row in found:
-            if self.rank is not None and (objective, second) > self.rank[:2]:
-                if objective > self.rank.objective:
-                    return
-                continue
-            self.try_nest(nests.nest(row))
+            if self.rank is not None and objective > self.rank.objective:
+                return
+            if self.rank is None or (objective, second) <= self.rank[:2]:
+                self.try_nest(nests.nest(row))
+
+    def worth_asking(self, tiles: Ints, cut: tuple[Dim, ...]) -> Ints:
+        """The tiles, of some that cut `cut`, whose own costs must be known to tell whether they can win."""
+        if self.floors is None or self.rank is None:
+            return tiles
+        worth = np.zeros(len(tiles), np.bool_)
+        for nests in Structures(self.costs, tiles, cut, self.floors).nests():
+            worth[nests.tile[self.may_win(*self.keys(nests.cycles, nests.moved))]] = True
+        return tiles[worth]
 
     def try_nest(self, nest: Nest) -> None:
         """Predict a mapping and keep it if it is the best so far."""
@@ -159,7 +169,7 @@ class _Search:
         rank = _Rank(
             float(objective),
             float(second),
-            -int(np.prod(tile)),
+            -math.prod(tile),
             tuple(TILED.index(loop.dim) for loop in nest.loops),
             tuple((placement.depth, placement.buffers) for placement in nest.placements),
             tuple(-size for size in tile),

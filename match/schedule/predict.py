@@ -1,10 +1,10 @@
 """Latency of a schedule: the order of events of the generated code, with what repeats counted instead of walked.
 
-The core executes the loops; one DMA engine serves the transfers in the order in which they are issued. The state between
-two iterations is when that engine and each outstanding transfer will be done, relative to now. Once two neighbouring
-iterations that look the same leave the same state behind, so do all that follow them, and the rest of the run is a
-multiplication. The result is that of walking every iteration, border tiles and buffer conflicts included, at the price of a
-few iterations per loop.
+The core executes the loops; one DMA engine serves the transfers in the order in which they are issued. The state
+between two iterations is when that engine and each outstanding transfer will be done, relative to now. Once two
+neighbouring iterations that look the same leave the same state behind, so do all that follow them, and the rest of
+the run is a multiplication. The result is that of walking every iteration, border tiles and buffer conflicts
+included, at the price of a few iterations per loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from match.errors import ScheduleError
 from match.layer import Dim, Role
 from match.schedule.blocks import Span
 from match.schedule.mapping import Loop, Placement, Schedule
-from match.schedule.pricing import Move, Pricing
+from match.schedule.pricing import Pricing
 
 Spans = dict[Dim, Span]
 
@@ -30,7 +30,8 @@ def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
     """
     if len(schedule.memories) != 1:
         raise ScheduleError(
-            f"layer {schedule.layer.name}: latency is predicted for one level of scratchpad, not {len(schedule.memories)}."
+            f"layer {schedule.layer.name}: latency is predicted for one level of scratchpad, "
+            f"not {len(schedule.memories)}."
         )
     memory = schedule.inner_memory
     placements = [schedule.placement(operand.name, memory) for operand in schedule.operands]
@@ -77,13 +78,9 @@ class _Walk:
     def cost(self) -> Cost:
         self.now = self.overhead
         spans: Spans = {dim: (0, self.pricing.layer.size(dim)) for dim in Dim}
-        first = dict(spans)
-        for loop in self.loops:
-            first[loop.dim] = (0, loop.tile)
         for stream in self.inputs:
             if stream.early:
-                here = {dim: (0, extent) for dim, extent in stream.extents.items()}
-                stream.done[0] = self._start(stream, here)
+                stream.done[0] = self._start(stream, {dim: (0, extent) for dim, extent in stream.extents.items()})
         self._body(0, spans, None)
         self.now = max(self.now, *self.output.done)
         operands = self.pricing.operands
@@ -92,7 +89,7 @@ class _Walk:
 
     def _start(self, stream: _Stream, spans: Spans) -> float:
         """Issue the transfer of a block; returns when it will be done."""
-        move: Move = self.pricing.move(stream.number, spans, stream.extents)
+        move = self.pricing.move(stream.number, spans, stream.extents)
         self.now += self.pricing.issue
         self.overhead += self.pricing.issue
         self.transfer += move.transfer
@@ -138,23 +135,17 @@ class _Walk:
             ahead, rest = following[loop.dim]
             wrapped = {**following, loop.dim: (ahead, min(tile, rest))}
         last = -(-extent // tile) - 1
-        here = piece(0)
         for run in self.pricing.runs(loop.dim, start, extent, tile):
-            index, end = run.first, run.last
             settled = self._state()
-            while index <= end:
-                before = self._totals() if index < end else None
-                ahead_spans = piece(index + 1) if index < last else wrapped
-                self._body(depth + 1, here, ahead_spans)
-                index += 1
-                if before is not None and index < end:
-                    state = self._state()
-                    if state == settled:
-                        self._repeat(before, end - index)
-                        index = end
-                        ahead_spans = piece(end)
-                    settled = state
-                here = ahead_spans if ahead_spans is not None else here
+            for index in range(run.first, run.last):  # all of them are followed by one that looks the same
+                before = self._totals()
+                self._body(depth + 1, piece(index), piece(index + 1))
+                state = self._state()
+                if state == settled:
+                    self._repeat(before, run.last - index - 1)
+                    break
+                settled = state
+            self._body(depth + 1, piece(run.last), piece(run.last + 1) if run.last < last else wrapped)
 
     def _state(self) -> tuple[float, ...]:
         """What the future depends on: how long the DMA engine and the transfers under way still take."""

@@ -31,8 +31,8 @@ class Run(NamedTuple):
 class Pricing:
     """Costs of one layer's tiles and blocks in one memory.
 
-    Raises CostModelError, from any method, when the cost model raises or returns what is not a finite number of at least
-    zero; the message names the cost model, the layer and the arguments.
+    Raises CostModelError, from any method, when the cost model raises or returns what is not a finite number of at
+    least zero; the message names the cost model, the layer and the arguments.
     """
 
     def __init__(self, layer: Layer, operands: tuple[Operand, ...], memory: Memory, cost_model: CostModel) -> None:
@@ -57,9 +57,10 @@ class Pricing:
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
 
     def gapless(self) -> Pricing:
-        """Prices of the same layer without the rows and columns that a stride leaves between windows; itself, without any.
+        """Prices of the same layer without the rows and columns that a stride leaves between windows.
 
         Blocks of a layer that is cut may leave them out, those of a whole one may not: cutting never pays but for them.
+        A layer that has none keeps its prices.
         """
         if all(axis.stride <= axis.window for axes in self._clipping.values() for axis in axes):
             return self
@@ -105,7 +106,7 @@ class Pricing:
         return known
 
     def move(self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int]) -> Move:
-        """The transfer of the block of operand number `operand` that covers `spans`, one of those of at most `extents`."""
+        """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`."""
         key = tuple([(spans[dim], extents[dim]) for dim in self._dims[operand]])
         known = self._fetches[operand].get(key)
         if known is None:

@@ -1,7 +1,7 @@
 """Every mapping with given tiles: loop orders, placements and buffers, each with a lower bound of its latency.
 
-For tiles that cut the same dimensions, the mappings of one loop order are arrays: an axis for each operand's choice of depth and
-buffers, and a last one for the tiles.
+For tiles that cut the same dimensions, the mappings of one loop order are arrays: an axis for each operand's choice
+of depth and buffers, and a last one for the tiles.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
-from match.schedule.tiles import TILED, Floats, Ints, TileCosts
+from match.schedule.tiles import TILED, Floats, Ints, Sums, TileCosts, product, total
 
 
 @dataclass(frozen=True)
@@ -40,38 +41,52 @@ class Nest:
 
 @dataclass(frozen=True)
 class Nests:
-    """The mappings of one loop order that fit: lower bounds of `cycles` and exact bytes `moved`, shape (n,)."""
+    """The mappings of one loop order that fit; arrays of shape (n,).
+
+    cycles: lower bounds of their latencies. moved: bytes. tile: rows of their tiles.
+    """
 
     cycles: Floats
     moved: Floats
+    tile: Ints
     _structures: Structures
     _order: tuple[Dim, ...]
     _held: tuple[tuple[tuple[int, int], ...], ...]
-    _rows: tuple[Ints, ...]
+    _choices: tuple[Ints, ...]
 
     def nest(self, row: int) -> Nest:
         """One of them."""
-        *choices, tile = (int(index[row]) for index in self._rows)
         costs = self._structures.costs
-        sizes = dict(zip(TILED, self._structures.tiles[tile].tolist(), strict=True))
+        sizes = dict(zip(TILED, self._structures.tiles[self.tile[row]].tolist(), strict=True))
         loops = tuple(Loop(dim, sizes[dim], costs.extents[dim]) for dim in self._order)
-        memory = costs.pricing.memory.name
+        held = [ways[int(choice[row])] for ways, choice in zip(self._held, self._choices, strict=True)]
         placements = tuple(
-            Placement(operand.name, memory, *held[choice])
-            for operand, held, choice in zip(costs.pricing.operands, self._held, choices, strict=True)
+            Placement(operand.name, costs.pricing.memory.name, depth, buffers)
+            for operand, (depth, buffers) in zip(costs.pricing.operands, held, strict=True)
         )
         return Nest(loops, placements)
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """An operand's blocks when it is held in some ways: arrays of shape (ways, tiles).
+class TilingCosts(Protocol):
+    """Costs of tilings: exact ones are `TileCosts`, lower bounds of them `Floors`."""
 
-    need: bytes of memory. moved: bytes. transfer: DMA cycles. exposed: those beside which no kernel runs, `last` left out; last: of
-    the write-back behind the last kernel. issues: transfers that are programmed neither before the first kernel nor beside one.
+    def compute(self, tiles: Ints) -> Floats:
+        """Cycles of all kernel calls, without `launch`."""
+        ...
+
+    def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
+        """Of the blocks of an operand that is cut along `dims`."""
+        ...
+
+
+class _Stream(NamedTuple):
+    """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
+
+    need: bytes of memory. moved: bytes. transfer: DMA cycles. exposed: those beside which no kernel runs, `last` left
+    out. last: those of the write-back behind the last kernel. issues: transfers, without those that may be programmed
+    before the first kernel.
     """
 
-    held: tuple[tuple[int, int], ...]
     need: Floats
     moved: Floats
     transfer: Floats
@@ -81,111 +96,84 @@ class _Stream:
 
 
 class Structures:
-    """The mappings of some tiles, shape (n, 3), that cut the dimensions `cut` and no other."""
+    """The mappings of some tiles, shape (n, 3), that cut the dimensions `cut` and no other.
 
-    def __init__(self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...]) -> None:
+    Their bounds follow from `figures`: those of `costs`, or cheaper and lower ones.
+    """
+
+    def __init__(self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], figures: TilingCosts | None = None) -> None:
         self.costs = costs
         self.tiles = tiles
+        self._figures = figures or costs
         self._cut = cut
         pricing = costs.pricing
-        self._list: list[tuple[int, ...]] = [tuple(tile) for tile in tiles.tolist()]
-        self._counts = {dim: -(-costs.extents[dim] // tiles[:, TILED.index(dim)]) for dim in cut}
-        compute = np.array([costs.compute(tile) for tile in self._list])
-        self._work = pricing.overhead + self._calls(cut) * pricing.launch + compute
-        self._room = pricing.memory.size - np.array([costs.scratch(tile) for tile in self._list])
-        self._blocks: dict[tuple[int, frozenset[Dim]], Floats] = {}
-        self._sizes = dict(zip(TILED, tiles.T, strict=True))
+        self._counts = costs.counts(tiles)
+        self._work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
+        self._room = pricing.memory.size - costs.scratch(tiles)
+        self._streams: dict[tuple[int, frozenset[Dim], int], _Stream] = {}
 
     def nests(self) -> Iterator[Nests]:
         """All mappings that fit, one loop order at a time."""
         for order in itertools.permutations(self._cut):
-            streams = [self._stream(number, order) for number in range(len(self.costs.pricing.operands))]
-            if all(stream.held for stream in streams):
-                yield self._combine(order, streams)
+            held = [self._held(operand, order) for operand in self.costs.pricing.operands]
+            if all(held):
+                yield self._combine(order, held)
 
-    def _calls(self, dims: Iterable[Dim]) -> Ints:
-        return math.prod((self._counts[dim] for dim in dims), start=np.ones(len(self.tiles), np.int64))
-
-    def _stream(self, number: int, order: tuple[Dim, ...]) -> _Stream:
-        operand = self.costs.pricing.operands[number]
-        depths = [0] + [n + 1 for n, dim in enumerate(order) if dim in operand.dims]
-        held = tuple(
+    def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
+        """The depths and numbers of buffers that an operand may have in loops of this order."""
+        depths = [0, *(depth for depth, dim in enumerate(order, 1) if dim in operand.dims)]
+        return tuple(
             (depth, buffers)
             for depth in depths
             if operand.indivisible_dims.isdisjoint(order[depth:])
             for buffers in ((1, 2) if depth else (1,))
         )
-        ways = [self._way(number, order[:depth], buffers) for depth, buffers in held]
-        return _Stream(held, *np.stack(ways, axis=1)) if ways else _Stream((), *np.zeros((6, 0, len(self.tiles))))
 
-    def _way(self, number: int, outer: tuple[Dim, ...], buffers: int) -> Floats:
-        """The rows of `_Stream` for an operand whose blocks are fetched inside the loops `outer`."""
-        operand = self.costs.pricing.operands[number]
-        dims = operand.dims.intersection(outer)
-        size, moved, transfer, first, last = self._block(number, dims)
-        again = self._calls(dim for dim in outer if dim not in dims)
-        issues = (again * self._calls(dims)).astype(np.float64)
-        transfer = again * transfer
-        if operand.role is Role.OUTPUT:
-            exposed = transfer - last if buffers == 1 else np.zeros_like(transfer)
-        else:
-            exposed = transfer if buffers == 1 else first
-            issues -= buffers
-            last = np.zeros_like(transfer)
-        return np.stack([buffers * size, again * moved, transfer, exposed, last, issues])
+    def _blocks(self, dims: Iterable[Dim]) -> Ints:
+        """How many parts cuts along `dims` make."""
+        return product(self._counts[dim] for dim in dims)
 
-    def _block(self, number: int, dims: frozenset[Dim]) -> Floats:
-        """For an operand cut along `dims`: bytes of a block, of all, DMA cycles of all, of the first and the last."""
-        known = self._blocks.get((number, dims))
+    def _stream(self, number: int, outer: frozenset[Dim], buffers: int) -> _Stream:
+        """Operand number `number`, its blocks fetched inside the loops `outer`."""
+        known = self._streams.get((number, outer, buffers))
         if known is None:
-            tiles = [
-                tuple(
-                    [
-                        size if dim in dims else whole
-                        for dim, size, whole in zip(TILED, tile, self.costs.whole, strict=True)
-                    ]
-                )
-                for tile in self._list
-            ]
-            totals = [self.costs.totals(number, tile) for tile in tiles]
-            sums = np.array([(each.moved, each.transfer, each.first, each.last) for each in totals], np.float64)
-            block = self.costs.blocks(number, {dim: self._sizes[dim] for dim in dims})
-            known = np.vstack([np.broadcast_to(block, len(tiles)), sums.T])
-            self._blocks[number, dims] = known
+            operand = self.costs.pricing.operands[number]
+            dims = operand.dims & outer
+            size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
+            sums = self._figures.sums(number, dims, self.tiles)
+            again = self._blocks(outer - dims)
+            transfer, fetches = again * sums.transfer, again * self._blocks(dims)
+            if operand.role is Role.OUTPUT:
+                exposed = transfer - sums.last if buffers == 1 else np.zeros(())
+                rows = (buffers * size, again * sums.moved, transfer, exposed, sums.last, fetches)
+            else:
+                exposed = transfer if buffers == 1 else sums.first
+                rows = (buffers * size, again * sums.moved, transfer, exposed, np.zeros(()), fetches - buffers)
+            known = self._streams[number, outer, buffers] = _Stream(*np.broadcast_arrays(*rows))
         return known
 
-    def _combine(self, order: tuple[Dim, ...], streams: list[_Stream]) -> Nests:
+    def _combine(self, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]]) -> Nests:
         pricing = self.costs.pricing
-        output = [operand.role is Role.OUTPUT for operand in pricing.operands]
-
-        def spread(number: int, field: Floats) -> Floats:
-            shape = [1] * len(streams) + [len(self.tiles)]
-            shape[number] = len(field)
-            return field.reshape(shape)
-
-        def total(fields: Iterable[Floats], out: tuple[bool, ...] = (False, True)) -> Floats:
-            numbered = zip(range(len(streams)), fields, output, strict=True)
-            return sum((spread(n, field) for n, field, is_out in numbered if is_out in out), start=np.zeros(()))
-
+        streams: list[_Stream] = []
+        for number, ways in enumerate(held):
+            stacked = np.array([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in ways])
+            shape = [len(ways) if n == number else 1 for n in range(len(held))]
+            streams.append(_Stream(*(rows.reshape(*shape, -1) for rows in stacked.transpose(1, 0, 2))))
+        outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
+        inputs = [stream for stream, is_output in zip(streams, outputs, strict=True) if not is_output]
+        (output,) = (stream for stream, is_output in zip(streams, outputs, strict=True) if is_output)
         transfer = total(stream.transfer for stream in streams)
-        issues = [stream.issues for stream in streams]
+        issues = pricing.issue * total(stream.issues for stream in inputs)
+        cycles = self._work + pricing.issue * (1 + output.issues) + output.last
         if pricing.overlap:
-            exposed = [stream.exposed for stream in streams]
             # While the core waits for a write-back, it can issue transfers.
-            between = np.maximum(total(exposed, (True,)), pricing.issue * total(issues, (False,)))
-            core = self._work + total(exposed, (False,)) + between + total(stream.last for stream in streams)
-            core = core + pricing.issue * (1 + total(issues, (True,)))
-            cycles = np.maximum(core, pricing.overhead + pricing.issue + transfer)
+            cycles = cycles + total(stream.exposed for stream in inputs) + np.maximum(output.exposed, issues)
+            cycles = np.maximum(cycles, pricing.overhead + pricing.issue + transfer)
         else:
-            cycles = self._work + pricing.issue * total(issues) + transfer
-        rows = np.nonzero(total(stream.need for stream in streams) <= self._room)
-        moved = total(stream.moved for stream in streams)
-        shape = np.broadcast_shapes(cycles.shape, moved.shape)
+            cycles = cycles + issues + transfer - output.last
+        fits = total(stream.need for stream in streams) <= self._room
+        *choices, tile = np.nonzero(fits)
+        moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
         return Nests(
-            np.broadcast_to(cycles, shape)[rows],
-            np.broadcast_to(moved, shape)[rows],
-            self,
-            order,
-            tuple(stream.held for stream in streams),
-            rows,
+            np.broadcast_to(cycles, fits.shape)[fits], moved[fits], tile, self, order, tuple(held), tuple(choices)
         )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from match.layer import Axis, Dim, Layer, Role
 from match.schedule.blocks import Span, axis_length
-from match.schedule.mapping import align, block_bytes
+from match.schedule.mapping import align
 from match.schedule.pricing import Move, Pricing
 
 Ints = npt.NDArray[np.int64]
@@ -52,72 +51,81 @@ def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
     return round_up(np.minimum(axis.limit, (sizes - 1) * axis.stride + axis.window), axis.multiple)
 
 
-@dataclass(frozen=True)
-class Totals:
-    """All blocks of an operand that is cut in one way, once each.
+class Sums(NamedTuple):
+    """What all blocks of an operand that is cut in one way cost, once each; arrays over tiles.
 
-    transfer: DMA cycles. moved: bytes. first, last: DMA cycles of the block at that end.
+    moved: bytes. transfer: DMA cycles. first, last: DMA cycles of the block at that end.
     """
 
-    transfer: float
-    moved: int
-    first: float
-    last: float
+    moved: Floats
+    transfer: Floats
+    first: Floats
+    last: Floats
 
 
 class TileCosts:
-    """Costs of whole tilings, summed over one representative of each kind of tile."""
+    """Costs of whole tilings, summed over one representative of each kind of tile.
+
+    Tiles are rows of extents along `TILED`, shape (n, 3).
+    """
 
     def __init__(self, pricing: Pricing) -> None:
         self.pricing = pricing
         layer = pricing.layer
         self.extents = {dim: layer.size(dim) for dim in Dim}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
-        self._compute: dict[Sizes, float] = {}
+        self._kernels: dict[Sizes, float] = {}
         self._blocks = [_Blocks(pricing, number) for number in range(len(pricing.operands))]
-        self._channels = _Kinds(pricing, Dim.K, lambda span: (span[1], 0))
+        self._channels = _Kinds(pricing, Dim.K, lambda span: (span[1],))
         self._rows = _Kinds(pricing, Dim.OY, lambda span: (span[1], pricing.rows.span(*span)[1]))
         self._columns = _Kinds(pricing, Dim.OX, lambda span: (span[1], pricing.columns.span(*span)[1]))
 
-    def compute(self, tile: Sizes) -> float:
-        """Cycles of all kernel calls, without `launch`, when the layer is cut into `tile`."""
-        known = self._compute.get(tile)
-        if known is None:
-            price = self.pricing.kernel
-            known = self._compute[tile] = sum(
-                many * more * most * price(k, rows, columns)
-                for (k, _), many in self._channels.of(tile[0])
-                for rows, more in self._rows.of(tile[1])
-                for columns, most in self._columns.of(tile[2])
-            )
-        return known
+    def compute(self, tiles: Ints) -> Floats:
+        """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
+        return np.array([self._kernel(tuple(tile)) for tile in tiles.tolist()], np.float64)
 
-    def totals(self, operand: int, tile: Sizes) -> Totals:
-        """Of the blocks of operand number `operand` when each dimension it depends on is cut into the size in `tile`."""
-        return self._blocks[operand].totals(tile)
+    def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
+        """Of the blocks of operand number `operand` when it is cut along `dims` alone."""
+        cut = np.where([dim in dims for dim in TILED], tiles, self.whole)
+        blocks = self._blocks[operand]
+        return Sums(*np.array([blocks.sums(tuple(tile)) for tile in cut.tolist()], np.float64).T)
 
-    def scratch(self, tile: Sizes) -> int:
+    def scratch(self, tiles: Ints) -> Ints:
         """Bytes of scratch, aligned."""
-        return align(self.pricing.scratch(self._extents(tile)), self.pricing.memory.alignment)
+        pricing = self.pricing
+        bytes_of = [pricing.scratch({**self.extents, **dict(zip(TILED, tile, strict=True))}) for tile in tiles.tolist()]
+        return round_up(np.array(bytes_of, np.int64), pricing.memory.alignment)
 
-    def blocks(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:
+    def block(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:
         """Bytes of one buffer of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
         result = np.zeros((), np.int64)
         for component in self.pricing.operands[operand].components:
             size = np.full((), component.element_bytes, np.int64)
             for axis in component.axes:
-                size = size * axis_lengths(axis, sizes.get(axis.dim, np.int64(self.extents[axis.dim])))
+                size = size * axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim])))
             result = result + round_up(size, self.pricing.memory.alignment)
         return result
 
-    def smallest_need(self, tile: Sizes) -> int:
-        """Bytes of memory that any mapping with tiles of at least `tile` needs."""
-        extents = self._extents(tile)
-        blocks = (block_bytes(operand, extents, self.pricing.memory.alignment) for operand in self.pricing.operands)
-        return self.scratch(tile) + sum(blocks)
+    def need(self, tiles: Ints) -> Ints:
+        """Bytes of memory that every mapping with these tiles needs: one buffer of each block, and the scratch."""
+        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
+        return self.scratch(tiles) + total(self.block(n, sizes) for n in range(len(self.pricing.operands)))
 
-    def _extents(self, tile: Sizes) -> dict[Dim, int]:
-        return {**self.extents, **dict(zip(TILED, tile, strict=True))}
+    def counts(self, tiles: Ints) -> dict[Dim, Ints]:
+        """How many tiles each dimension has."""
+        return {dim: -(-self.extents[dim] // tiles[:, n]) for n, dim in enumerate(TILED)}
+
+    def _kernel(self, tile: Sizes) -> float:
+        known = self._kernels.get(tile)
+        if known is None:
+            price = self.pricing.kernel
+            known = self._kernels[tile] = sum(
+                many * more * most * price(k, (oy, iy), (ox, ix))
+                for (k,), many in self._channels.of(tile[0])
+                for (oy, iy), more in self._rows.of(tile[1])
+                for (ox, ix), most in self._columns.of(tile[2])
+            )
+        return known
 
 
 class _Kinds:
@@ -172,15 +180,16 @@ class _Blocks:
             None if constant else _Kinds(pricing, dim, looks([axis for axis in axes if axis.dim is dim]))
             for dim in TILED
         ]
-        self.known: dict[Sizes, Totals] = {}
+        self.known: dict[Sizes, tuple[float, ...]] = {}
 
-    def totals(self, tile: Sizes) -> Totals:
+    def sums(self, tile: Sizes) -> tuple[float, ...]:
+        """One row of `Sums`."""
         known = self.known.get(tile)
         if known is None:
             known = self.known[tile] = self._sum(tile)
         return known
 
-    def _sum(self, tile: Sizes) -> Totals:
+    def _sum(self, tile: Sizes) -> tuple[float, ...]:
         blocks = [(self.lengths, 1)]
         first = last = self.lengths
         for place, extent, positions in self.cuts:
@@ -201,7 +210,7 @@ class _Blocks:
             move = self._move(lengths)
             transfer += times * move.transfer
             moved += times * move.bytes
-        return Totals(transfer, moved, self._move(first).transfer, self._move(last).transfer)
+        return moved, transfer, self._move(first).transfer, self._move(last).transfer
 
     def _move(self, lengths: list[int]) -> Move:
         return self.pricing.block(self.number, tuple(lengths))

@@ -130,7 +130,7 @@ def test_ne16_sub_tiles_take_the_published_cycles(layer: Layer, accumulate: int,
     ids=["3x3", "1x1", "depthwise"],
 )
 def test_ne16_is_near_the_public_simulator(layer: Layer, least: int, most: int) -> None:
-    """GVSoC's cycles without and with bank conflicts; its state machine has shorter set-ups than the published model."""
+    """GVSoC's cycles without and with bank conflicts; its set-ups are shorter than the published model's."""
     cycles = compute(Ne16Cost(), layer)
     assert least * 0.95 < cycles < most * 1.15
 

@@ -12,7 +12,7 @@ from match.layer import Dim, Layer, Operand
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 
-CUT = (Dim.K, Dim.OY, Dim.OX)
+CUT: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
 
 
 def tile_sizes(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> list[int]:

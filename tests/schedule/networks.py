@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from match.layer import Layer, Op, Padding
 
 
@@ -72,4 +74,4 @@ def ds_cnn() -> list[Layer]:
 
 def auto_encoder() -> list[Layer]:
     widths = (640, 128, 128, 128, 128, 8, 128, 128, 128, 128, 640)
-    return [dense(f"dense{n}", k, c) for n, (c, k) in enumerate(zip(widths, widths[1:], strict=False))]
+    return [dense(f"dense{n}", k, c) for n, (c, k) in enumerate(itertools.pairwise(widths))]

@@ -7,10 +7,11 @@ import random
 import numpy as np
 
 from match.layer import Dim, Layer, Op, Padding
+from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
-from match.schedule.sieve import Sieve
+from match.schedule.sieve import feasible, with_transfers
 from match.schedule.structures import Structures
 from match.schedule.tiles import TILED, TileCosts, candidate_sizes
 from tests.schedule.brute_force import size_of_search
@@ -32,15 +33,25 @@ def test_bounds_hold() -> None:
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
         pricing = Pricing(layer, operands, memory, random_cost(rng))
         costs = TileCosts(pricing)
-        sieve = Sieve(costs, {dim: candidate_sizes(layer, dim, {}) for dim in TILED})
-        refined = sieve.refined()
-        for row, tile in enumerate(sieve.tiles()):
+        candidates = {dim: candidate_sizes(layer, dim, {}) for dim in TILED}
+        floors = Floors(costs, candidates)
+        sieve = feasible(costs, floors, candidates)
+        refined = with_transfers(sieve, costs, floors)
+        for row, tile in enumerate(sieve.tiles):
             cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))
             fewest = [np.inf, np.inf]
-            for nests in Structures(costs, tile[None], cut).nests():
+            both = zip(
+                Structures(costs, tile[None], cut).nests(),
+                Structures(costs, tile[None], cut, floors).nests(),
+                strict=True,
+            )
+            for nests, rough in both:
                 for n in range(len(nests.cycles)):
                     nest = nests.nest(n)
+                    assert rough.nest(n) == nest
                     cost = latency(pricing, nest.loops, nest.placements)
+                    assert rough.cycles[n] <= cost.cycles * (1 + SLACK), (layer, nest)
+                    assert rough.moved[n] <= cost.moved_bytes, (layer, nest)
                     assert nests.cycles[n] <= cost.cycles * (1 + SLACK), (layer, nest)
                     assert nests.moved[n] == cost.moved_bytes, (layer, nest)
                     fewest = [min(fewest[0], cost.cycles), min(fewest[1], cost.moved_bytes)]
@@ -62,7 +73,7 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
         memory = Memory("L1", rng.randint(100, 700))
         expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, {})}
         costs = TileCosts(Pricing(layer, operands, memory, model))
-        tiles = Sieve(costs, {dim: candidate_sizes(layer, dim, {}) for dim in TILED}).tiles()
+        tiles = feasible(costs, None, {dim: candidate_sizes(layer, dim, {}) for dim in TILED}).tiles
         found = []
         for tile in tiles:
             cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))

@@ -9,8 +9,8 @@ import pytest
 from match.cost import Block, CostModel, Tile
 from match.errors import CostModelError, OptionError, ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
-from match.schedule.engine import OBJECTIVES, engine, engine_names
 from match.schedule.blocks import largest_tile
+from match.schedule.engine import OBJECTIVES, engine, engine_names
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from tests.schedule.brute_force import rank, schedules, size_of_search

@@ -42,8 +42,7 @@ def searches(
                     objective,
                     module.tile_multiples(layer),
                 )
-            except ScheduleError as error:
-                assert "bytes of L1" in str(error)  # noqa: PT017: one layer may be too large, the others must go on
+            except ScheduleError:  # one layer may be too large, the others must go on
                 continue
             yield module, layer, schedule, predict(schedule, model)
 

@@ -4,11 +4,8 @@ import random
 
 import pytest
 
-from match.errors import ScheduleError
-from match.layer import Dim, Layer, Op, Padding
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
-from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_schedule
+from tests.schedule.random_schedules import random_cost, random_layer, random_schedule
 from tests.schedule.walk import walk
 
 

@@ -1,6 +1,7 @@
 """The reference for latencies and bytes: every event of a schedule in order, written from docs/architecture.md.
 
-Nothing is shared with the code under test but the types: block contents are sets of indices, the transfers a plain list.
+Nothing is shared with the code under test but the types: block contents are sets of indices, the transfers a plain
+list.
 """
 
 from __future__ import annotations

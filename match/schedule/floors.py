@@ -1,0 +1,97 @@
+"""Lower bounds of what tilings cost, from the costs of those that cut one dimension alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from match.layer import Dim, Role
+from match.schedule.tiles import TILED, Floats, Ints, Sums, TileCosts
+
+
+class _Line(NamedTuple):
+    """An operand that is cut along one dimension; arrays over tile sizes, 0 included.
+
+    moved: bytes of all blocks. transfer: DMA cycles of them. cover: how many blocks like the one at the end it
+    takes to cover the operand, infinite if that one is empty. ends: DMA cycles of so many.
+    """
+
+    moved: Floats
+    transfer: Floats
+    cover: Floats
+    ends: Floats
+
+
+class Floors:
+    """Stands in for `TileCosts` where a bound will do: a few hundred costs, once, instead of some for every tile.
+
+    Rests on `CostModel.regular`: a tiling costs no less than one that cuts fewer dimensions into the same sizes.
+    The end of an operand is its first block, for an output the last one: those are the transfers that no kernel
+    hides.
+    """
+
+    def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints]) -> None:
+        pricing = costs.pricing
+        gapless = pricing.gapless()
+        self._costs = costs if gapless is pricing else TileCosts(gapless)
+        self._candidates = candidates
+        self._output = [operand.role is Role.OUTPUT for operand in pricing.operands]
+        self._dims = [[dim for dim in TILED if dim in operand.dims] for operand in pricing.operands]
+        self._compute = [self._by_size(dim, self._costs.compute(self.tiles_along(dim))) for dim in TILED]
+        self._lines: dict[int, dict[Dim, _Line]] = {}
+        whole = np.array([costs.whole])
+        self.whole = [self._costs.sums(n, frozenset(), whole) for n in range(len(pricing.operands))]
+
+    def compute(self, tiles: Ints) -> Floats:
+        """At most `TileCosts.compute`."""
+        return np.maximum.reduce([line[tiles[:, n]] for n, line in enumerate(self._compute)])
+
+    def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
+        """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""
+        if operand not in self._lines:
+            self._lines[operand] = {dim: self._line(operand, dim) for dim in self._dims[operand]}
+        whole = self.whole[operand]
+        moved, transfer, ends = (
+            np.full(len(tiles), float(one[0])) for one in (whole.moved, whole.transfer, whole.transfer)
+        )
+        parts = np.ones(len(tiles))
+        for n, dim in enumerate(TILED):
+            if dim in dims:
+                line, sizes = self._lines[operand][dim], tiles[:, n]
+                np.maximum(moved, line.moved[sizes], out=moved)
+                np.maximum(transfer, line.transfer[sizes], out=transfer)
+                np.maximum(ends, line.ends[sizes], out=ends)
+                parts *= line.cover[sizes]
+        end, nothing = ends / parts, np.zeros(len(tiles))
+        return Sums(moved, transfer, nothing, end) if self._output[operand] else Sums(moved, transfer, end, nothing)
+
+    def tiles_along(self, dim: Dim) -> Ints:
+        """The tiles that cut `dim` alone, one for each candidate size."""
+        sizes = self._candidates[dim]
+        return np.stack([sizes if d is dim else np.full_like(sizes, self._costs.extents[d]) for d in TILED], axis=1)
+
+    def _by_size(self, dim: Dim, values: Floats) -> Floats:
+        result = np.zeros(self._costs.extents[dim] + 1)
+        result[self._candidates[dim]] = values
+        return result
+
+    def _line(self, operand: int, dim: Dim) -> _Line:
+        sums = self._costs.sums(operand, frozenset((dim,)), self.tiles_along(dim))
+        cover = self._cover(operand, dim)
+        end = sums.last if self._output[operand] else sums.first
+        ends = np.where(np.isfinite(cover), cover, 0.0) * end
+        return _Line(*(self._by_size(dim, values) for values in (sums.moved, sums.transfer, cover, ends)))
+
+    def _cover(self, operand: int, dim: Dim) -> Floats:
+        extent = self._costs.extents[dim]
+        axes = [axis for axis in self._costs.pricing.axes[operand] if axis.dim is dim]
+        result: list[float] = []
+        for size in self._candidates[dim].tolist():
+            start = (extent - 1) // size * size if self._output[operand] else 0
+            lengths = [axis.span(start, min(size, extent - start))[1] for axis in axes]
+            parts = [-(-axis.limit // n) if n else math.inf for axis, n in zip(axes, lengths, strict=True)]
+            result.append(max(1, *parts))
+        return np.array(result)
