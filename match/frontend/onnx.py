@@ -22,6 +22,7 @@ from match.relay import relay, tvm
 _FLOAT = onnx.TensorProto.FLOAT
 _NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
 _DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
+_ZERO = "match_zero_point"
 _WEIGHTED = frozenset({"Conv", "Gemm", "MatMul"})
 
 
@@ -45,7 +46,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     _check_dialect(graph, constants, path)
     try:
         with _importer_environment():
-            module, params = relay.frontend.from_onnx(_with_padding_written_out(proto))
+            module, params = relay.frontend.from_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
@@ -84,17 +85,21 @@ def _check_dialect(graph: Any, constants: dict[str, Any], path: Path) -> None:
         raise ModelError(f"{path} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
 
 
-def _with_padding_written_out(proto: Any) -> Any:
-    """The model with pads in place of every auto_pad whose input shape is known.
+def _written_out(proto: Any) -> Any:
+    """The model as TVM's importer takes it.
 
-    TVM's importer would compute them by running code.
+    It needs zero points also where they may be left out, and would compute an auto_pad by running code: pads take its
+    place wherever the input's shape is known.
     """
     inferred = onnx.shape_inference.infer_shapes(proto)
     graph = inferred.graph
     values = [*graph.input, *graph.output, *graph.value_info]
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
     shapes |= {initializer.name: list(initializer.dims) for initializer in graph.initializer}
+    graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
     for node in graph.node:
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear") and len(node.input) == 2:
+            node.input.append(_ZERO)
         attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
         mode = attributes.get("auto_pad", b"NOTSET").decode()
         weights = shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []

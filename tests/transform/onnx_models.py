@@ -109,7 +109,7 @@ def expose_integers(path: Path) -> Path:
     del graph.output[:]
     graph.output.extend(helper.make_empty_tensor_value_info(name) for name in names)
     shape = [dim.dim_value for dim in graph.input[0].type.tensor_type.shape.dim]
-    results = session(model.SerializeToString()).run(None, {"x": np.zeros(shape, np.float32)})
+    results = session(model.SerializeToString()).run(None, {graph.input[0].name: np.zeros(shape, np.float32)})
     del graph.output[:]
     for name, result in zip(names, results, strict=True):
         kind = helper.np_dtype_to_tensor_dtype(result.dtype)

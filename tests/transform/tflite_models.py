@@ -10,8 +10,9 @@ import flatbuffers
 import numpy as np
 import numpy.typing as npt
 from tflite_micro.python.tflite_micro import runtime
-from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
 
+schema: Any = schema_py_generated
 _TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int8": 9}
 
 

@@ -1,0 +1,219 @@
+"""What front ends read from model files, and the sentence they raise where they cannot."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from match.errors import ModelError
+from match.frontend import Rounding, Tensor, load
+from tests.transform.onnx_models import OnnxModel, quantize
+from tests.transform.tflite_models import TfliteModel
+
+
+def refused(path) -> str:
+    """The sentence of the ModelError that loading raises."""
+    with pytest.raises(ModelError) as caught:
+        load(path)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert str(path) in sentence
+    return sentence
+
+
+def small_tflite(dtype: str = "int8", shape=(1, 4, 4, 3)) -> bytes:
+    model = TfliteModel()
+    quantized = dtype != "float32"
+    x = model.tensor(shape, dtype, 0.1 if quantized else None)
+    weights = model.tensor((2, 1, 1, 3), dtype, 0.1 if quantized else None, data=np.arange(6).reshape(2, 1, 1, 3))
+    kind = "int32" if quantized else "float32"
+    bias = model.tensor((2,), kind, 0.01 if quantized else None, data=np.array([1, 2]))
+    output = model.tensor((*shape[:3], 2), dtype, 0.2 if quantized else None)
+    model.operator("CONV_2D", [x, weights, bias], output, "Conv2DOptions", strideH=1, strideW=1, padding=1)
+    return model.build([x], [output])
+
+
+def test_importing_the_package_does_not_import_tvm():
+    code = "import sys, match, match.frontend; sys.exit('tvm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_tflite(models_dir):
+    path = models_dir / "kws_ref_model.tflite"
+    model = load(path)
+    assert model.name == "kws_ref_model"
+    assert model.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert model.inputs == (Tensor("input_1", (1, 49, 10, 1), "int8"),)
+    assert model.outputs == (Tensor("Identity", (1, 12), "int8"),)
+    assert model.rounding == Rounding.TFLITE
+    assert [parameter.name_hint for parameter in model.module["main"].params] == ["input_1"]
+
+
+def test_onnx(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    path = quantize(network, tmp_path, "QDQ", "QUInt8", True)
+    model = load(str(path))
+    assert model.name == "quantized"
+    assert model.inputs == (Tensor("x", (1, 3, 6, 6), "float32"),)
+    assert model.outputs == (Tensor(network.current, (1, 4, 4, 4), "float32"),)
+    assert model.rounding == Rounding.ONNXRUNTIME
+
+
+def test_the_importers_type_table_is_lent_not_given(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    had = hasattr(onnx, "mapping")
+    load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
+    assert hasattr(onnx, "mapping") == had
+    assert ("onnx.mapping" in sys.modules) == had
+
+
+def test_missing_file(tmp_path):
+    assert "No such file" in refused(tmp_path / "nothing.tflite")
+
+
+def test_folder(tmp_path):
+    folder = tmp_path / "folder.onnx"
+    folder.mkdir()
+    assert "directory" in refused(folder)
+
+
+def test_unknown_format(tmp_path):
+    assert ".tflite or .onnx" in refused(tmp_path / "model.h5")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+def test_truncated_tflite(tmp_path, share):
+    data = small_tflite()
+    path = tmp_path / "cut.tflite"
+    path.write_bytes(data[: int(len(data) * share)])
+    sentence = refused(path)
+    assert "truncated" in sentence or "not a TFLite file" in sentence
+
+
+def test_corrupt_tflite_is_refused_or_read(tmp_path):
+    """No damage to the file escapes as another exception."""
+    data = small_tflite()
+    rng = np.random.default_rng(0)
+    path = tmp_path / "damaged.tflite"
+    refusals = 0
+    for _ in range(150):
+        damaged = bytearray(data)
+        for position in rng.integers(0, len(data), 4):
+            damaged[position] = rng.integers(0, 256)
+        path.write_bytes(bytes(damaged))
+        with contextlib.suppress(ModelError):
+            load(path)
+            continue
+        refusals += 1
+    assert 20 < refusals < 150
+
+
+def test_other_file_named_tflite(tmp_path):
+    path = tmp_path / "text.tflite"
+    path.write_text("not a model, though long enough")
+    assert "not a TFLite file" in refused(path)
+
+
+def test_float_tflite(tmp_path):
+    path = tmp_path / "float.tflite"
+    path.write_bytes(small_tflite("float32"))
+    assert "float model" in refused(path)
+
+
+def test_dynamic_tflite(tmp_path):
+    path = tmp_path / "dynamic.tflite"
+    path.write_bytes(small_tflite(shape=(1, 0, 4, 3)))
+    assert "dynamic shape" in refused(path)
+
+
+def test_operator_without_importer(tmp_path):
+    model = TfliteModel()
+    x = model.tensor((1, 4), "int8", 0.1)
+    axis = model.tensor((), "int32", data=np.array(1))
+    output = model.tensor((1, 4), "int8", 0.1)
+    model.operator("CUMSUM", [x, axis], output, "CumsumOptions")
+    path = tmp_path / "cumsum.tflite"
+    path.write_bytes(model.build([x], [output]))
+    assert "CUMSUM" in refused(path)
+
+
+@pytest.mark.parametrize("name", ["keyword_spotting", "visual_wake_words", "anomaly_detection"])
+def test_integer_operators_without_quantization(models_dir, name):
+    sentence = refused(models_dir / f"{name}.onnx")
+    assert "QuantizeLinear" in sentence
+
+
+def test_corrupt_onnx(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    data = quantize(network, tmp_path, "QDQ", "QUInt8", True).read_bytes()
+    path = tmp_path / "cut.onnx"
+    for share in (0.0, 0.2, 0.5, 0.9):
+        path.write_bytes(data[: int(len(data) * share)])
+        refused(path)
+
+
+def test_float_onnx(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    path = tmp_path / "float.onnx"
+    onnx.save(network.build(), path)
+    assert "float model" in refused(path)
+
+
+def test_dynamic_onnx(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    model = onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    path = tmp_path / "dynamic.onnx"
+    onnx.save(model, path)
+    sentence = refused(path)
+    assert "dynamic shape" in sentence
+    assert "batch" in sentence
+
+
+def test_onnx_operator_without_importer(tmp_path):
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8])]
+    scale = helper.make_tensor("s", TensorProto.FLOAT, [], [0.1])
+    zero = helper.make_tensor("z", TensorProto.UINT8, [], [3])
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("Mystery", ["q"], ["y"], domain="com.example"),
+    ]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.UINT8, [1, 8])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [scale, zero])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    path = tmp_path / "mystery.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    assert "Mystery" in refused(path)
+
+
+def test_quantize_without_zero_point(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    network.add("Relu")
+    model = onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", False))
+    zeros = {
+        value.name: onnx.numpy_helper.to_array(value)
+        for value in model.graph.initializer
+        if value.name.endswith("zero_point")
+    }
+    dropped = 0
+    for node in model.graph.node:
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear") and not np.any(zeros[node.input[2]]):
+            del node.input[2]
+            dropped += 1
+    assert dropped > 2
+    path = tmp_path / "without.onnx"
+    onnx.save(model, path)
+    assert "qnn.quantize" in load(path).module.astext(show_meta_data=False)
