@@ -189,6 +189,16 @@ def test_a_network_that_does_not_fit_is_refused() -> None:
         build(made, target, networks.model(made, ["y"]))
 
 
+def test_names_that_are_no_c_identifiers(tmp_path: Path) -> None:
+    """Tensors whose names differ in what C cannot have, and a network called like nothing in C."""
+    a, b = (relay.var(name, shape=(1, 4), dtype="int8") for name in ("a:0", "a/0"))
+    made = networks.module([], [a, b], lambda: relay.Tuple([relay.subtract(a, b), relay.add(a, b)]))
+    network = build(made, MockTarget(), networks.model(made, ["x y", "x/y"], "3x3-größe */ %s"))
+    export(network, MockTarget(), tmp_path / "net")
+    got = run(tmp_path / "net", {"a:0": np.full((1, 4), 5, np.int8), "a/0": np.full((1, 4), 3, np.int8)})
+    assert {name: array.tolist() for name, array in got.items()} == {"x y": [[2] * 4], "x/y": [[8] * 4]}
+
+
 def test_float_operators_and_shared_outputs(tmp_path: Path) -> None:
     """What TVM's C would round, has no C for, or would not write."""
     x = relay.var("x", shape=(2, 5), dtype="int8")

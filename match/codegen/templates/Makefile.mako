@@ -6,7 +6,7 @@
 #
 # `network INPUTS OUTPUTS` reads samples from one binary file and writes their outputs to the other.
 
-CFLAGS ?= -O2 -g
+CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
 WARNINGS ?= -Wall -Wextra -Werror
 
 SOURCES := ${" \\\n    ".join([""] + sources).lstrip()}
