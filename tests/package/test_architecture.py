@@ -1,0 +1,74 @@
+"""Dependencies point one way, as docs/architecture.md says."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+CORE = ("layer", "requantize", "cost", "hardware", "plan", "errors", "schedule.mapping")
+MAY_IMPORT_RELAY = ("compiler", "partitioner", "frontend", "transform", "pattern", "codegen.backend", "codegen.aot")
+
+
+def modules() -> dict[str, Path]:
+    """Every Python module of the package, by its name behind ``match.``."""
+    found: dict[str, Path] = {}
+    for prefix, folder in (("", "match"), ("targets.", "targets"), ("cost_models.", "cost_models")):
+        for path in (PROJECT / folder).rglob("*.py"):
+            found[prefix + ".".join(path.relative_to(PROJECT / folder).with_suffix("").parts)] = path
+    return found
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Names of modules that a file imports, those for type checking alone left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def inside(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def test_tvm_is_imported_in_one_place() -> None:
+    importers = {name for name, path in modules().items() if inside_any(path, "tvm")}
+    assert importers == {"relay"}
+
+
+def inside_any(path: Path, package: str) -> bool:
+    return any(inside(name, (package,)) for name in imports(path))
+
+
+def test_relay_stays_behind_its_doors() -> None:
+    importers = {name for name, path in modules().items() if inside_any(path, "match.relay")}
+    assert importers
+    assert {name for name in importers if not inside(name, MAY_IMPORT_RELAY)} == set()
+
+
+def test_the_compiler_names_no_target() -> None:
+    for name, path in modules().items():
+        if not inside(name, ("targets", "cost_models")):
+            assert not inside_any(path, "match.targets"), name
+            assert not inside_any(path, "match.cost_models"), name
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_core_types_know_nothing_of_the_steps(name: str) -> None:
+    own = {other for other in imports(modules()[name]) if inside(other, ("match",))}
+    allowed = tuple(f"match.{core}" for core in CORE)
+    assert {other for other in own if other != "match.schedule" and not inside(other, allowed)} == set()
