@@ -35,8 +35,7 @@ class Network:
     """A network ready to be written as a C project.
 
     `operators` is TVM's C of what runs on the control core: the operators and `main`, whose parameters are the inputs,
-    the outputs, and then the constants' and the workspace's addresses as far as `reads_constants` and `workspace_bytes`
-    say that there are any, in the order of `pools` ("constants", "workspace"). Sizes are in bytes.
+    the outputs, and the addresses of the `pools` there are, in their order: "constants", "workspace". Sizes are in bytes.
     """
 
     name: str
