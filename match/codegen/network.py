@@ -35,7 +35,8 @@ class Network:
     """A network ready to be written as a C project.
 
     `operators` is TVM's C of what runs on the control core: the operators and `main`, whose parameters are the inputs,
-    the outputs, and the addresses of the `pools` there are, in their order: "constants", "workspace". Sizes are in bytes.
+    the outputs, and the addresses of the `pools` there are ("constants", "workspace"), in this order. Sizes are in
+    bytes.
     """
 
     name: str
