@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.requantize import Int64Array, Requantization
+from match.requantize import UNREACHED, Int64Array, Requantization
 
 _INT64_SAFE_SHIFT = 52
 _INT64_SAFE_BIAS = 1 << 62
@@ -128,26 +128,29 @@ def step_function(requantization: Requantization, low: npt.ArrayLike, high: npt.
         joined = np.where(lower < border[:, None], lower, np.maximum(upper, border[:, None]))
         thresholds = np.where(all_below[:, None], lower, np.where(crossed[:, None], joined, upper))
     if requantization.exceptions is not None:
-        thresholds = _delayed(thresholds, requantization.exceptions, first, last, decreasing)
+        reachable = (requantization.exceptions >= low64[:, None]) & (requantization.exceptions <= high64[:, None])
+        thresholds = _delayed(thresholds, requantization, np.where(reachable, requantization.exceptions, UNREACHED))
     return StepFunction(first, last, requantization.clip, thresholds, decreasing)
 
 
-def _delayed(
-    thresholds: Int64Array,
-    exceptions: Int64Array,
-    low: Int64Array,
-    high: Int64Array,
-    decreasing: npt.NDArray[np.bool_],
-) -> Int64Array:
-    """Thresholds with each step that lies on an exception moved behind it."""
+def _delayed(thresholds: Int64Array, requantization: Requantization, exceptions: Int64Array) -> Int64Array:
+    """Thresholds with the step to the level that is reached at an exception moved behind it."""
+    low, high = requantization.clip
     delayed = thresholds.copy()
-    reachable = (exceptions >= low[:, None]) & (exceptions <= high[:, None])
-    for channel in np.flatnonzero(reachable.any(axis=1)):
-        for exception in np.sort(exceptions[channel][reachable[channel]]):
-            steps = np.flatnonzero(delayed[channel] == exception)
-            if decreasing[channel] or not len(steps):
-                raise ValueError(f"the exception {exception} of channel {channel} is not at a step")
-            delayed[channel, steps[-1]] += 1
+    for channel, accumulator in sorted(
+        {(int(k), int(exceptions[k, n])) for k, n in np.argwhere(exceptions > UNREACHED)}
+    ):
+        multiplier, bias, shift = (
+            int(part[channel]) for part in (requantization.multiplier, requantization.bias, requantization.shift)
+        )
+        below = requantization.negative_below
+        if below is not None and accumulator < below[channel]:
+            bias -= requantization.negative_step
+        level = (accumulator * multiplier + bias) >> shift
+        if low < level <= high:
+            if delayed[channel, level - low - 1] != accumulator or multiplier < 0:
+                raise ValueError(f"the exception {accumulator} of channel {channel} is not at a step")
+            delayed[channel, level - low - 1] += 1
     return delayed
 
 

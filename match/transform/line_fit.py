@@ -54,7 +54,7 @@ def fit_line(steps: StepFunction, slope: FloatArray) -> Requantization:
     )
     line = _with_exceptions(line, steps)
     if not step_function(line, steps.low, steps.high).equal(steps).all():
-        raise ValueError("no line with exceptions has these steps")
+        raise ValueError("the steps are more than one level off a line")
     return line
 
 
@@ -117,6 +117,8 @@ def _with_exceptions(line: Requantization, steps: StepFunction) -> Requantizatio
     channels = np.flatnonzero((early < steps.thresholds).any(axis=1))
     if not len(channels):
         return line
+    if np.any((steps.thresholds - early).sum(axis=1) > steps.thresholds.shape[1]):
+        raise ValueError("the steps are not near a line")
     found: dict[int, list[int]] = {}
     for channel in channels:
         spans = zip(early[channel], steps.thresholds[channel], strict=True)

@@ -45,9 +45,9 @@ class OnnxruntimeArithmetic:
     def add(
         self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
     ) -> Int64Array:
-        """QLinearAdd: two fused multiply-additions in float32 onto a constant that holds the zero points."""
+        """QLinearAdd: fused multiply-additions in float32 onto a constant that holds the zero points."""
         ratio_a, ratio_b = a.scale / output.scale, np.float32(sign) * b.scale / output.scale
-        zero = ratio_a * np.float32(a.zero_point) + ratio_b * np.float32(b.zero_point)
+        zero = _fused(np.array(a.zero_point), ratio_a, ratio_b * np.float32(b.zero_point))
         fixed = np.float32(output.zero_point) - zero
         second = _fused(b.levels, ratio_b, fixed)
         total = _fused(a.levels[:, None], ratio_a, second[None, :])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from match.requantize import Requantization
+from match.requantize import UNREACHED, Requantization
 from match.step_function import reachable_sums, step_function
 
 
@@ -104,3 +104,34 @@ def test_reachable_sums_are_reached():
     sums = corners @ weights.reshape(5, 4).T.astype(np.int64)
     assert (sums.min(axis=0) == low).all()
     assert (sums.max(axis=0) == high).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(channel(), st.integers(-200, 200), st.integers(1, 300), st.sets(st.integers(0, 300), max_size=6))
+def test_exceptions_delay_steps(parameters, low, extent, picks):
+    """Exceptions at steps, some of them out of reach or beyond the clip, against the definition."""
+    multiplier, bias, shift, clip, _, _ = parameters
+    if multiplier <= 0:
+        multiplier = 1 << shift
+    unclipped = [(acc * multiplier + bias) >> shift for acc in range(low - 10, low + extent + 11)]
+    steps = [low - 10 + n for n in range(1, len(unclipped)) if unclipped[n] > unclipped[n - 1]]
+    exceptions = sorted({steps[pick % len(steps)] for pick in picks}) if steps else []
+    table = np.array([[*exceptions, *[UNREACHED] * (7 - len(exceptions))]])
+    requantization = Requantization(np.array([multiplier]), np.array([bias]), np.array([shift]), clip, exceptions=table)
+    accumulators = range(low, low + extent + 1)
+    expected = []
+    for acc in accumulators:
+        value = ((acc * multiplier + bias) >> shift) - (acc in exceptions)
+        expected.append(min(max(value, clip[0]), clip[1]))
+    column = np.array(accumulators)[:, None]
+    assert requantization(column)[:, 0].tolist() == expected
+    assert step_function(requantization, low, low + extent)(column)[:, 0].tolist() == expected
+
+
+def test_an_exception_away_from_the_steps_is_refused():
+    requantization = Requantization(
+        np.array([1]), np.array([0]), np.array([3]), (0, 255), exceptions=np.array([[8, 13, UNREACHED]])
+    )
+    with pytest.raises(ValueError, match="13 of channel 0"):
+        step_function(requantization, 0, 100)
+    assert step_function(requantization, 0, 12).thresholds[0, 0] == 9
