@@ -38,6 +38,9 @@ _UNWANTED = (
     "qnn.Legalize",
 )
 
+# The name of this module's memory planner among those of TVM's unified static memory planner.
+_PLANNER = "match"
+
 # Operators that TVM has no C for although math.h has them by the same name.
 _MATH = ("fabs", "fmod", "trunc")
 
@@ -48,6 +51,7 @@ def register(targets: Iterable[str]) -> None:
         tvm.target.tag.register_tag(f"match/{name}", {"kind": "c", "keys": ["cpu"], "model": name}, override=True)
     if tvm.get_global_func("relay.ext.match", allow_missing=True) is None:
         tvm.register_func("relay.ext.match", _layer_module)
+        tvm.register_func(f"tir.usmp.algo.{_PLANNER}", _plan_memory)
         for name in _MATH:
             tvm.ir.register_intrin_lowering(f"tir.{name}", target="c", f=_math_function)
 
@@ -66,7 +70,7 @@ def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
         if variable.name_hint != "main"
         for plan in [_plan(function)]
     }
-    config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.algorithm": "hill_climb"}
+    config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.custom_algorithm": _PLANNER}
     options = {
         "interface-api": "c",
         "unpacked-api": True,
@@ -89,6 +93,23 @@ def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
             f"{network.constant_bytes} for constants and {network.activation_bytes} for activations."
         )
     return network
+
+
+def _plan_memory(buffers: Any, pressure: Any) -> dict[Any, Any]:
+    """Offsets of TVM's buffers: activations by hill climbing, constants by size.
+
+    Constants are all alive at once, so there is nothing to gain for them; hill climbing would try for minutes.
+    """
+    planned: dict[Any, Any] = {}
+    for algorithm, constant in (("greedy_by_size", True), ("hill_climb", False)):
+        part = [
+            buffer
+            for buffer in buffers
+            if isinstance(buffer.pool_candidates[0], tvm.ir.memory_pools.ConstantPoolInfo) is constant
+        ]
+        if part:
+            planned.update(tvm.get_global_func(f"tir.usmp.algo.{algorithm}")(part, pressure).items())
+    return planned
 
 
 def _plan(function: Any) -> LayerPlan:
