@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -19,3 +21,16 @@ def models_dir() -> Path:
         if folder.is_dir():
             return folder
     pytest.skip(f"no folder of MLPerf Tiny models: {candidates[0]} does not exist; set MATCH_MODELS to one")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_builds() -> Generator[None]:
+    """Projects are built with -O1, which sanitized code compiles much faster with, and through ccache where there is one.
+
+    Kernels and drivers are the same files in every project that a test builds.
+    """
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("CFLAGS", "-O1")
+        if shutil.which("ccache") and "CC" not in os.environ:
+            environment.setenv("CC", "ccache cc")
+        yield
