@@ -15,11 +15,10 @@ from match.schedule.tiles import TILED, Floats, Ints, Sums, TileCosts
 class _Line(NamedTuple):
     """An operand that is cut along one dimension; arrays over tile sizes, 0 included.
 
-    moved: bytes of all blocks. transfer: DMA cycles of them. cover: how many blocks like the one at the end it
-    takes to cover the operand, infinite if that one is empty. ends: DMA cycles of so many.
+    transfer: DMA cycles of all blocks. cover: how many blocks like the one at the end it takes to cover the operand,
+    infinite if that one is empty. ends: DMA cycles of so many.
     """
 
-    moved: Floats
     transfer: Floats
     cover: Floats
     ends: Floats
@@ -28,9 +27,9 @@ class _Line(NamedTuple):
 class Floors:
     """Stands in for `TileCosts` where a bound will do: a few hundred costs, once, instead of some for every tile.
 
-    Rests on `CostModel.regular`: a tiling costs no less than one that cuts fewer dimensions into the same sizes.
-    The end of an operand is its first block, for an output the last one: those are the transfers that no kernel
-    hides.
+    Rests on `CostModel.regular`: a tiling costs no less than one that cuts fewer dimensions into the same sizes. The
+    end of an operand is its first block, for an output the last one: those are the transfers that no kernel hides.
+    `least_moved` are the bytes of each operand when every element that is needed moves once.
     """
 
     def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints]) -> None:
@@ -42,8 +41,9 @@ class Floors:
         self._dims = [[dim for dim in TILED if dim in operand.dims] for operand in pricing.operands]
         self._compute = [self._by_size(dim, self._costs.compute(self.tiles_along(dim))) for dim in TILED]
         self._lines: dict[int, dict[Dim, _Line]] = {}
-        whole = np.array([costs.whole])
-        self.whole = [self._costs.sums(n, frozenset(), whole) for n in range(len(pricing.operands))]
+        whole, numbers = np.array([costs.whole]), range(len(pricing.operands))
+        self._whole = [float(self._costs.sums(n, frozenset(), whole).transfer[0]) for n in numbers]
+        self.least_moved = [int(self._costs.moved(n, frozenset(), whole)) for n in numbers]
 
     def compute(self, tiles: Ints) -> Floats:
         """At most `TileCosts.compute`."""
@@ -53,20 +53,16 @@ class Floors:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""
         if operand not in self._lines:
             self._lines[operand] = {dim: self._line(operand, dim) for dim in self._dims[operand]}
-        whole = self.whole[operand]
-        moved, transfer, ends = (
-            np.full(len(tiles), float(one[0])) for one in (whole.moved, whole.transfer, whole.transfer)
-        )
-        parts = np.ones(len(tiles))
+        transfer = np.full(len(tiles), self._whole[operand])
+        ends, parts = transfer.copy(), np.ones(len(tiles))
         for n, dim in enumerate(TILED):
             if dim in dims:
                 line, sizes = self._lines[operand][dim], tiles[:, n]
-                np.maximum(moved, line.moved[sizes], out=moved)
                 np.maximum(transfer, line.transfer[sizes], out=transfer)
                 np.maximum(ends, line.ends[sizes], out=ends)
                 parts *= line.cover[sizes]
         end, nothing = ends / parts, np.zeros(len(tiles))
-        return Sums(moved, transfer, nothing, end) if self._output[operand] else Sums(moved, transfer, end, nothing)
+        return Sums(transfer, nothing, end) if self._output[operand] else Sums(transfer, end, nothing)
 
     def tiles_along(self, dim: Dim) -> Ints:
         """The tiles that cut `dim` alone, one for each candidate size."""
@@ -83,7 +79,7 @@ class Floors:
         cover = self._cover(operand, dim)
         end = sums.last if self._output[operand] else sums.first
         ends = np.where(np.isfinite(cover), cover, 0.0) * end
-        return _Line(*(self._by_size(dim, values) for values in (sums.moved, sums.transfer, cover, ends)))
+        return _Line(*(self._by_size(dim, values) for values in (sums.transfer, cover, ends)))
 
     def _cover(self, operand: int, dim: Dim) -> Floats:
         extent = self._costs.extents[dim]

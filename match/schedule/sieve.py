@@ -71,11 +71,8 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     numbers = range(len(pricing.operands))
     blocks = [costs.block(n, sizes) for n in numbers]
     spare = sieve.room - total(blocks)
-    least = sum(float(whole.moved[0]) for whole in floors.whole)
-    ways = [
-        _Ways(costs, floors, n, sieve, spare + blocks[n], most_moved - least + float(floors.whole[n].moved[0]))
-        for n in numbers
-    ]
+    allowed = [most_moved - sum(floors.least_moved) + floors.least_moved[n] for n in numbers]
+    ways = [_Ways(costs, floors, n, sieve, spare + blocks[n], allowed[n]) for n in numbers]
     cycles, moved = np.full(len(sieve), np.inf), np.full(len(sieve), np.inf)
     uncut = product(counts.values()) == 1
     for outermost in TILED:
@@ -125,19 +122,20 @@ class _Ways:
         for cut in itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1)):
             block = costs.block(number, {dim: sizes[dim] for dim in cut})
             sums = floors.sums(number, frozenset(cut), sieve.tiles)
+            moved = costs.moved(number, frozenset(cut), sieve.tiles).astype(np.float64)
             blocks = product(counts[dim] for dim in cut).astype(np.float64)
             for outermost in TILED:
                 if cut and outermost in dims and outermost not in cut:
                     continue  # a block is fetched inside the outermost loop, or before all of them
                 again = counts[outermost] if cut and outermost not in dims else np.ones((), np.int64)
                 for buffers in (1, 2) if cut else (1,):
-                    fits = (buffers * block <= room) & (again * sums.moved <= most_moved)
+                    fits = (buffers * block <= room) & (again * moved <= most_moved)
                     fetches = again * blocks
                     issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - buffers))
                     transfer = again * sums.transfer
                     exposed = transfer if buffers == 1 else sums.last if out else sums.first
                     self.floors[outermost][buffers - 1].admit(
-                        fits, transfer, again * sums.moved, exposed + issues if out else exposed, exposed + issues
+                        fits, transfer, again * moved, exposed + issues if out else exposed, exposed + issues
                     )
 
 

@@ -142,13 +142,14 @@ class Structures:
             size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
             sums = self._figures.sums(number, dims, self.tiles)
             again = self._blocks(outer - dims)
+            moved = again * self.costs.moved(number, dims, self.tiles)
             transfer, fetches = again * sums.transfer, again * self._blocks(dims)
             if operand.role is Role.OUTPUT:
                 exposed = transfer - sums.last if buffers == 1 else np.zeros(())
-                rows = (buffers * size, again * sums.moved, transfer, exposed, sums.last, fetches)
+                rows = (buffers * size, moved, transfer, exposed, sums.last, fetches)
             else:
                 exposed = transfer if buffers == 1 else sums.first
-                rows = (buffers * size, again * sums.moved, transfer, exposed, np.zeros(()), fetches - buffers)
+                rows = (buffers * size, moved, transfer, exposed, np.zeros(()), fetches - buffers)
             known = self._streams[number, outer, buffers] = _Stream(*np.broadcast_arrays(*rows))
         return known
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Axis, Dim, Layer, Role
+from match.layer import Axis, Component, Dim, Layer, Role
 from match.schedule.blocks import Span, axis_length
 from match.schedule.mapping import align
-from match.schedule.pricing import Move, Pricing
+from match.schedule.pricing import Pricing
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -54,10 +54,9 @@ def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
 class Sums(NamedTuple):
     """What all blocks of an operand that is cut in one way cost, once each; arrays over tiles.
 
-    moved: bytes. transfer: DMA cycles. first, last: DMA cycles of the block at that end.
+    transfer: DMA cycles of all. first, last: DMA cycles of the block at that end.
     """
 
-    moved: Floats
     transfer: Floats
     first: Floats
     last: Floats
@@ -74,6 +73,7 @@ class TileCosts:
         layer = pricing.layer
         self.extents = {dim: layer.size(dim) for dim in Dim}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
+        self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
         self._blocks = [_Blocks(pricing, number) for number in range(len(pricing.operands))]
         self._channels = _Kinds(pricing, Dim.K, lambda span: (span[1],))
@@ -89,6 +89,21 @@ class TileCosts:
         cut = np.where([dim in dims for dim in TILED], tiles, self.whole)
         blocks = self._blocks[operand]
         return Sums(*np.array([blocks.sums(tuple(tile)) for tile in cut.tolist()], np.float64).T)
+
+    def moved(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Ints:
+        """Bytes of the same blocks: the product of what tiles of each dimension touch together."""
+        tensor = self.pricing.operands[operand]
+        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED) if dim in dims}
+        if tensor.role is Role.CONSTANT:
+            return self.block(operand, sizes) * product(-(-self.extents[dim] // size) for dim, size in sizes.items())
+        return total(
+            component.element_bytes
+            * product(
+                self._touched(component, dim)[sizes.get(dim, np.array(self.extents[dim]))]
+                for dim in sorted({axis.dim for axis in component.axes})
+            )
+            for component in tensor.components
+        )
 
     def scratch(self, tiles: Ints) -> Ints:
         """Bytes of scratch, aligned."""
@@ -114,6 +129,20 @@ class TileCosts:
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
         """How many tiles each dimension has."""
         return {dim: -(-self.extents[dim] // tiles[:, n]) for n, dim in enumerate(TILED)}
+
+    def _touched(self, component: Component, dim: Dim) -> Ints:
+        """Elements along the axes of `dim` that all tiles of a size touch together, by size."""
+        known = self._lengths.get((component, dim))
+        if known is None:
+            axes = [axis for axis in component.axes if axis.dim is dim]
+            extent = self.extents[dim]
+            known = np.full(extent + 1, extent)
+            if axes != [Axis(dim, extent)]:  # else every element is touched once, whatever the size
+                kinds = _Kinds(self.pricing, dim, lambda span: (_elements(axes, span),))
+                for size in range(1, extent + 1) if dim in TILED else (extent,):
+                    known[size] = sum(elements * times for (elements,), times in kinds.of(size))
+            self._lengths[component, dim] = known
+        return known
 
     def _kernel(self, tile: Sizes) -> float:
         known = self._kernels.get(tile)
@@ -205,15 +234,15 @@ class _Blocks:
                 (_put(lengths, positions, looks), times * more) for lengths, times in blocks for looks, more in along
             ]
             first, last = _put(first, positions, ends[0]), _put(last, positions, ends[1])
-        transfer, moved = 0.0, 0
-        for lengths, times in blocks:
-            move = self._move(lengths)
-            transfer += times * move.transfer
-            moved += times * move.bytes
-        return moved, transfer, self._move(first).transfer, self._move(last).transfer
+        transfer = sum(times * self._transfer(lengths) for lengths, times in blocks)
+        return transfer, self._transfer(first), self._transfer(last)
 
-    def _move(self, lengths: list[int]) -> Move:
-        return self.pricing.block(self.number, tuple(lengths))
+    def _transfer(self, lengths: list[int]) -> float:
+        return self.pricing.block(self.number, tuple(lengths)).transfer
+
+
+def _elements(axes: list[Axis], span: Span) -> int:
+    return math.prod(align(axis.span(*span)[1], axis.multiple) for axis in axes)
 
 
 def _put(lengths: list[int], positions: list[int], values: tuple[int, ...]) -> list[int]:
