@@ -10,7 +10,7 @@ from match.frontend import Rounding, Tensor
 from match.frontend.relay import from_relay
 from match.relay import relay, tvm
 from match.transform.pipeline import integer_relay
-from match.transform.readers import read_layer
+from match.transform.readers import Dense, read_layer
 
 
 def dense(outputs: int = 1) -> tvm.IRModule:
@@ -31,7 +31,7 @@ def test_weights_become_constants():
     assert model.inputs == (Tensor("x", (1, 8), "int8"),)
     assert model.outputs == (Tensor("output", (1, 4), "int8"),)
     layer = read_layer(integer_relay(model)["main"].body)
-    assert layer is not None
+    assert isinstance(layer, Dense)
     assert (layer.weights == PARAMS["w"]).all()
 
 

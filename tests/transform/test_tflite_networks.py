@@ -12,7 +12,7 @@ from match.frontend.tflite import from_tflite
 from match.relay import relay
 from match.transform.pipeline import integer_relay
 from match.transform.quantize_border import qnn_operators
-from match.transform.readers import read_layer
+from match.transform.readers import Convolution, Dense, read_layer
 from tests.transform.running import Compiled
 from tests.transform.tflite_models import Micro, with_outputs
 
@@ -62,7 +62,7 @@ def test_multiply_accumulates(models_dir, name):
     def visit(node):
         nonlocal macs
         layer = read_layer(node) if isinstance(node, relay.Call) else None
-        if layer is not None and hasattr(layer, "weights"):
+        if isinstance(layer, (Convolution, Dense)):
             outputs = np.prod([int(extent) for extent in node.checked_type.shape])
             macs += int(outputs) * layer.weights.size // layer.requantization.channels
 

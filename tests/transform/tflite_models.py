@@ -29,7 +29,7 @@ class TfliteModel:
         self,
         shape: Sequence[int],
         dtype: str = "int8",
-        scale: float | Sequence[float] | None = None,
+        scale: npt.ArrayLike | None = None,
         zero_point: int = 0,
         data: npt.NDArray | None = None,
         axis: int = 0,
@@ -46,7 +46,7 @@ class TfliteModel:
         if scale is not None:
             scales = np.atleast_1d(np.asarray(scale, np.float32))
             quantization = schema.QuantizationParametersT()
-            quantization.scale, quantization.zeroPoint = list(scales), [zero_point] * len(scales)
+            quantization.scale, quantization.zeroPoint = scales.tolist(), [zero_point] * len(scales)
             quantization.quantizedDimension = axis
             tensor.quantization = quantization
         self.tensors.append(tensor)
