@@ -1,0 +1,126 @@
+"""The public entry points on a small network: C that computes what TVM does, a report, plain TVM, errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import match
+from match.relay import relay, tvm
+from tests.dispatch.test_partition import add, conv, req
+
+RNG = np.random.default_rng(21)
+
+
+@pytest.fixture(scope="module")
+def module() -> Any:
+    x = relay.var("x", shape=(1, 10, 9, 8), dtype="uint8")
+    trunk = conv(x, 8, 24)
+    body = add(conv(trunk, 24, 24), trunk)
+    flat = relay.reshape(relay.nn.max_pool2d(body, (2, 2), (2, 2), layout="NHWC"), (1, -1))
+    weights = RNG.integers(-128, 128, (6, 480)).astype(np.int8)
+    body = req(relay.nn.dense(flat, relay.const(weights), out_dtype="int32"), 6)
+    return tvm.IRModule.from_expr(relay.Function([x], body))
+
+
+@pytest.fixture(scope="module")
+def compiled(module: Any) -> match.CompiledModel:
+    return match.compile(module, "gap9", l1=6000, numerics="exact")
+
+
+def test_the_generated_c_computes_what_tvm_does(module: Any, compiled: match.CompiledModel) -> None:
+    values = RNG.integers(0, 256, (3, 1, 10, 9, 8)).astype(np.uint8)
+    with tvm.transform.PassContext(opt_level=0):
+        reference = relay.create_executor("graph", module, target="llvm").evaluate()
+    outputs = compiled.run({"x": values})
+    assert list(outputs) == ["output"]
+    assert np.array_equal(outputs["output"], [reference(value).numpy() for value in values])
+
+
+def test_layers_cycles_and_report_agree(compiled: match.CompiledModel) -> None:
+    modules = {layer.module for layer in compiled.layers}
+    assert modules & {"cluster", "ne16"}
+    assert compiled.cycles == sum(layer.cycles for layer in compiled.layers)
+    assert len(compiled.report.layers) == len(compiled.layers)
+    phases = ["frontend", "transform", "pattern", "dispatch", "search", "partition", "codegen"]
+    assert list(compiled.report.totals.compile_seconds) == phases
+    assert all(plan.schedule.used_bytes(plan.schedule.inner_memory) <= 6000 for plan in plans(compiled))
+    assert any(plan.schedule.loops for plan in plans(compiled))
+
+
+def plans(compiled: match.CompiledModel) -> list[Any]:
+    return [layer.plan for layer in compiled.layers if layer.plan is not None]
+
+
+def test_saved_projects_hold_the_report(compiled: match.CompiledModel, tmp_path: Path) -> None:
+    compiled.save(tmp_path / "project")
+    report = json.loads((tmp_path / "project" / "report.json").read_text())
+    assert [layer["name"] for layer in report["layers"]] == [layer.name for layer in compiled.layers]
+    assert (tmp_path / "project" / "Makefile").is_file()
+
+
+def test_partitioned_modules_build_with_plain_tvm(module: Any) -> None:
+    partitioned = match.partition(module, "gap9")
+    with tvm.transform.PassContext(opt_level=3, config={"tir.disable_vectorize": True}):
+        library = relay.build(
+            partitioned,
+            target="match/gap9",
+            executor=relay.backend.Executor("aot", {"interface-api": "c", "unpacked-api": True}),
+            runtime=relay.backend.Runtime("crt"),
+        )
+    symbols = {v.name_hint for v in partitioned.get_global_vars()} - {"main"}
+    sources = "".join(part.get_source() for part in library.lib.imported_modules)
+    assert len(symbols) >= 4
+    assert all(f"int32_t {symbol}(" in sources for symbol in symbols)
+
+
+def test_a_target_object_will_do() -> None:
+    from match.targets.gap9.target import Gap9
+
+    x = relay.var("x", shape=(1, 4, 4, 8), dtype="uint8")
+    small = tvm.IRModule.from_expr(relay.Function([x], conv(x, 8, 64)))
+    assert match.compile(small, Gap9(), modules=["ne16"]).layers[0].module == "ne16"
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "error", "reason"),
+    [
+        ("missing.tflite", {}, match.ModelError, "missing.tflite"),
+        ("missing.tflite", {"params": {}}, match.OptionError, "params"),
+        (42, {}, match.ModelError, "not int"),
+        ("missing.tflite", {"target": "gap10"}, match.TargetError, "gap10"),
+        ("missing.tflite", {"modules": ["npu"]}, match.TargetError, "npu"),
+        ("missing.tflite", {"l1": -5}, match.OptionError, "-5"),
+        ("missing.tflite", {"engine": "magic"}, match.OptionError, "magic"),
+        ("missing.tflite", {"numerics": "float"}, match.OptionError, "float"),
+    ],
+)
+def test_mistakes_are_one_sentence(model: Any, arguments: dict[str, Any], error: type[Exception], reason: str) -> None:
+    with pytest.raises(error, match=reason) as caught:
+        match.compile(model, **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_importing_is_quick_and_leaves_tvm_alone() -> None:
+    code = (
+        "import sys, time; start = time.perf_counter(); import match; seconds = time.perf_counter() - start;"
+        "assert 'tvm' not in sys.modules and 'numpy' not in sys.modules;"
+        "sys.stdout.write(str(seconds))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.3
+
+
+def test_every_public_name_exists() -> None:
+    assert set(match.__all__) <= set(dir(match))
+    for name in match.__all__:
+        assert getattr(match, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        match.nonsense  # noqa: B018
+    assert callable(match.partition)
