@@ -72,7 +72,9 @@ L1Size = Annotated[
     int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1. [default: the target's]")
 ]
 Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="How schedules are searched.")]
-Objective = Annotated[str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency or bytes.")]
+Objective = Annotated[
+    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency or bytes.")
+]
 Numerics = Annotated[
     str,
     typer.Option(
