@@ -46,7 +46,7 @@ def choose_form(
     if hardware and verdict.max_step == 1:
         return form
     steps = "one step" if verdict.max_step == 1 else f"up to {verdict.max_step} steps"
-    return f"{module.name} would be off by {steps} for {verdict.share:.2%} of its accumulators"
+    return f"{module.name} would be off by {steps} for {100 * verdict.share:.2g}% of its accumulators"
 
 
 def _fitted(
