@@ -34,9 +34,12 @@ def from_onnx(data: bytes, path: Path) -> Model:
     """
     try:
         proto = onnx.load_model_from_string(data)
+        onnx.load_external_data_for_model(proto, str(path.parent))
         onnx.checker.check_model(proto)
     except DecodeError as error:
         raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} keeps its weights in a file that cannot be read: {reason(error)}") from error
     except onnx.checker.ValidationError as error:
         raise ModelError(f"{path} is not a valid ONNX model: {reason(error)}; export it again") from error
     graph = proto.graph

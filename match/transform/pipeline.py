@@ -12,6 +12,7 @@ from match.transform.integerize import Integerize
 from match.transform.onnxruntime_arithmetic import OnnxruntimeArithmetic
 from match.transform.quantize_border import LowerBorder
 from match.transform.quantized_groups import FuseQuantizedGroups
+from match.transform.simplify import RemoveIdle
 from match.transform.tflite_arithmetic import TfliteArithmetic
 from match.transform.unsigned_activations import UnsignedActivations
 
@@ -26,7 +27,7 @@ def integer_relay(model: Model, activations: Literal["uint8"] | None = None) -> 
     """
     arithmetic = TfliteArithmetic() if model.rounding == Rounding.TFLITE else OnnxruntimeArithmetic()
     module = model.module
-    for transform in (FuseQuantizedGroups(), ChannelsLast(), Integerize(arithmetic), DeadChannels()):
+    for transform in (FuseQuantizedGroups(), ChannelsLast(), Integerize(arithmetic), RemoveIdle(), DeadChannels()):
         module = transform(module)
     if activations == "uint8":
         module = UnsignedActivations()(module)

@@ -162,6 +162,17 @@ def test_corrupt_onnx(tmp_path):
         refused(path)
 
 
+def test_onnx_with_weights_in_a_missing_file(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(40)
+    model = onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
+    path = tmp_path / "split.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert load(path).outputs[0].shape == (1, 40, 4, 4)
+    (tmp_path / "weights.bin").unlink()
+    assert "weights" in refused(path)
+
+
 def test_float_onnx(tmp_path):
     network = OnnxModel((1, 3, 6, 6))
     network.conv(4)

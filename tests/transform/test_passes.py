@@ -12,6 +12,7 @@ from match.transform import integer_form, readers
 from match.transform.channels_last import ChannelsLast
 from match.transform.dead_channels import DeadChannels
 from match.transform.rewrite import dtype, is_call, shape
+from match.transform.simplify import RemoveIdle
 from match.transform.unsigned_activations import UnsignedActivations
 from match.transform.value_ranges import value_ranges
 from tests.transform.networks import mixed, requantization, weights
@@ -171,6 +172,20 @@ def test_value_ranges_hold(dtype):
             assert (channels.max(axis=0) <= ranges[call].high).all()
     limits = np.iinfo(dtype)
     assert any((ranges[call].high - ranges[call].low < limits.max - limits.min).any() for call in inner)
+
+
+def test_idle_operators_go():
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="uint8")
+    flat = relay.reshape(relay.nn.batch_flatten(relay.reshape(x, (1, 16, 3))), (-1, 48))
+    kept = relay.clip(relay.cast(relay.reshape(flat, (1, 48)), "uint8"), 0, 255)
+    narrow = relay.clip(kept, 0, 254)
+    before = typed(x, relay.Tuple([narrow, relay.reshape(kept, (1, 4, 4, 3))]))
+    after = RemoveIdle()(before)
+    assert_same_outputs(before, after)
+    assert len(calls(after, "reshape", "nn.batch_flatten")) == 1
+    assert len(calls(after, "clip")) == 1
+    assert not calls(after, "cast")
+    assert after["main"].body.fields[1] == after["main"].params[0]
 
 
 def channels_first_network() -> tvm.IRModule:
