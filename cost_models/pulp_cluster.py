@@ -23,6 +23,10 @@ REQUANTIZE = 14
 ADD = 20
 """One sum of two requantized operands: loads 2, products 4, sums 6, shift 3, clip 2, store 1, addresses 2."""
 
+LOOKUP = 5
+"""One byte through a table: load, load from the table at a register's offset, store; each of the two last waits a cycle
+for the load before it."""
+
 GATHER = 2
 """One byte of a depthwise window: load and store, both with a step."""
 
@@ -75,7 +79,8 @@ def is_pointwise(layer: Layer) -> bool:
 class PulpClusterCost(CostModel):
     """Cycles and scratch of the cluster's kernels.
 
-    cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition) or channels (others).
+    cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition), elements (lookup) or
+        channels (others).
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020), sharing out the work. Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. Estimated.
@@ -108,6 +113,8 @@ class PulpClusterCost(CostModel):
                 return tile.oy * tile.ox * matmul_pixel(ceil_div(tile.k, self.cores), tile.c)
             case Op.ADD:
                 return ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + tile.k * ADD)
+            case Op.LOOKUP:
+                return self._lookup(layer, tile)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 window = LOOP + tile.fy * tile.fx * POOL + REQUANTIZE
                 return tile.oy * tile.ox * ceil_div(tile.k, self.cores) * window
@@ -150,6 +157,11 @@ class PulpClusterCost(CostModel):
         else:
             output = tile.fy * dot_products(1, 1, tile.fx) + REQUANTIZE
         return ceil_div(tile.k, self.cores) * tile.ox * (gather + tile.oy * output)
+
+    def _lookup(self, layer: Layer, tile: Tile) -> int:
+        """Elements are shared out, in runs: whole rows, but pixel by pixel where a tile has some of the channels."""
+        runs = tile.oy if tile.k == layer.k else tile.oy * tile.ox
+        return (ceil_div(runs, self.cores) + 1) * LOOP + ceil_div(tile.oy * tile.ox * tile.k, self.cores) * LOOKUP
 
 
 def _seen_rows(layer: Layer, tile: Tile) -> int:

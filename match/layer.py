@@ -1,8 +1,9 @@
 """The typed workload of one match: what a module is asked to compute, free of TVM objects.
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
-FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition) use K for their channels
-and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Activations are HWC.
+FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup) use K for their
+channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A lookup, element by
+element, takes tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ class Op(enum.StrEnum):
     ADD = "add"
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
+    LOOKUP = "lookup"
 
 
-CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D})
+CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D, Op.LOOKUP})
 
 
 class Padding(NamedTuple):

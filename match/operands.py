@@ -1,4 +1,4 @@
-"""The operands most modules use: dense HWC activations, and one constant operand with filter and requantization.
+"""The operands most modules use: dense HWC activations, and one constant operand: filter, requantization, table.
 
 A module whose memory looks different (padded channels, planes of bits) builds its own from these parts.
 """
@@ -13,6 +13,7 @@ WEIGHTS = "weights"
 OUTPUT = "output"
 FILTER = "filter"
 REQUANTIZATION = "requantization"
+TABLE = "table"
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
@@ -59,6 +60,11 @@ def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
 
 
+def table_component() -> Component:
+    """The table of a lookup: a byte for each of the 256 values of the input's byte as an unsigned number."""
+    return Component(TABLE, (), 256)
+
+
 def weights_operand(*components: Component) -> Operand:
     """The constants of a layer, moved as one block per tile of output channels."""
     return Operand(WEIGHTS, Role.CONSTANT, components)
@@ -68,13 +74,16 @@ def standard_operands(layer: Layer, parameter_bytes: int) -> tuple[Operand, ...]
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
     Input, addend (additions only), weights (filter and `parameter_bytes` of requantization per output channel, as far
-    as the operator has them), output. `parameter_bytes` is 0 where the operator does not requantize.
+    as the operator has them, or the table of a lookup), output. `parameter_bytes` is 0 where the operator does not
+    requantize.
     """
     components: list[Component] = []
     if layer.weight_dtype:
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
+    if layer.op is Op.LOOKUP:
+        components.append(table_component())
     operands = [input_operand(layer)]
     if layer.op is Op.ADD:
         operands.append(input_operand(layer, ADDEND))

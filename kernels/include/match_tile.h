@@ -36,7 +36,7 @@ typedef struct {
     const uint8_t *input;
     const uint8_t *addend;  /* second input of an addition, with the strides of the first */
     const void *weights;    /* filter of channels_out output channels, in the module's layout */
-    const void *parameters; /* requantization of the same channels, in the module's form */
+    const void *parameters; /* requantization of the same channels, in the module's form; a lookup's table */
     uint8_t *output;
     void *scratch;
 

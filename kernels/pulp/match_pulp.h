@@ -39,6 +39,10 @@ void match_pulp_dense(const match_tile_t *tile);
 /* Addition of input and addend, pixel by pixel; parameters are one match_requant_add_t. Cores share out the pixels. */
 void match_pulp_add(const match_tile_t *tile);
 
+/* Table of 256 bytes, the parameters, applied to each element: output = table[input]. An int8 input is read as its byte
+ * and so is an int8 output written; nothing is clipped. Cores share out the elements. */
+void match_pulp_lookup(const match_tile_t *tile);
+
 /* Average pooling: the accumulator is the sum over the window. Cores share out the channels. */
 void match_pulp_avg_pool2d(const match_tile_t *tile);
 

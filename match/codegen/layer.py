@@ -12,10 +12,10 @@ from match.codegen.nest import CLoop, Nest
 from match.codegen.operand_text import WINDOWED, AxisText, OperandText
 from match.errors import ScheduleError, TargetError
 from match.layer import Dim, Role
-from match.operands import FILTER, REQUANTIZATION
+from match.operands import FILTER, REQUANTIZATION, TABLE
 from match.plan import LayerPlan
 
-_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters"}
+_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters"}
 
 
 def generate(plan: LayerPlan) -> str:
@@ -110,12 +110,19 @@ class LayerText:
         for component, offset in zip(self.weights.operand.components, offsets, strict=True):
             if component.name not in _COMPONENT_FIELDS:
                 raise TargetError(
-                    f"layer {self.layer.name}: kernels know the constants {' and '.join(_COMPONENT_FIELDS)}, "
+                    f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
                     f"not {component.name!r}."
                 )
             stride = channel_bytes(component, self.schedule) if cut else 0
             found.append((_COMPONENT_FIELDS[component.name], component.name.upper(), offset, stride))
         return tuple(found)
+
+    @property
+    def contents(self) -> str:
+        """What the constants are, as the start of a sentence."""
+        if self.weights is None:
+            return ""
+        return " and ".join(component.name for component in self.weights.operand.components).capitalize()
 
     @property
     def windows(self) -> tuple[AxisText, ...]:

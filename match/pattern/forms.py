@@ -15,7 +15,7 @@ from match.relay import relay
 from match.requantize import Int64Array, Requantization
 from match.transform import readers
 from match.transform.integer_form import NO_PADDING
-from match.transform.readers import Addition, Average, Convolution, Dense
+from match.transform.readers import Addition, Average, Convolution, Dense, Lookup
 from match.transform.rewrite import dtype, is_8bit, is_call, shape, value_range
 from match.transform.value_ranges import Range, accumulator_range
 
@@ -30,6 +30,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     addition = readers.read_addition(root)
     if addition is not None:
         return _add(root, addition, ranges)
+    lookup = readers.read_lookup(root)
+    if lookup is not None:
+        return _lookup(root, lookup)
     layer = readers.read_layer(root)
     if isinstance(layer, Convolution):
         return _conv2d(root, layer, ranges)
@@ -176,6 +179,32 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
     constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), addition.multipliers)
     accumulator = np.array([low], np.int64), np.array([high], np.int64)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
+    """A table, whatever the shape: no element depends on where it is."""
+    *outer, ox, k = (1, 1, *shape(lookup.x))
+    oy = math.prod(outer)
+    layer = Layer(
+        name=Op.LOOKUP.value,
+        op=Op.LOOKUP,
+        k=k,
+        c=1,
+        oy=oy,
+        ox=ox,
+        iy=oy,
+        ix=ox,
+        input_dtype=lookup.x_dtype,
+        weight_dtype="",
+        output_dtype=lookup.dtype,
+        clip=value_range(lookup.dtype),
+    )
+    table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
+    if lookup.x_dtype == "int8":
+        # From the order of the values, -128 first, to that of their bytes, 0 first.
+        table = np.roll(table, 128)
+    inputs = (lookup.x,)
+    return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=table), None)
 
 
 def _grouped_conv2d(root: relay.Expr) -> Rejection | None:

@@ -239,13 +239,16 @@ def read_lookup(expr: relay.Expr) -> Lookup | None:
     table, index = constant(expr.args[0]), expr.args[1]
     if table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
         return None
-    if is_call(index, "add"):
+    moved = is_call(index, "add")
+    if moved:
         if scalar(index.args[1]) != 128:
             return None
         index = index.args[0]
-    if not is_call(index, "cast") or not is_8bit(index.args[0]):
+    if not is_call(index, "cast") or dtype(index) != "int32" or not is_8bit(index.args[0]):
         return None
     x = index.args[0]
+    if moved != (dtype(x) == "int8"):
+        return None
     return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
 
 

@@ -8,10 +8,21 @@ import numpy as np
 
 from match.relay import relay, tvm
 from match.requantize import Int64Array, Requantization
-from match.transform.readers import Addition, Average, Convolution, Layer, read_addition, read_layer, read_lookup
-from match.transform.rewrite import New, dtype, operator_name, rewrite, scalar
+from match.transform import integer_form
+from match.transform.readers import (
+    Addition,
+    Average,
+    Convolution,
+    Layer,
+    Lookup,
+    read_addition,
+    read_layer,
+    read_lookup,
+)
+from match.transform.rewrite import New, constant, dtype, is_call, operator_name, rewrite, scalar
 
 _OFFSET = 128
+_SIGNED = np.arange(-128, 128, dtype=np.int64)
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d", "copy"}
 )
@@ -21,8 +32,8 @@ _MOVES = frozenset(
 class UnsignedActivations:
     """Stores every int8 activation as uint8, for machines whose multipliers take unsigned activations.
 
-    The network's inputs and outputs keep their types: a conversion stands at the border. So it does around operators
-    that this pass does not know.
+    The network's inputs and outputs keep their types: a conversion, which is a table, stands at the border. So it does
+    around operators that this pass does not know; quantize, dequantize and other tables are made to convert themselves.
     """
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
@@ -36,7 +47,7 @@ class _Conversion:
 
     def __init__(self) -> None:
         self._shifted: set[relay.Expr] = set()
-        self._casts: dict[relay.Expr, relay.Expr] = {}
+        self._converted: dict[relay.Expr, relay.Expr] = {}
 
     def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         layer = read_layer(call)
@@ -48,11 +59,13 @@ class _Conversion:
         lookup = read_lookup(call)
         if lookup is not None:
             offset = _OFFSET if lookup.dtype == "int8" else 0
-            shifted = replace(lookup, outputs=lookup.outputs + offset, x_dtype="uint8", dtype="uint8")
-            return self._mark(call, shifted.build(self._unsigned(lookup.x, new)))
+            return self._mark(call, self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new))
         moved = self._moved(call, new)
         if moved is not None:
             return self._mark(call, moved)
+        dequantized = self._dequantized(call, new)
+        if dequantized is not None:
+            return dequantized
         if any(argument in self._shifted for argument in call.args):
             arguments = [self.signed(argument, new) for argument in call.args]
             return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
@@ -62,7 +75,14 @@ class _Conversion:
         """The replacement of `expr` with the values it had."""
         if isinstance(expr, relay.Tuple):
             return relay.Tuple([self.signed(field, new) for field in expr.fields])
-        return self._cast(expr, new, -_OFFSET, "int8") if expr in self._shifted else new(expr)
+        if expr not in self._shifted:
+            return new(expr)
+        if expr not in self._converted:
+            lookup = read_lookup(expr)
+            self._converted[expr] = (
+                self._lookup(lookup, new) if lookup else integer_form.lookup(new(expr), _SIGNED, "uint8", "int8")
+            )
+        return self._converted[expr]
 
     def _unsigned(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of an 8-bit `expr` as uint8."""
@@ -70,13 +90,11 @@ class _Conversion:
             return new(expr)
         if isinstance(expr, relay.Constant):
             return relay.const((expr.data.numpy().astype(np.int16) + _OFFSET).astype(np.uint8))
-        return self._cast(expr, new, _OFFSET, "uint8")
-
-    def _cast(self, expr: relay.Expr, new: New, offset: int, dtype: str) -> relay.Expr:
-        if expr not in self._casts:
-            wide = relay.add(relay.cast(new(expr), "int16"), relay.const(offset, "int16"))
-            self._casts[expr] = relay.cast(wide, dtype)
-        return self._casts[expr]
+        if expr not in self._converted:
+            self._converted[expr] = _unsigned_quantize(expr, new) or integer_form.lookup(
+                new(expr), _SIGNED + _OFFSET, "int8", "uint8"
+            )
+        return self._converted[expr]
 
     def _mark(self, call: relay.Call, result: relay.Expr) -> relay.Expr:
         if dtype(call) == "int8":
@@ -107,6 +125,19 @@ class _Conversion:
         a, b = (self._unsigned(operand, new) for operand in addition.operands)
         return replace(addition, bias=bias, clip=clip, dtype="uint8").build(a, b)
 
+    def _lookup(self, lookup: Lookup, new: New) -> relay.Expr:
+        """The table on its input as that is stored, which needs no conversion of its own."""
+        x_dtype = "uint8" if lookup.x in self._shifted else lookup.x_dtype
+        return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))
+
+    def _dequantized(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """A dequantize of what is now 128 more."""
+        if not is_call(call, "qnn.dequantize") or call.args[0] not in self._shifted:
+            return None
+        x, scale, zero_point = call.args
+        moved = _moved_zero_point(zero_point)
+        return None if moved is None else relay.Call(call.op, [new(x), new(scale), moved], call.attrs)
+
     def _moved(self, call: relay.Call, new: New) -> relay.Expr | None:
         """Operators that pass values on, or compare them among themselves; None for others and other types."""
         name = operator_name(call)
@@ -124,6 +155,21 @@ class _Conversion:
             value = relay.const(int(scalar(call.args[1])) + _OFFSET, "uint8")
             return relay.Call(call.op, [self._unsigned(call.args[0], new), value], call.attrs)
         return None
+
+
+def _unsigned_quantize(expr: relay.Expr, new: New) -> relay.Expr | None:
+    """A quantize to int8 as one to uint8."""
+    if not is_call(expr, "qnn.quantize"):
+        return None
+    x, scale, zero_point = expr.args
+    moved = _moved_zero_point(zero_point)
+    return None if moved is None else relay.qnn.op.quantize(new(x), new(scale), moved, expr.attrs.axis, "uint8")
+
+
+def _moved_zero_point(zero_point: relay.Expr) -> relay.Expr | None:
+    """A constant zero point, 128 more."""
+    value = constant(zero_point)
+    return None if value is None else relay.const((value + np.int32(_OFFSET)).astype(np.int32), "int32")
 
 
 def _weight_sums(layer: Layer) -> Int64Array:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from match.cost_models.pulp_cluster import PulpClusterCost
-
 from match.cost import CostModel
+from match.cost_models.pulp_cluster import PulpClusterCost
 from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.layer import Dim, Layer, Op, Operand
 from match.operands import standard_operands
@@ -45,6 +44,7 @@ _KERNELS = {
     Op.ADD: "match_pulp_add",
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
+    Op.LOOKUP: "match_pulp_lookup",
 }
 
 
@@ -81,12 +81,14 @@ class Cluster(HwModule):
         constants: LayerConstants,
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
-        """Filters as they are, then an array of match_requant_t, match_requant_signed_t or match_requant_add_t."""
+        """Filters as they are, then match_requant_t, match_requant_signed_t or match_requant_add_t; or a table."""
         components: list[bytes] = []
         if constants.weights is not None:
             components.append(packing.rows(constants.weights, spans))
         if requantizer is not None:
             components.append(packing.requantization(constants, requantizer, spans))
+        if constants.table is not None:
+            components.append(constants.table.tobytes())
         return tuple(components)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:

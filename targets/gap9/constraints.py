@@ -70,6 +70,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.ADD: (uint8_input,),
     Op.AVG_POOL2D: (uint8_input,),
     Op.MAX_POOL2D: (uint8_input, no_dilation, window_sees_input),
+    Op.LOOKUP: (),
 }
 
 NE16: dict[Op, tuple[Constraint, ...]] = {

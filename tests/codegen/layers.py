@@ -25,6 +25,8 @@ class Case:
     def expected(self) -> Uint8:
         """Output, shape (height, width, channels)."""
         layer, requant = self.layer, self.constants.requantization
+        if self.constants.table is not None:
+            return self.constants.table[self.inputs[0]]
         if layer.op is Op.MAX_POOL2D:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
         assert requant is not None
@@ -111,5 +113,6 @@ def make(
         rng.integers(0, 256, (height, width, channels_in)).astype(np.uint8) for _ in range(2 if op is Op.ADD else 1)
     )
     addend = (int(rng.integers(2**18, 2**19)), int(rng.integers(2**18, 2**19))) if op is Op.ADD else None
-    requant = None if op is Op.MAX_POOL2D else requantization
-    return Case(layer, LayerConstants(weights, requant, addend), inputs)
+    requant = None if op in (Op.MAX_POOL2D, Op.LOOKUP) else requantization
+    table = rng.permutation(256).astype(np.uint8) if op is Op.LOOKUP else None
+    return Case(layer, LayerConstants(weights, requant, addend, table), inputs)

@@ -67,6 +67,8 @@ class MockModule(HwModule):
         parts: list[bytes] = []
         if constants.weights is not None:
             parts.append(constants.weights[start : start + extent].tobytes())
+        if constants.table is not None:
+            parts.append(constants.table.tobytes())
         requant = constants.requantization
         if requant is None or requantizer is None:
             return tuple(parts)

@@ -59,6 +59,7 @@ def cases_of_every_operator() -> list[Case]:
         make(Op.DENSE, 37, 10, 1, 1),
         make(Op.DENSE, 12, 5, 1, 7),
         make(Op.ADD, 7, 7, 5, 8),
+        make(Op.LOOKUP, 7, 7, 5, 8),
         make(Op.AVG_POOL2D, 7, 7, 6, 8, window=(2, 3), stride=(2, 2)),
         make(Op.MAX_POOL2D, 7, 7, 7, 8, window=(3, 2), stride=(2, 3), padding=Padding(1, 1, 1, 0)),
     ]
@@ -115,7 +116,7 @@ def test_nested_loops_over_one_dimension(op: Op, tmp_path: Path) -> None:
 @st.composite
 def random_cases(draw: st.DrawFn) -> Case:
     op = draw(st.sampled_from(Op))
-    pixelwise = op in (Op.ADD, Op.DENSE)
+    pixelwise = op in (Op.ADD, Op.LOOKUP, Op.DENSE)
     window = (1, 1) if pixelwise else draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     convolution = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D)
     dilation = draw(st.tuples(st.integers(1, 2), st.integers(1, 2))) if convolution else (1, 1)
@@ -133,7 +134,7 @@ def random_cases(draw: st.DrawFn) -> Case:
         stride=(1, 1) if pixelwise else draw(st.tuples(st.integers(1, 3), st.integers(1, 3))),
         dilation=dilation,
         padding=Padding(*pads),
-        negative_step=op not in (Op.ADD, Op.MAX_POOL2D) and draw(st.booleans()),
+        negative_step=op not in (Op.ADD, Op.MAX_POOL2D, Op.LOOKUP) and draw(st.booleans()),
         seed=draw(st.integers(0, 1 << 16)),
     )
 

@@ -20,7 +20,10 @@ Int8 = npt.NDArray[np.int8]
 
 @dataclass(frozen=True)
 class LayerCase:
-    """One layer. `op` is conv2d, depthwise, dense, add, avg_pool or max_pool; `c` input and `k` output channels."""
+    """One layer. `op` is conv2d, depthwise, dense, add, avg_pool, max_pool or requantize (a change of scale).
+
+    `c` are input and `k` output channels. A requantize of one row of pixels has a tensor of rank 2.
+    """
 
     op: str
     c: int
@@ -39,6 +42,8 @@ class LayerCase:
     @property
     def input_shape(self) -> tuple[int, ...]:
         """Shape of each input tensor."""
+        if self.op == "requantize" and self.iy == 1:
+            return self.ix, self.c
         return (1, self.c) if self.op == "dense" else (1, self.iy, self.ix, self.c)
 
     @property
@@ -89,10 +94,21 @@ class LayerCase:
         zero_points = (self.input_zero_point, int(rng.integers(-128, 128)), self.output_zero_point)
         return (scales[0], scales[1], scales[2]), zero_points
 
+    def requantize_scales(self) -> tuple[float, float]:
+        """Scales of a requantize's input and output."""
+        scale_in, scale_out = np.random.default_rng(self.seed + 4).uniform(0.01, 0.1, 2)
+        return float(np.float32(scale_in)), float(np.float32(scale_out))
+
     def reference(self, *inputs: Int8) -> Array:
-        """Output by definition, shape (1, ...)."""
-        x = inputs[0].astype(np.int64)[0]
+        """Output by definition, in the shape of the network's output."""
         low, high = self.clamp
+        if self.op == "requantize":
+            scale_in, scale_out = self.requantize_scales()
+            multipliers = [scale_in / scale_out] * self.c
+            return arithmetic.requantizer(multipliers, self.output_zero_point, low, high)(
+                inputs[0].astype(np.int64) - self.input_zero_point
+            )
+        x = inputs[0].astype(np.int64)[0]
         if self.op == "add":
             return arithmetic.add(x, inputs[1].astype(np.int64)[0], *self.add_quantization(), low, high)[None]
         if self.op == "avg_pool":
@@ -124,6 +140,11 @@ class LayerCase:
                 for value, dtype in ((scale, "float32"), (zero, "int32"))
             ]
             return self.clipped(relay.qnn.add(x, inputs[1], *arguments), low, high)
+        if self.op == "requantize":
+            scale, scale_out = (relay.const(value, "float32") for value in self.requantize_scales())
+            zero = relay.const(self.input_zero_point, "int32")
+            changed = relay.qnn.requantize(x, scale, zero, scale_out, out_zero, out_dtype="int8")
+            return self.clipped(changed, low, high)
         if self.op == "max_pool":
             return relay.nn.max_pool2d(x, self.filter, self.stride, padding=self.padding, layout="NHWC")
         if self.op == "avg_pool":
@@ -286,6 +307,23 @@ def addition(draw: st.DrawFn) -> LayerCase:
     )
 
 
+@st.composite
+def change_of_scale(draw: st.DrawFn) -> LayerCase:
+    """A requantize of a map, or of rows."""
+    channels = draw(st.integers(1, 64))
+    return LayerCase(
+        "requantize",
+        channels,
+        channels,
+        draw(st.integers(1, 20)),
+        draw(st.integers(1, 20)),
+        input_zero_point=draw(zero_points),
+        output_zero_point=draw(zero_points),
+        activation=draw(activations),
+        seed=draw(seeds),
+    )
+
+
 any_filter = st.tuples(st.integers(1, 5), st.integers(1, 5))
 layer_cases = st.one_of(
     windowed("conv2d", any_filter, 3),
@@ -293,6 +331,7 @@ layer_cases = st.one_of(
     ne16_shaped(),
     flat(),
     addition(),
+    change_of_scale(),
     windowed("avg_pool", any_filter, 3),
     windowed("max_pool", any_filter, 3),
 )

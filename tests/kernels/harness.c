@@ -37,6 +37,7 @@ static const entry_t entries[] = {
     {"match_pulp_depthwise_conv2d", match_pulp_depthwise_conv2d, false},
     {"match_pulp_dense", match_pulp_dense, false},
     {"match_pulp_add", match_pulp_add, false},
+    {"match_pulp_lookup", match_pulp_lookup, false},
     {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
     {"match_pulp_max_pool2d", match_pulp_max_pool2d, false},
     {"match_pulp_requantize", match_pulp_requantize, false},

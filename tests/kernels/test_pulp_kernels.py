@@ -263,6 +263,57 @@ def test_add(
     expect(output, target, np.clip(total >> shift, *clip).astype(np.uint8))
 
 
+@EXAMPLES
+@given(geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), channelwise=True), margins, margins, seeds)
+def test_lookup(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    """Also without gaps between pixels, on one side or both."""
+    rng = np.random.default_rng(seed)
+    source = embed(rng.integers(0, 256, (*geometry.output, geometry.channels_out), np.uint8), before)
+    target = empty_output(geometry, behind)
+    table = rng.integers(0, 256, 256, np.uint8)
+    output = lookup_on(harness, geometry, source, target, table)
+    expect(output, target, table[source.tile])
+
+
+def lookup_on(harness: Harness, geometry: Geometry, source: View, target: View, table: Bytes) -> Bytes:
+    """A tile through a table; the clip of other operators means nothing to it."""
+    return harness.kernel(
+        "match_pulp_lookup",
+        geometry.fields(**strides_of(source), **output_strides_of(target), clip_low=5, clip_high=7),
+        input=source.block,
+        parameters=table,
+        output=target.block,
+    )
+
+
+@pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 2)])
+def test_lookup_shares_out_elements(harness_for: Callable[[int], Harness], gaps: tuple[int, int, int, int]) -> None:
+    """Fewer pixels than cores, and numbers that no number of cores divides."""
+    rng = np.random.default_rng(9)
+    table = rng.integers(0, 256, 256, np.uint8)
+    for height, width, channels in ((1, 1, 1), (1, 1, 21), (3, 1, 5), (5, 7, 3)):
+        geometry = Geometry(channels, channels, (height, width), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+        source, target = embed(random_input(rng, geometry), gaps), empty_output(geometry, gaps)
+        for cores in (1, 2, 4, 8):
+            output = lookup_on(harness_for(cores), geometry, source, target, table)
+            expect(output, target, table[source.tile])
+
+
+def test_table_of_255_bytes_is_too_short(harness: Harness) -> None:
+    geometry = Geometry(3, 3, (2, 2), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    source = embed(np.full((2, 2, 3), 255, np.uint8), (0, 0, 0, 0))
+    target = empty_output(geometry, (0, 0, 0, 0))
+    lookup_on(harness, geometry, source, target, np.arange(256, dtype=np.uint8))
+    with pytest.raises(HarnessError, match="AddressSanitizer: use-after-poison"):
+        lookup_on(harness, geometry, source, target, np.arange(255, dtype=np.uint8))
+
+
 def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int) -> Bytes:
     """One tile of a convolution, the same for any number of cores."""
     rng = np.random.default_rng(7)

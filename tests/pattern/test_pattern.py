@@ -207,6 +207,42 @@ def test_add() -> None:
     assert np.array_equal(requantized(match, acc), run([a, b], body, *values.astype(np.uint8)))
 
 
+def looked_up(x: Any, table: Array, *, index: str = "int32", offset: int | None = None) -> Any:
+    """The integer form's lookup, spelled out."""
+    position = relay.cast(x, index)
+    if offset is not None:
+        position = relay.add(position, relay.const(offset, index))
+    return relay.take(relay.const(table), position)
+
+
+@pytest.mark.parametrize("dtypes", [(x, y) for x in ("int8", "uint8") for y in ("int8", "uint8")], ids="-".join)
+@pytest.mark.parametrize(
+    ("shape", "extents"),
+    [
+        ((1, 8, 9, 16), (8, 9, 16)),
+        ((3, 4, 5, 16), (12, 5, 16)),
+        ((7, 40), (1, 7, 40)),
+        ((300,), (1, 1, 300)),
+        ((2, 3, 50), (2, 3, 50)),
+    ],
+    ids=str,
+)
+def test_lookup(dtypes: tuple[str, str], shape: tuple[int, ...], extents: tuple[int, int, int]) -> None:
+    x = var("x", *shape, dtype=dtypes[0])
+    entries = RNG.permutation(256).astype(np.uint8).view(dtypes[1])
+    body = looked_up(x, entries, offset=128 if dtypes[0] == "int8" else None)
+    match = only([x], body)
+    layer = match.layer
+    assert (layer.op, layer.oy, layer.ox, layer.k) == (Op.LOOKUP, *extents)
+    assert (layer.iy, layer.ix, layer.c, layer.macs) == (*extents[:2], 1, 0)
+    assert (layer.input_dtype, layer.output_dtype, layer.weight_dtype) == (*dtypes, "")
+    assert match.constants.requantization is None
+    assert match.constants.table is not None
+    value = RNG.integers(0, 256, shape).astype(np.uint8)
+    expected = run([x], body, value.view(dtypes[0]))
+    assert np.array_equal(match.constants.table[value], expected.view(np.uint8))
+
+
 def test_layers_of_a_network_come_in_order_and_leave_the_rest() -> None:
     x = var("x", 1, 8, 8, 4)
     first = req(conv(x, weights(1, 1, 4, 4)), 4)
@@ -334,6 +370,50 @@ def per_row_multiplier(x: Any) -> Any:
     return relay.cast(relay.clip(relay.right_shift(total, c64([4] * 4)), 0, 255), "uint8")
 
 
+def lookup_as_if_signed(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.uint8), offset=128)
+
+
+def lookup_at_another_offset(x: Any) -> Any:
+    return looked_up(relay.cast(x, "int8"), np.arange(256, dtype=np.uint8), offset=127)
+
+
+def lookup_as_if_unsigned(x: Any) -> Any:
+    return looked_up(relay.reinterpret(x, "int8"), np.arange(256, dtype=np.uint8))
+
+
+def lookup_of_255(x: Any) -> Any:
+    return looked_up(x, np.arange(255, dtype=np.uint8))
+
+
+def lookup_of_float(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.float32))
+
+
+def lookup_of_16_bits(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.int16))
+
+
+def lookup_by_16_bits(x: Any) -> Any:
+    return looked_up(relay.cast(x, "int16"), np.arange(256, dtype=np.uint8))
+
+
+def lookup_by_float(x: Any) -> Any:
+    return looked_up(relay.cast(relay.sqrt(relay.cast(x, "float32")), "int16"), np.arange(256, dtype=np.uint8))
+
+
+def lookup_by_narrow_index(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.uint8), index="int8")
+
+
+def lookup_of_rows(x: Any) -> Any:
+    return relay.take(relay.const(np.zeros((256, 2), np.uint8)), relay.cast(x, "int32"), axis=0)
+
+
+def lookup_of_a_variable(x: Any) -> Any:
+    return relay.take(relay.reshape(x, (-1,)), relay.cast(x, "int32"))
+
+
 def channels_first(x: Any) -> Any:
     return relay.nn.max_pool2d(x, (2, 2), layout="NCHW")
 
@@ -356,6 +436,17 @@ def channels_first(x: Any) -> Any:
         one_multiplier_for_all,
         per_row_multiplier,
         channels_first,
+        lookup_as_if_signed,
+        lookup_at_another_offset,
+        lookup_as_if_unsigned,
+        lookup_of_255,
+        lookup_of_float,
+        lookup_of_16_bits,
+        lookup_by_16_bits,
+        lookup_by_float,
+        lookup_by_narrow_index,
+        lookup_of_rows,
+        lookup_of_a_variable,
     ],
 )
 def test_near_misses_are_left_alone(build: Callable[[Any], Any]) -> None:

@@ -18,9 +18,9 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
     if op is Op.DENSE:
         ox = rng.choice([1, 1, rng.randint(1, 4)])
         return Layer("dense", op, k, rng.randint(1, 12), 1, ox, 1, ox)
-    if op is Op.ADD:
+    if op in (Op.ADD, Op.LOOKUP):
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
-        return Layer("add", op, k, 1, oy, ox, oy, ox, weight_dtype="")
+        return Layer(op.value, op, k, 1, oy, ox, oy, ox, weight_dtype="")
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
     stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])
     dilation = rng.choice([(1, 1), (1, 1), (2, 1)])

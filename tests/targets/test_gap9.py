@@ -22,10 +22,12 @@ DEPTHWISE = replace(CONV, op=Op.DEPTHWISE_CONV2D, c=1)
 POINTWISE = replace(CONV, fy=1, fx=1, padding=Padding())
 DENSE = Layer("dense", Op.DENSE, k=10, c=70, oy=1, ox=1, iy=1, ix=1)
 ADD = replace(POINTWISE, op=Op.ADD, c=1, weight_dtype="")
+LOOKUP = replace(ADD, op=Op.LOOKUP, input_dtype="int8")
 MAX_POOL = replace(CONV, op=Op.MAX_POOL2D, c=1, weight_dtype="")
 AVG_POOL = replace(MAX_POOL, op=Op.AVG_POOL2D, iy=10, ix=10, padding=Padding())
 
-EVERY = (CONV, DEPTHWISE, POINTWISE, DENSE, ADD, MAX_POOL, AVG_POOL)
+EVERY = (CONV, DEPTHWISE, POINTWISE, DENSE, ADD, LOOKUP, MAX_POOL, AVG_POOL)
+WITHOUT_FORM = (Op.MAX_POOL2D, Op.LOOKUP)
 
 
 def module(name: str) -> HwModule:
@@ -56,7 +58,7 @@ def test_ne16_takes_convolutions(layer: Layer) -> None:
         assert refusal("ne16", variant(layer, stride=(2, 2), oy=4, ox=4)) is None
 
 
-@pytest.mark.parametrize("layer", [ADD, MAX_POOL, AVG_POOL], ids=lambda layer: layer.op)
+@pytest.mark.parametrize("layer", [ADD, LOOKUP, MAX_POOL, AVG_POOL], ids=lambda layer: layer.op)
 def test_ne16_has_no_other_operator(layer: Layer) -> None:
     assert refusal("ne16", layer) == "no pattern"
 
@@ -100,6 +102,8 @@ def constants(layer: Layer) -> LayerConstants:
     weights = np.zeros(shape, np.int8) if layer.weight_dtype else None
     if layer.op is Op.MAX_POOL2D:
         return LayerConstants(None, None)
+    if layer.op is Op.LOOKUP:
+        return LayerConstants(None, None, table=np.zeros(256, np.uint8))
     channels = 1 if layer.op is Op.ADD else layer.k
     ones = np.ones(channels, np.int64)
     requantization = Requantization(ones, ones, ones, (0, 255), ones, 2)
@@ -112,7 +116,7 @@ def cases() -> list[tuple[HwModule, Layer, Requantizer | None]]:
         taken = {pattern.op for pattern in unit.patterns()}
         for layer in EVERY:
             if layer.op in taken:
-                forms: tuple[Requantizer | None, ...] = unit.requantizers if layer.op is not Op.MAX_POOL2D else (None,)
+                forms: tuple[Requantizer | None, ...] = (None,) if layer.op in WITHOUT_FORM else unit.requantizers
                 found += [(unit, layer, form) for form in forms]
     return found
 
@@ -120,7 +124,7 @@ def cases() -> list[tuple[HwModule, Layer, Requantizer | None]]:
 @pytest.mark.parametrize(("unit", "layer", "form"), cases())
 def test_packed_bytes_are_what_the_operand_declares(unit: HwModule, layer: Layer, form: Requantizer | None) -> None:
     operands = unit.operands(layer, form)
-    names = ["input"] + ["addend"] * (layer.op is Op.ADD) + ["weights"] * (form is not None) + ["output"]
+    names = ["input"] + ["addend"] * (layer.op is Op.ADD) + ["weights"] * (layer.op is not Op.MAX_POOL2D) + ["output"]
     assert [operand.name for operand in operands] == names
     constant = [operand for operand in operands if operand.role is Role.CONSTANT]
     full = {dim: layer.size(dim) for dim in Dim}

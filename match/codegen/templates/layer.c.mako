@@ -177,7 +177,7 @@ typedef struct {
 % endif
 % if text.weights:
 
-/* Filter and requantization, packed in the order in which they are fetched. */
+/* ${text.contents}, packed in the order of fetch. */
 static const uint8_t constants[${len(text.plan.constants)}];
 % endif
 % for axis in text.windows:

@@ -36,5 +36,6 @@ void mock_dense(const match_tile_t *tile);
 void mock_add(const match_tile_t *tile);
 void mock_avg_pool2d(const match_tile_t *tile);
 void mock_max_pool2d(const match_tile_t *tile);
+void mock_lookup(const match_tile_t *tile);
 
 #endif
