@@ -46,7 +46,7 @@ typedef struct {
     uint8_t *output;
 } buffers_t;
 
-/* Filter and requantization, packed in the order in which they are fetched. */
+/* Requantization, packed in the order of fetch. */
 static const uint8_t constants[24];
 
 /* Starts the transfer of a block of the input. */

@@ -66,7 +66,7 @@ typedef struct {
     int32_t oy;
 } position_t;
 
-/* Filter and requantization, packed in the order in which they are fetched. */
+/* Filter and requantization, packed in the order of fetch. */
 static const uint8_t constants[640];
 
 /* Starts the transfer of a block of the input. */

@@ -73,7 +73,7 @@ typedef struct {
     int32_t ox;
 } position_t;
 
-/* Filter and requantization, packed in the order in which they are fetched. */
+/* Filter and requantization, packed in the order of fetch. */
 static const uint8_t constants[612];
 
 /* Rows of the input under a run of output rows. */
