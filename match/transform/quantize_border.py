@@ -12,6 +12,8 @@ from match.frontend.model import Rounding
 from match.relay import relay, tvm
 from match.transform.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar, value_range
 
+_LAST_BIT_IS_ONE = 1.5 * 2**23
+
 
 @dataclass(frozen=True)
 class LowerBorder:
@@ -41,12 +43,11 @@ class LowerBorder:
         scale, zero_point = scalar(call.args[1]), scalar(call.args[2])
         if scale is None or zero_point is None or dtype(call.args[0]) != "float32":
             return None
-        quotient = divided(new(call.args[0]), scale)
-        rounded = half_to_even(quotient) if self.rounding == Rounding.ONNXRUNTIME else relay.round(quotient)
         low, high = value_range(dtype(call))
-        # Clipped before the conversion, which is undefined for what int32 cannot hold.
-        clipped = relay.clip(rounded, low - int(zero_point), high - int(zero_point))
-        shifted = relay.add(relay.cast(clipped, "int32"), relay.const(int(zero_point), "int32"))
+        # Clipped first: rounding has a short range, and the conversion is undefined for what int32 cannot hold.
+        bounded = relay.clip(divided(new(call.args[0]), scale), low - int(zero_point), high - int(zero_point))
+        rounded = half_to_even(bounded) if self.rounding == Rounding.ONNXRUNTIME else relay.round(bounded)
+        shifted = relay.add(relay.cast(rounded, "int32"), relay.const(int(zero_point), "int32"))
         return relay.cast(shifted, dtype(call))
 
 
@@ -70,7 +71,10 @@ def divided(x: relay.Expr, scale: np.float32) -> relay.Expr:
 
 
 def half_to_even(x: relay.Expr) -> relay.Expr:
-    """Nearest integer in float32, halves to the even one: twice the integer nearest to the half of a half."""
-    half = relay.equal(relay.subtract(x, relay.floor(x)), relay.const(0.5))
-    even = relay.multiply(relay.round(relay.multiply(x, relay.const(0.5))), relay.const(2.0))
-    return relay.where(half, even, relay.round(x))
+    """Nearest integer to a float32 of magnitude below 2**22, halves to the even one.
+
+    Added to a number whose last bit is worth 1, x is rounded there. Both steps read the number from a tensor of their
+    own, or TVM would take them for nothing. One chain of operators becomes one loop without buffers in between.
+    """
+    added, taken = (relay.const(np.array([_LAST_BIT_IS_ONE], np.float32)) for _ in range(2))
+    return relay.subtract(relay.add(x, added), taken)

@@ -235,8 +235,8 @@ def _windowed_average(expr: relay.Expr, output: Quantization, new: New) -> relay
         return None
     mean = divided(new(expr), output.scale)
     low, high = value_range(output.dtype)
-    rounded = half_to_even(relay.add(mean, relay.const(np.float32(output.zero_point))))
-    return relay.cast(relay.clip(rounded, low, high), output.dtype)
+    shifted = relay.add(mean, relay.const(np.float32(output.zero_point)))
+    return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
 
 
 def _concatenate(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:

@@ -16,9 +16,9 @@ Arrays = list[npt.NDArray]
 
 
 class Compiled:
-    """A Relay module compiled for this machine, without optimisations that look at values."""
+    """A Relay module compiled for this machine."""
 
-    def __init__(self, module: tvm.IRModule) -> None:
+    def __init__(self, module: tvm.IRModule, optimization: int = 1) -> None:
         for name in ("autotvm", "te_compiler"):
             logging.getLogger(name).setLevel(logging.ERROR)
         from tvm.contrib.graph_executor import GraphModule
@@ -27,7 +27,7 @@ class Compiled:
         compiler = tvm.relay.backend.te_compiler
         with (
             unittest.mock.patch.object(compiler, "libinfo", functools.cache(compiler.libinfo)),
-            tvm.transform.PassContext(opt_level=1),
+            tvm.transform.PassContext(opt_level=optimization),
         ):
             library = relay.build(module, "llvm -opt-level=0")
         self._executor = GraphModule(library["default"](tvm.cpu()))
