@@ -16,6 +16,7 @@ from match.report.schema import CandidateSummary, LayerSummary, Report, Schedule
 FILE_WIDTH = 400
 NAME_WIDTH = 40
 KIB = 1024
+LEAST_SHARE = 1e-4
 INITIALS = {"input": "I", "addend": "A", "weights": "W", "output": "O"}
 
 
@@ -120,7 +121,10 @@ def _buffers(schedule: ScheduleSummary | None) -> str:
 def _exact(layer: LayerSummary) -> str:
     if layer.requantization is None:
         return ""
-    return "yes" if layer.requantization.exact else f"{layer.requantization.share:.2%} off"
+    if layer.requantization.exact:
+        return "yes"
+    share = layer.requantization.share
+    return f"{share:.2%} off" if share >= LEAST_SHARE else f"<{LEAST_SHARE:.2%} off"
 
 
 def _others(layer: LayerSummary, footnotes: _Footnotes) -> str:
