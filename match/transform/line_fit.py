@@ -84,8 +84,8 @@ def _window(
     multiplier = np.rint(slope * np.exp2(shift)).astype(np.int64)
     reach = (levels << shift[:, None]) - thresholds * multiplier[:, None]
     limits = np.iinfo(np.int64)
-    least = np.where(inner, reach, limits.min).max(axis=1)
-    most = np.where(inner, reach + multiplier[:, None] - 1, limits.max).min(axis=1)
+    least = np.where(inner, reach, limits.min).max(axis=1, initial=limits.min)
+    most = np.where(inner, reach + multiplier[:, None] - 1, limits.max).min(axis=1, initial=limits.max)
     return multiplier, least, most
 
 

@@ -42,6 +42,15 @@ def test_constant_channels():
     assert (line.multiplier[0], line.bias[0], line.shift[0]) == (0, 9, 0)
 
 
+def test_an_output_of_one_value():
+    """An activation that leaves nothing but the zero point: no level to step to."""
+    line = fit_line(
+        StepFunction(np.array([-9]), np.array([9]), (127, 127), np.zeros((1, 0), np.int64), np.array([False])),
+        np.array([0.5]),
+    )
+    assert (line.multiplier[0], line.bias[0], line.shift[0]) == (0, 127, 0)
+
+
 def test_steps_that_no_line_is_near():
     thresholds = np.arange(255) ** 2
     with pytest.raises(ValueError, match="near a line"):
