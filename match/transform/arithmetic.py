@@ -63,7 +63,11 @@ class Arithmetic(Protocol):
     """How one reference rounds."""
 
     def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
-        """From ``sum(x * w)`` to the output of a convolution or dense layer."""
+        """From ``sum(x * w)`` to the output of a convolution or dense layer.
+
+        Raises:
+            NoLineError: integers do not express it (`match.transform.line_fit`).
+        """
         ...
 
     def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:

@@ -65,7 +65,32 @@ def conv2d(
     groups: int = 1,
     pad_value: int = 0,
 ) -> relay.Expr:
-    """Convolution of x (N, H, W, C) with weights HWIO, or HWOI (FY, FX, C, 1) where `groups` is C > 1 (depthwise).
+    """Convolution, requantized: see `convolution`."""
+    accumulator = convolution(
+        x,
+        weights,
+        x_dtype=x_dtype,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        pad_value=pad_value,
+    )
+    return requantize(accumulator, requantization, dtype)
+
+
+def convolution(
+    x: relay.Expr,
+    weights: Int8Array,
+    *,
+    x_dtype: str = "uint8",
+    strides: tuple[int, int] = (1, 1),
+    padding: Padding = NO_PADDING,
+    dilation: tuple[int, int] = (1, 1),
+    groups: int = 1,
+    pad_value: int = 0,
+) -> relay.Expr:
+    """int32 sums of x (N, H, W, C) and weights HWIO, or HWOI (FY, FX, C, 1) where `groups` is C > 1 (depthwise).
 
     `x_dtype` is x's type and `pad_value` the integer in the padding; other than 0 it becomes an `nn.pad` before the
     convolution.
@@ -75,26 +100,29 @@ def conv2d(
         rows, columns = (padding.top, padding.bottom), (padding.left, padding.right)
         x = relay.nn.pad(x, ((0, 0), rows, columns, (0, 0)), relay.const(pad_value, x_dtype))
         padding = Padding()
-    accumulator = relay.nn.conv2d(
+    return relay.nn.conv2d(
         x,
         relay.const(weights),
         strides=strides,
         padding=tuple(padding),
         dilation=dilation,
         groups=groups,
-        channels=requantization.channels,
+        channels=weights.shape[2] * weights.shape[3] if depthwise else weights.shape[3],
         kernel_size=weights.shape[:2],
         data_layout="NHWC",
         kernel_layout="HWOI" if depthwise else "HWIO",
         out_dtype="int32",
     )
-    return requantize(accumulator, requantization, dtype)
 
 
 def dense(x: relay.Expr, weights: Int8Array, requantization: Requantization, dtype: str) -> relay.Expr:
-    """Product of x (N, C) with weights (K, C), transposed."""
-    accumulator = relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype="int32")
-    return requantize(accumulator, requantization, dtype)
+    """Product of x (N, C) with weights (K, C), transposed, requantized."""
+    return requantize(product(x, weights), requantization, dtype)
+
+
+def product(x: relay.Expr, weights: Int8Array) -> relay.Expr:
+    """int32 products of x (N, C) with weights (K, C), transposed."""
+    return relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype="int32")
 
 
 def window_sum(

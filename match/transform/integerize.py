@@ -10,8 +10,10 @@ from match.layer import Padding
 from match.relay import relay, tvm
 from match.requantize import Requantization
 from match.step_function import reachable_sums
-from match.transform import integer_form
+from match.transform import float_arithmetic, integer_form
 from match.transform.arithmetic import Accumulator, Arithmetic
+from match.transform.integer_form import Int8Array
+from match.transform.line_fit import NoLineError
 from match.transform.plane_fit import fit_plane
 from match.transform.qnn import Linear, clamped, quantization, read_linear
 from match.transform.readers import output_range
@@ -25,7 +27,8 @@ class Integerize:
     """Rewrites quantized layers in NHWC whose parameters are constants, as the reference `arithmetic` computes them.
 
     Convolutions, dense layers, additions, average pooling and changes of scale are rewritten; other QNN operators stay.
-    A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536.
+    A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536. A layer that no
+    line describes is scaled in floating point.
     """
 
     arithmetic: Arithmetic
@@ -53,46 +56,22 @@ class Integerize:
 
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
         if is_call(linear.call, "qnn.dense"):
-            x = new(linear.x)
-            requantization = self._scale(linear, linear.weights, output_range(x, linear.input.dtype))
-            return integer_form.dense(x, linear.weights, requantization, linear.output.dtype)
-        attrs = linear.call.attrs
-        if str(attrs.data_layout) != "NHWC":
-            return None
-        x, padding = _without_pad(linear)
-        groups, layout = int(attrs.groups), str(attrs.kernel_layout)
-        depthwise = groups > 1 and groups == shape(linear.x)[3]
-        weights = linear.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
-        if depthwise:
-            weights = weights.reshape(*weights.shape[:2], groups, -1)
-        channels_first = weights.reshape(-1, len(linear.bias)) if depthwise else weights.reshape(-1, weights.shape[3])
-        requantization = self._scale(linear, channels_first.T, output_range(new(x), linear.input.dtype))
-        return integer_form.conv2d(
-            new(x),
-            np.ascontiguousarray(weights),
-            requantization,
-            linear.output.dtype,
-            x_dtype=linear.input.dtype,
-            strides=(int(attrs.strides[0]), int(attrs.strides[1])),
-            padding=padding,
-            dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
-            groups=groups,
-            pad_value=linear.input.zero_point,
-        )
-
-    def _scale(self, linear: Linear, weights: integer_form.Int8Array, inputs: tuple[int, int]) -> Requantization:
-        """The requantization of a layer whose weights are given as (channels, ...)."""
-        zero_point = linear.input.zero_point
-        low, high = reachable_sums(weights, (min(inputs[0], zero_point), max(inputs[1], zero_point)))
-        sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
-        accumulator = Accumulator(
-            linear.bias - zero_point * sums,
-            low,
-            high,
-            linear.input.scale,
-            linear.weight_scale,
-        )
-        return self.arithmetic.linear(accumulator, linear.output, linear.clip)
+            x, sums = new(linear.x), integer_form.product(new(linear.x), linear.weights)
+            weights = linear.weights
+        else:
+            convolution = _convolution(linear, new)
+            if convolution is None:
+                return None
+            x, weights, sums = convolution
+        output = linear.output
+        accumulator = _accumulator(linear, weights, output_range(x, linear.input.dtype))
+        try:
+            requantization = self.arithmetic.linear(accumulator, output, linear.clip)
+        except NoLineError:
+            factor = accumulator.input_scale * accumulator.weight_scale / output.scale
+            offset = accumulator.offset
+            return float_arithmetic.requantize(sums, offset, factor, output.zero_point, linear.clip, output.dtype)
+        return integer_form.requantize(sums, requantization, output.dtype)
 
     def _table(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """A change of scale from 8 bits to 8 bits."""
@@ -192,6 +171,38 @@ def _pooled(x: relay.Expr, extents: tuple[int, ...], window: _Window, one: Requa
         strides=window.strides,
         whole_map=window.size == tuple(extents[1:3]),
     )
+
+
+def _convolution(linear: Linear, new: New) -> tuple[relay.Expr, Int8Array, relay.Expr] | None:
+    """The input of a convolution in NHWC, the weights that each output sums with, (channels, ...), and the sums."""
+    attrs = linear.call.attrs
+    if str(attrs.data_layout) != "NHWC":
+        return None
+    x, padding = _without_pad(linear)
+    groups, layout = int(attrs.groups), str(attrs.kernel_layout)
+    depthwise = groups > 1 and groups == shape(linear.x)[3]
+    weights = linear.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
+    if depthwise:
+        weights = weights.reshape(*weights.shape[:2], groups, -1)
+    sums = integer_form.convolution(
+        new(x),
+        np.ascontiguousarray(weights),
+        x_dtype=linear.input.dtype,
+        strides=(int(attrs.strides[0]), int(attrs.strides[1])),
+        padding=padding,
+        dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
+        groups=groups,
+        pad_value=linear.input.zero_point,
+    )
+    return new(x), weights.reshape(-1, len(linear.bias) if depthwise else weights.shape[3]).T, sums
+
+
+def _accumulator(linear: Linear, weights: Int8Array, inputs: tuple[int, int]) -> Accumulator:
+    """What a layer accumulates, for weights (channels, ...) and inputs in a range, the zero point with them."""
+    zero_point = linear.input.zero_point
+    low, high = reachable_sums(weights, (min(inputs[0], zero_point), max(inputs[1], zero_point)))
+    sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
+    return Accumulator(linear.bias - zero_point * sums, low, high, linear.input.scale, linear.weight_scale)
 
 
 def _without_pad(linear: Linear) -> tuple[relay.Expr, Padding]:

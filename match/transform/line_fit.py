@@ -20,9 +20,14 @@ MULTIPLIER_BITS = 31
 _LARGEST_SHIFT = 52
 _LARGEST_BIAS = 1 << 61
 _SEARCH_STEPS = 48
+_MOST_EXCEPTIONS = 256
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+
+
+class NoLineError(Exception):
+    """Steps are more than one level off any line near them, or off it at more accumulators than are worth listing."""
 
 
 def fit_line(steps: StepFunction, slope: FloatArray) -> Requantization:
@@ -32,7 +37,7 @@ def fit_line(steps: StepFunction, slope: FloatArray) -> Requantization:
     multiplier and shift 0.
 
     Raises:
-        ValueError: the steps are more than one level off any line near the slope.
+        NoLineError: the steps are not near a line.
     """
     inner = (steps.thresholds > steps.low[:, None]) & (steps.thresholds <= steps.high[:, None])
     levels = np.arange(steps.clip[0] + 1, steps.clip[1] + 1, dtype=np.int64)
@@ -54,7 +59,7 @@ def fit_line(steps: StepFunction, slope: FloatArray) -> Requantization:
     )
     line = _with_exceptions(line, steps)
     if not step_function(line, steps.low, steps.high).equal(steps).all():
-        raise ValueError("the steps are more than one level off a line")
+        raise NoLineError
     return line
 
 
@@ -117,8 +122,8 @@ def _with_exceptions(line: Requantization, steps: StepFunction) -> Requantizatio
     channels = np.flatnonzero((early < steps.thresholds).any(axis=1))
     if not len(channels):
         return line
-    if np.any((steps.thresholds - early).sum(axis=1) > steps.thresholds.shape[1]):
-        raise ValueError("the steps are not near a line")
+    if np.any((steps.thresholds - early).sum(axis=1) > _MOST_EXCEPTIONS):
+        raise NoLineError
     found: dict[int, list[int]] = {}
     for channel in channels:
         spans = zip(early[channel], steps.thresholds[channel], strict=True)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from match.errors import ModelError
 from match.frontend.model import Rounding
 from match.relay import relay, tvm
+from match.transform.float_arithmetic import divided, half_to_even
 from match.transform.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar, value_range
-
-_LAST_BIT_IS_ONE = 1.5 * 2**23
 
 
 @dataclass(frozen=True)
@@ -60,21 +57,3 @@ def qnn_operators(module: tvm.IRModule) -> list[str]:
 
     relay.analysis.post_order_visit(module["main"], visit)
     return sorted(name for name in names if name.startswith("qnn."))
-
-
-def divided(x: relay.Expr, scale: np.float32) -> relay.Expr:
-    """``x / scale`` in float32.
-
-    The scale is a tensor of one element: TVM multiplies by the reciprocal of a constant scalar, which rounds otherwise.
-    """
-    return relay.divide(x, relay.const(np.array([scale], np.float32)))
-
-
-def half_to_even(x: relay.Expr) -> relay.Expr:
-    """Nearest integer to a float32 of magnitude below 2**22, halves to the even one.
-
-    Added to a number whose last bit is worth 1, x is rounded there. Both steps read the number from a tensor of their
-    own, or TVM would take them for nothing. One chain of operators becomes one loop without buffers in between.
-    """
-    added, taken = (relay.const(np.array([_LAST_BIT_IS_ONE], np.float32)) for _ in range(2))
-    return relay.subtract(relay.add(x, added), taken)

@@ -6,7 +6,6 @@ functions of one value become tables; what is left keeps both and computes in fl
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,27 +15,13 @@ import numpy.typing as npt
 from match.relay import relay, tvm
 from match.transform import integer_form
 from match.transform.arithmetic import Float32Array, Quantization
+from match.transform.float_arithmetic import divided, half_to_even
 from match.transform.onnxruntime_arithmetic import quantize
 from match.transform.qnn import quantization
-from match.transform.quantize_border import divided, half_to_even
 from match.transform.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape, value_range
+from match.transform.unary_functions import unary_chain
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
-
-
-def _sigmoid(x: Float32Array) -> Float32Array:
-    return np.float32(1) / (np.float32(1) + np.exp(-x))
-
-
-_FUNCTIONS: dict[str, Callable[[Float32Array], Float32Array]] = {
-    "nn.relu": lambda x: np.maximum(x, np.float32(0)),
-    "sigmoid": _sigmoid,
-    "tanh": np.tanh,
-    "exp": np.exp,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "negative": np.negative,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +216,7 @@ def _windowed_average(expr: relay.Expr, output: Quantization, new: New) -> relay
 
     As onnxruntime does it, with the zero point added before rounding.
     """
-    if not is_call(expr, "nn.avg_pool2d"):
+    if not is_call(expr, "nn.avg_pool2d") or _real(expr.args[0]) is None:
         return None
     mean = divided(new(expr), output.scale)
     low, high = value_range(output.dtype)
@@ -265,27 +250,13 @@ def _scaled_concatenation(call: relay.Call, new: New) -> relay.Expr | None:
 
 def _table(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
     """A chain of functions of one value, computed for all 256 of them."""
-    chain: list[relay.Call] = []
-    while is_call(expr, "clip", "nn.leaky_relu", *_FUNCTIONS):
-        chain.append(expr)
-        expr = expr.args[0]
-    real = _real(expr)
-    if real is None or not chain:
+    source, function = unary_chain(expr)
+    real = _real(source)
+    if real is None or function is None:
         return None
-    levels = real.quantization.levels - real.quantization.zero_point
-    values = levels.astype(np.float32) * real.quantization.scale
-    for call in reversed(chain):
-        values = _apply(call, values)
-    outputs = quantize(values, output, value_range(output.dtype))
+    values = (real.quantization.levels - real.quantization.zero_point).astype(np.float32) * real.quantization.scale
+    outputs = quantize(function(values), output, value_range(output.dtype))
     return integer_form.lookup(new(real.x), outputs, real.quantization.dtype, output.dtype)
-
-
-def _apply(call: relay.Call, values: Float32Array) -> Float32Array:
-    if is_call(call, "clip"):
-        return np.clip(values, np.float32(call.attrs.a_min), np.float32(call.attrs.a_max))
-    if is_call(call, "nn.leaky_relu"):
-        return np.where(values < 0, values * np.float32(call.attrs.alpha), values)
-    return _FUNCTIONS[str(call.op.name)](values)
 
 
 def _moved(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.step_function import StepFunction
-from match.transform.line_fit import fit_line
+from match.transform.line_fit import NoLineError, fit_line
 from match.transform.plane_fit import fit_plane
 
 
@@ -53,7 +53,7 @@ def test_an_output_of_one_value():
 
 def test_steps_that_no_line_is_near():
     thresholds = np.arange(255) ** 2
-    with pytest.raises(ValueError, match="near a line"):
+    with pytest.raises(NoLineError):
         fit_line(steps_of(thresholds, 0, 255**2 + 10, (0, 255)), np.array([1 / 255]))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
 from match.transform.pipeline import integer_relay
@@ -132,6 +134,35 @@ def test_wide_accumulators_have_exceptions(tmp_path):
     module = compare(path, samples=8)
     text = module.astext(show_meta_data=False)
     assert "logical_or" in text
+
+
+def test_accumulators_beyond_float32_are_scaled_in_float32(tmp_path):
+    """Sums above 2**24 lose their last bits in onnxruntime, at more steps than are worth listing."""
+    rng = np.random.default_rng(0)
+    names = {"scale": np.float32(1), "zero": np.uint8(0), "large": np.float32(2.0**18.3), "middle": np.uint8(128)}
+    weights = rng.integers(-60, 61, (6000, 4)).astype(np.int8)
+    weights[:, :2] = np.abs(weights[:, :2])
+    constants = [numpy_helper.from_array(np.array(value), name) for name, value in names.items()]
+    constants += [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.int8(0), "wzero")]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["xq"]),
+        helper.make_node("QLinearMatMul", ["xq", "scale", "zero", "w", "scale", "wzero", "large", "middle"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 6000])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, [1, 4])],
+        constants,
+    )
+    path = tmp_path / "wide.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    module = integer_relay(load(path), "uint8")
+    assert 'dtype="float32"' in module.astext(show_meta_data=False)
+    run, reference = Compiled(module), session(str(path))
+    for level in range(1, 256, 2):
+        x = {"x": np.clip(rng.normal(level, 3, (1, 6000)), 0, 255).astype(np.float32)}
+        np.testing.assert_array_equal(run(x)[0], reference.run(None, x)[0])
 
 
 def test_signed_activations_in_qdq_form(tmp_path):
