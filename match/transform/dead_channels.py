@@ -16,11 +16,9 @@ import numpy.typing as npt
 from match.relay import relay, tvm
 from match.requantize import UNREACHED, Requantization
 from match.transform.readers import (
-    Addition,
     Convolution,
     Dense,
     Layer,
-    Lookup,
     read_addition,
     read_layer,
     read_lookup,
@@ -159,10 +157,10 @@ def _reduced(
     layer = read_layer(call)
     if layer is not None and layer.x in kept:
         return _reduced_layer(layer, kept[layer.x], kept[call], ranges[layer.x]).build(new(layer.x))
-    addition: Addition | None = read_addition(call)
+    addition = read_addition(call)
     if addition is not None:
         return addition.build(*(new(operand) for operand in addition.operands))
-    lookup: Lookup | None = read_lookup(call)
+    lookup = read_lookup(call)
     if lookup is not None:
         return lookup.build(new(lookup.x))
     if is_call(call, "reshape") and channel_copies(call):
