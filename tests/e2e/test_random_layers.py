@@ -36,7 +36,7 @@ def batches(examples: int) -> settings:
         deadline=None,
         derandomize=True,
         phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
     )
 
 

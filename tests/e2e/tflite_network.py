@@ -74,7 +74,7 @@ def read(path: Path) -> Network:
     for index in range(graph.TensorsLength()):
         tensor = graph.Tensors(index)
         quantization = tensor.Quantization()
-        quantized = quantization is not None and quantization.ScaleLength() > 0
+        quantization = quantization if quantization is not None and quantization.ScaleLength() > 0 else None
         raw = model.Buffers(tensor.Buffer()).DataAsNumpy()
         shape = tuple(int(n) for n in tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
         data = None
@@ -85,8 +85,8 @@ def read(path: Path) -> Network:
             Tensor(
                 tensor.Name().decode(),
                 shape,
-                np.array(quantization.ScaleAsNumpy(), np.float32) if quantized else np.zeros(0, np.float32),
-                int(quantization.ZeroPoint(0)) if quantized else 0,
+                np.array(quantization.ScaleAsNumpy(), np.float32) if quantization else np.zeros(0, np.float32),
+                int(quantization.ZeroPoint(0)) if quantization else 0,
                 data,
             )
         )
