@@ -118,7 +118,7 @@ class LayerCase:
         scale_in, scale_w, scale_out = self.scales()
         if self.op == "dense":
             acc = (x - self.input_zero_point) @ self.weights().T + self.bias()
-            multipliers = [float(scale_in * scale_w[0]) / float(scale_out)] * self.k
+            multipliers = [float(scale_in) * float(scale_w[0]) / float(scale_out)] * self.k
         else:
             function = arithmetic.conv2d if self.op == "conv2d" else arithmetic.depthwise_conv2d
             acc = function(

@@ -185,8 +185,7 @@ def interpret(
             assert filters.data is not None
             assert bias is not None
             acc = (x.reshape(-1, filters.shape[1]) - source.zero_point) @ filters.data.T + bias
-            # The kernel multiplies the two float32 scales in float32 here, unlike the convolutions.
-            multipliers = [float(source.scales[0] * filters.scales[0]) / out_scale] * filters.shape[0]
+            multipliers = [float(source.scales[0]) * float(filters.scales[0]) / out_scale] * filters.shape[0]
         elif operator.name == "ADD":
             other = tensors[operator.inputs[1]]
             values[operator.output] = arithmetic.add(
