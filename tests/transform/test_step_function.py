@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from match.requantize import UNREACHED, Requantization
@@ -113,6 +113,7 @@ def test_exceptions_delay_steps(parameters, low, extent, picks):
     multiplier, bias, shift, clip, _, _ = parameters
     if multiplier <= 0:
         multiplier = 1 << shift
+    assume((abs(low) + extent) * multiplier + abs(bias) < 1 << 63)  # as a Requantization promises
     unclipped = [(acc * multiplier + bias) >> shift for acc in range(low - 10, low + extent + 11)]
     steps = [low - 10 + n for n in range(1, len(unclipped)) if unclipped[n] > unclipped[n - 1]]
     exceptions = sorted({steps[pick % len(steps)] for pick in picks}) if steps else []
