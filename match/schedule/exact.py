@@ -27,6 +27,7 @@ from match.schedule.floors import Floors
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
+from match.schedule.promise import check_regular
 from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, Ints, TileCosts, candidate_sizes
@@ -90,17 +91,20 @@ class _Search:
         self.nest: Nest | None = None
 
     def best(self) -> Nest:
-        for tiles in self.promising():
+        sieve = feasible(self.costs, self.floors, self.candidates)
+        for tiles in self.promising(sieve):
             self.try_tiles(tiles)
         if self.nest is None:
             name, memory = self.pricing.layer.name, self.pricing.memory
             need = self.costs.need(np.array([[self.candidates[dim][0] for dim in TILED]]))[0]
             raise ScheduleError(f"layer {name} needs at least {need} bytes of {memory.name}, {memory.size} are there.")
+        self.pricing.confirm()
+        if self.floors is not None:
+            check_regular(self.costs, self.floors, sieve.tiles)
         return self.nest
 
-    def promising(self) -> Iterator[Ints]:
-        """Tiles that may have a mapping better than the best so far, a few at a time, shape (n, 3)."""
-        sieve = feasible(self.costs, self.floors, self.candidates)
+    def promising(self, sieve: Sieve) -> Iterator[Ints]:
+        """Tiles of a sieve that may have a mapping better than the best so far, a few at a time, shape (n, 3)."""
         for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
             slab = sieve.select(rows)
             if self.floors is not None:

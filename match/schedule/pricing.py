@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
+from match.answers import call_text, number
 from match.cost import CostModel, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
 from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile
 from match.schedule.mapping import Memory
+
+SAMPLE = 8
+"""Answers of each kind that `Pricing.confirm` asks for again."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class Move(NamedTuple):
@@ -41,9 +50,9 @@ class Pricing:
         self.memory = memory
         self.cost_model = cost_model
         self.overlap = cost_model.overlap
-        self.overhead = self._number("overhead", cost_model.overhead)
-        self.launch = self._number("launch", cost_model.launch)
-        self.issue = self._number("issue", cost_model.issue)
+        self.overhead = self._number("overhead")
+        self.launch = self._number("launch")
+        self.issue = self._number("issue")
         self.rows, self.columns = input_axes(layer)
         self.axes = tuple(axes_of(operand) for operand in operands)
         self._dims = tuple(tuple(operand.dims) for operand in operands)
@@ -83,7 +92,7 @@ class Pricing:
         tile = largest_tile(self.layer, extents)
         known = self._scratch.get(tile)
         if known is None:
-            known = self._scratch[tile] = math.ceil(self._number("scratch", self.cost_model.scratch, tile))
+            known = self._scratch[tile] = math.ceil(self._number("scratch", tile))
         return known
 
     def compute(self, spans: Mapping[Dim, Span]) -> float:
@@ -102,7 +111,7 @@ class Pricing:
         tile = Tile(k, layer.c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx)
         known = self._tiles.get(tile)
         if known is None:
-            known = self._tiles[tile] = self._number("compute", self.cost_model.compute, tile)
+            known = self._tiles[tile] = self._number("compute", tile)
         return known
 
     def move(self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int]) -> Move:
@@ -120,7 +129,7 @@ class Pricing:
         known = self._moves[operand].get(lengths)
         if known is None:
             block = block_of_lengths(self.operands[operand], lengths, self.memory.alignment)
-            known = Move(self._number("transfer", self.cost_model.transfer, block), block.bytes)
+            known = Move(self._number("transfer", block), block.bytes)
             self._moves[operand][lengths] = known
         return known
 
@@ -135,21 +144,40 @@ class Pricing:
             known = self._runs[key] = _runs(self._clipping[dim], start, extent, tile)
         return known
 
-    def _number(self, name: str, function: Callable[..., float], *arguments: object) -> float:
-        try:
-            value = function(self.layer, *arguments)
-            valid = 0 <= value < math.inf
-        except Exception as error:
-            raise CostModelError(f"{self._call(name, arguments)} raised {type(error).__name__}: {error}.") from error
-        if not valid:
-            raise CostModelError(
-                f"{self._call(name, arguments)} returned {value}; it must return a finite number of at least 0."
-            )
-        return value
+    def confirm(self) -> None:
+        """Ask again for a sample of what is remembered, spread over all of it.
 
-    def _call(self, name: str, arguments: tuple[object, ...]) -> str:
-        words = ", ".join(str(argument) for argument in arguments)
-        return f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: {name}({words})"
+        Raises:
+            CostModelError: if an answer is another one this time.
+        """
+        for method, known in (("overhead", self.overhead), ("launch", self.launch), ("issue", self.issue)):
+            self._confirm(known, method)
+        for tile, known in _sample(self._tiles):
+            self._confirm(known, "compute", tile)
+        for tile, known in _sample(self._scratch):
+            self._confirm(known, "scratch", tile)
+        for operand, moves in zip(self.operands, self._moves, strict=True):
+            for lengths, move in _sample(moves):
+                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory.alignment))
+
+    def _confirm(self, known: float, method: str, *arguments: object) -> None:
+        again = self._number(method, *arguments)
+        again = math.ceil(again) if method == "scratch" else again
+        if again != known:
+            raise CostModelError(
+                f"{self._call(method, arguments)} returned {known}, then {again}; a cost model must be deterministic."
+            )
+
+    def _number(self, method: str, *arguments: object) -> float:
+        ask = getattr(self.cost_model, method)
+        return number(partial(ask, self.layer, *arguments), partial(self._call, method, arguments))
+
+    def _call(self, method: str, arguments: tuple[object, ...]) -> str:
+        return call_text(self.cost_model, self.layer.name, method, arguments)
+
+
+def _sample(remembered: Mapping[_Key, _Value]) -> Iterator[tuple[_Key, _Value]]:
+    return islice(remembered.items(), 0, None, -(-len(remembered) // SAMPLE) or 1)
 
 
 def _gapless(axis: Axis, layer: Layer) -> Axis:
