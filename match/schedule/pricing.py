@@ -128,7 +128,7 @@ class Pricing:
         """The transfer of a block of operand number `operand` with these elements along its axes."""
         known = self._moves[operand].get(lengths)
         if known is None:
-            block = block_of_lengths(self.operands[operand], lengths, self.memory.alignment)
+            block = block_of_lengths(self.operands[operand], lengths, self.memory)
             known = Move(self._number("transfer", block), block.bytes)
             self._moves[operand][lengths] = known
         return known
@@ -158,7 +158,7 @@ class Pricing:
             self._confirm(known, "scratch", tile)
         for operand, moves in zip(self.operands, self._moves, strict=True):
             for lengths, move in _sample(moves):
-                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory.alignment))
+                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory))
 
     def _confirm(self, known: float, method: str, *arguments: object) -> None:
         again = self._number(method, *arguments)
