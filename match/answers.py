@@ -33,6 +33,10 @@ def number(ask: Callable[[], object], call: Callable[[], str]) -> float:
         raise CostModelError(
             f"{call()} returned {value!r} of type {type(value).__name__}; it must return a finite number of at least 0."
         )
-    if not 0 <= value < math.inf:
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    if not 0 <= result < math.inf:
         raise CostModelError(f"{call()} returned {value}; it must return a finite number of at least 0.")
-    return float(value)
+    return result

@@ -48,7 +48,9 @@ class Floors:
 
     def compute(self, tiles: Ints) -> Floats:
         """At most `TileCosts.compute`."""
-        return np.maximum.reduce([line[tiles[:, n]] for n, line in enumerate(self._compute)], initial=self._whole_compute)
+        return np.maximum.reduce(
+            [line[tiles[:, n]] for n, line in enumerate(self._compute)], initial=self._whole_compute
+        )
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""
