@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.cost import CostModel
-from match.errors import ScheduleError
+from match.errors import NoMappingError, ScheduleError
 from match.layer import Dim, Layer, Operand
 from match.schedule.engine import check_objective
 from match.schedule.floors import Floors
@@ -108,7 +108,7 @@ class _Search:
         if self.nest is None:
             name, memory = self.pricing.layer.name, self.pricing.memory
             need = self.costs.need(np.array([[self.candidates[dim][0] for dim in TILED]]))[0]
-            raise ScheduleError(f"layer {name} needs at least {need} bytes of {memory.name}, {memory.size} are there.")
+            raise NoMappingError(name, f"needs at least {need} bytes of {memory.name}, {memory.size} are there")
         self.pricing.confirm()
         if self.floors is not None:
             check_regular(self.costs, self.floors, sieve.tiles)
