@@ -95,14 +95,8 @@ class Layer:
 
     def size(self, dim: Dim) -> int:
         """Extent of a loop dimension."""
-        return {
-            Dim.K: self.k,
-            Dim.C: self.c,
-            Dim.OY: self.oy,
-            Dim.OX: self.ox,
-            Dim.FY: self.fy,
-            Dim.FX: self.fx,
-        }[dim]
+        extent: int = getattr(self, dim.lower())
+        return extent
 
     @property
     def window(self) -> tuple[int, int]:

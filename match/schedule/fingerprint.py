@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
-from typing import Any, Protocol, runtime_checkable
+from types import FunctionType, ModuleType
+from typing import Any
 
-
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))", re.MULTILINE
+)
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
@@ -31,7 +34,8 @@ class Fingerprints:
         """Digest of an object's state and of its code: the modules of its classes and functions, and what they import.
 
         Of the standard library nothing counts; of other installed packages those that a class comes from count as
-        they are, the others by the size and time of their file. An import inside a function counts once it has run.
+        they are, the others by the size and time of their file. A module that a function imports counts once it is
+        loaded.
 
         Raises:
             UnknownSourceError: if a class or function in it has no name to import it by or no source, or if it holds
@@ -79,7 +83,8 @@ class Fingerprints:
             source = Path(file).read_bytes()
         except OSError as error:
             raise UnknownSourceError from error
-        return source, frozenset(_imports(module, source))
+        names = frozenset(_imports(module, source.decode(errors="replace")))
+        return source, names & sys.modules.keys()
 
 
 class _Collector(pickle.Pickler):
@@ -97,28 +102,14 @@ class _Collector(pickle.Pickler):
             self.modules.add(obj.__module__)
 
 
-@runtime_checkable
-class _Loader(Protocol):
-    def get_code(self, name: str, /) -> CodeType | None: ...
-
-
-def _imports(module: ModuleType, source: bytes) -> set[str]:
-    """Names of loaded modules that a module may have imported, by the names that its code mentions."""
-    loader = getattr(module.__spec__, "loader", None)
-    code = loader.get_code(module.__name__) if isinstance(loader, _Loader) else None
-    names = _names(code if code is not None else compile(source, str(module.__file__), "exec"))
-    parents = [module.__name__]
-    while "." in parents[-1]:
-        parents.append(parents[-1].rpartition(".")[0])
-    found = {name for name in names if name in sys.modules}
-    for parent in (*parents, *found):
-        found |= {full for full in (f"{parent}.{name}" for name in names) if full in sys.modules}
-    return found
-
-
-def _names(code: CodeType) -> set[str]:
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _names(constant)
-    return names
+def _imports(module: ModuleType, source: str) -> Iterator[str]:
+    """Names of the loaded modules that a module's import statements name, wherever they stand."""
+    package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
+    for outer, inner, plain in _IMPORT.findall(source):
+        if outer:
+            level = len(outer) - len(outer.lstrip("."))
+            parents = package.split(".")[: max(0, len(package.split(".")) - level + 1)] if level else []
+            base = ".".join(filter(None, (*parents, outer.lstrip("."))))
+            yield base
+            yield from (f"{base}.{name}" for name in re.findall(r"\w+", inner))
+        yield from re.findall(r"[\w.]+", plain)
