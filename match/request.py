@@ -73,12 +73,8 @@ def _cost_model(module: HwModule, layer: Layer, requantizer: Requantizer | None)
     try:
         return module.cost(layer, requantizer)
     except Exception as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        name = requantizer.name if requantizer else None
-        raise CostModelError(
-            f"module {module.name}, layer {layer.name}: cost({layer.name}, {name}) raised {type(error).__name__}: "
-            f"{reason}."
-        ) from error
+        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise CostModelError(f"module {module.name}, layer {layer.name}: its cost model: {reason}.") from error
 
 
 def _accepts(module: HwModule, layer: Layer) -> Verdict:

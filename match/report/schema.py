@@ -75,7 +75,8 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is the most that the main memory holds
     at once, constants included. `bytes_moved` counts both directions between the main memory and the scratchpads.
-    `energy_pj` is predicted, null where the target gives no energy of some layer. `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between two compilations.
+    `energy_pj` is predicted, null where the target gives no energy of some layer. `compile_seconds` maps a phase to its
+    wall-clock time: the only numbers that differ between two compilations.
     """
 
     cycles: int

@@ -152,7 +152,7 @@ class _Workers:
     def _talk(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        with process, suppress(OSError, EOFError):
+        with suppress(OSError, EOFError), process:
             process.stdin.write(json.dumps(sys.path).encode() + b"\n")
             _send(process.stdin, self._problems[0].engine.encode())
             if process.stdout.read(1) != _READY:
