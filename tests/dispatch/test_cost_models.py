@@ -42,7 +42,7 @@ def test_the_module_at_fault_is_named() -> None:
     module.cost_model = Broken(1.0)
     with pytest.raises(
         CostModelError,
-        match=r"^module array: cost model Broken, layer pool_3: compute\(Tile\(k=.* raised ZeroDivisionError: no lanes\.$",
+        match=r"^module array: cost model Broken, layer pool_3: compute\(Tile.* raised ZeroDivisionError: no lanes\.$",
     ):
         decide(FakeTarget(unit(), module))
 
