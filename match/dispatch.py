@@ -24,7 +24,7 @@ from match.request import Key, Request, Workload, problem, request
 from match.schedule.cache import Cache
 from match.schedule.mapping import Schedule
 from match.schedule.problem import Problem, Solution
-from match.schedule.search import search
+from match.schedule.solutions import solutions
 from match.stopwatch import Stopwatch
 
 
@@ -61,7 +61,7 @@ def dispatch(
                 problems[answer.key] = problem(answer, workload.layer, options)
     with stopwatch.phase("search"):
         cache = Cache(options.cache) if options.cache else None
-        found = dict(zip(problems, search(list(problems.values()), cache, options.jobs), strict=True))
+        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
     return [
         _decide(workload, answers, found, target, options) for workload, answers in zip(workloads, asked, strict=True)
     ]

@@ -69,7 +69,7 @@ class Cache:
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             for problem, solution in solved:
-                path = self._path(problem)
+                path = self._path(problem) if solution.lasting else None
                 if path is not None:
                     entry = encode(solution)
                     _write(path, hashlib.sha256(entry).digest() + entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.cost import Cost, CostModel
-from match.errors import CostModelError, NoMappingError
+from match.errors import CostModelError, NoMappingError, ScheduleError
 from match.layer import Dim, Layer, Operand
 from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
@@ -31,11 +31,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """The mapping found, with its cost; or neither, and why there is none, as the end of 'refused because ...'."""
+    """The mapping found, with its cost; or neither, and why there is none, as the end of 'refused because ...'.
+
+    `lasting` tells whether it holds for every layer of the same geometry; a refusal that names its layer does not.
+    """
 
     schedule: Schedule | None = None
     cost: Cost | None = None
     refusal: str | None = None
+    lasting: bool = True
 
 
 def solve(problem: Problem) -> Solution:
@@ -56,5 +60,7 @@ def solve(problem: Problem) -> Solution:
         return Solution(schedule, predict(schedule, problem.cost_model))
     except NoMappingError as error:
         return Solution(refusal=f"it {error.predicate}")
+    except ScheduleError as error:  # not even a layer that is small enough can be mapped
+        return Solution(refusal=str(error).rstrip("."), lasting=False)
     except CostModelError as error:
         raise CostModelError(f"module {problem.module}: {error}") from error

@@ -183,7 +183,8 @@ def work() -> None:
 
 def _reply(problem: bytes) -> bytes:
     try:
-        return _SOLVED + encode(solve(pickle.loads(problem)))
+        solution = solve(pickle.loads(problem))
+        return _SOLVED + encode(solution) if solution.lasting else _DECLINED
     except CostModelError as error:
         return _FAILED + str(error).encode()
     except Exception:  # noqa: BLE001 - the caller meets it, too

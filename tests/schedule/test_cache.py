@@ -20,7 +20,7 @@ from match.layer import Dim, Layer, Op, Padding
 from match.schedule.cache import Cache
 from match.schedule.mapping import Memory
 from match.schedule.problem import Problem, Solution, solve
-from match.schedule.search import search
+from match.schedule.solutions import solutions
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.schedule.problems import Logged, gap9_problems, problem
 from tests.schedule.random_schedules import SteppedCost
@@ -40,7 +40,7 @@ def entries(folder: Path) -> list[Path]:
 
 def test_what_was_found_is_found_again(folder: Path) -> None:
     hopeless = replace(PROBLEM, memories=(Memory("L1", 20),))
-    found = search([PROBLEM, hopeless], Cache(folder), 1)
+    found = solutions([PROBLEM, hopeless], Cache(folder), 1)
     assert found[0] == solve(PROBLEM)
     assert found[1] == Solution(refusal=found[1].refusal)
     assert (found[1].refusal or "").startswith("it needs at least ")
@@ -51,15 +51,15 @@ def test_what_was_found_is_found_again(folder: Path) -> None:
 def test_searched_once(folder: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     mine = problem(CONV, Logged(log=log))
-    first = search([mine], Cache(folder), 1)
+    first = solutions([mine], Cache(folder), 1)
     searched = log.read_text()
     named = replace(mine, layer=replace(CONV, name="other", pad_value=9, clip=(1, 2)))
-    (second,) = search([named], Cache(folder), 1)
+    (second,) = solutions([named], Cache(folder), 1)
     assert log.read_text() == searched
     assert second.schedule is not None
     assert second.schedule.layer == named.layer
     assert replace(second.schedule, layer=CONV) == first[0].schedule
-    assert search([mine], None, 1) == first
+    assert solutions([mine], None, 1) == first
     assert log.read_text() == searched * 2
 
 
@@ -86,6 +86,16 @@ def test_anything_else_is_another_problem(folder: Path, change: Callable[[Proble
     assert cache.look_up(change(PROBLEM)) is None
 
 
+def test_refusals_that_name_their_layer_are_not_kept(folder: Path) -> None:
+    deep = replace(
+        PROBLEM, memories=(Memory("L4", 1 << 20), Memory("L3", 1 << 20), Memory("L2", 900), Memory("L1", 700))
+    )
+    for name in ("conv", "other"):
+        (found,) = solutions([replace(deep, layer=replace(CONV, name=name))], Cache(folder), 1)
+        assert (found.refusal or "").startswith(f"layer {name}: ")
+    assert entries(folder) == []
+
+
 def test_models_that_cannot_be_told_apart_are_not_cached(folder: Path) -> None:
     def model(cycles: float) -> SteppedCost:
         class Local(SteppedCost):
@@ -95,14 +105,14 @@ def test_models_that_cannot_be_told_apart_are_not_cached(folder: Path) -> None:
         return Local()
 
     unnamed = replace(PROBLEM, cost_model=model(3.0))
-    (found,) = search([unnamed], Cache(folder), 1)
+    (found,) = solutions([unnamed], Cache(folder), 1)
     assert found.schedule is not None
     assert entries(folder) == []
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "foreign", "folder"])
 def test_damaged_entries_are_found_anew_and_mended(folder: Path, damage: str) -> None:
-    (right,) = search([PROBLEM], Cache(folder), 1)
+    (right,) = solutions([PROBLEM], Cache(folder), 1)
     (path,) = entries(folder)
     whole = path.read_bytes()
     path.unlink()
@@ -113,7 +123,7 @@ def test_damaged_entries_are_found_anew_and_mended(folder: Path, damage: str) ->
         flipped[len(whole) // 2] ^= 4
         path.write_bytes({"empty": b"", "cut": whole[:-9], "flipped": bytes(flipped), "foreign": b"x" * 200}[damage])
     assert Cache(folder).look_up(PROBLEM) is None
-    assert search([PROBLEM], Cache(folder), 1) == [right]
+    assert solutions([PROBLEM], Cache(folder), 1) == [right]
     if damage != "folder":
         assert path.read_bytes() == whole
 
@@ -133,7 +143,7 @@ def test_an_entry_that_does_not_fit_its_problem_is_none(folder: Path) -> None:
 def test_an_unwritable_folder_is_no_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/match-cache")):
-        assert search([PROBLEM], Cache(folder), 1) == [solve(PROBLEM)]
+        assert solutions([PROBLEM], Cache(folder), 1) == [solve(PROBLEM)]
 
 
 def test_the_entries_used_last_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,13 +165,13 @@ def test_the_entries_used_last_are_kept(folder: Path, monkeypatch: pytest.Monkey
 WRITER = """
 import random, sys
 from pathlib import Path
-from match.schedule.search import search
+from match.schedule.solutions import solutions
 from match.schedule.cache import Cache
 from tests.schedule.test_cache import many_problems
 problems = many_problems()
 random.Random(int(sys.argv[2])).shuffle(problems)
 for one in problems:
-    (found,) = search([one], Cache(Path(sys.argv[1])), 1)
+    (found,) = solutions([one], Cache(Path(sys.argv[1])), 1)
     assert found.schedule is not None
 """
 
@@ -189,11 +199,11 @@ def test_compilations_share_a_folder(folder: Path) -> None:
 def test_a_network_is_looked_up_in_no_time(network: Callable[[], list[Layer]], folder: Path) -> None:
     """The aim is 10 ms of CPU for everything, the digests of sources included; a busy machine gets twice that."""
     problems = gap9_problems(network())
-    searched = search(problems, Cache(folder), 1)
+    searched = solutions(problems, Cache(folder), 1)
     seconds = []
     for _ in range(3):
         start = time.process_time()
-        found = search(problems, Cache(folder), 1)
+        found = solutions(problems, Cache(folder), 1)
         seconds.append(time.process_time() - start)
         assert found == searched
     assert min(seconds) < 0.02

@@ -9,7 +9,7 @@ from match.schedule.problem import Problem, Solution
 from match.schedule.workers import solve_all
 
 
-def search(problems: Sequence[Problem], cache: Cache | None, jobs: int) -> list[Solution]:
+def solutions(problems: Sequence[Problem], cache: Cache | None, jobs: int) -> list[Solution]:
     """Solutions in the order of `problems`; new ones are stored in the cache, if there is one.
 
     Raises:
