@@ -26,6 +26,18 @@ _ZERO = "match_zero_point"
 _WEIGHTED = frozenset({"Conv", "Gemm", "MatMul"})
 
 
+def from_proto(proto: onnx.ModelProto) -> Model:
+    """The network of an `onnx.ModelProto`, called as its graph is: what its file of that name would be.
+
+    Raises:
+        ModelError: as `match.frontend.load`; also if it is no `onnx.ModelProto`.
+    """
+    if not isinstance(proto, onnx.ModelProto):
+        kinds = "a path, an ONNX model (onnx.ModelProto) or a Relay module (tvm.IRModule)"
+        raise ModelError(f"a model is {kinds}, not {type(proto).__name__}.")
+    return from_onnx(proto.SerializeToString(), Path(f"{proto.graph.name or 'model'}.onnx"))
+
+
 def from_onnx(data: bytes, path: Path) -> Model:
     """The network in the bytes of an ONNX file; `path` is what errors call it.
 
