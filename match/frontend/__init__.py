@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from match.errors import ModelError
 from match.frontend.model import Model, Rounding, Tensor
@@ -28,7 +28,7 @@ def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
         from match.frontend.onnx import from_proto
 
         return from_proto(model)
-    path = Path(model)
+    path = Path(cast("str | PathLike[str]", model))
     suffix = path.suffix.lower()
     if suffix not in (".tflite", ".onnx"):
         raise ModelError(f"{path} is not a model this compiler reads; give it a .tflite or .onnx file")

@@ -1,8 +1,11 @@
 """Reference networks with random weights, quantized to 8 bits: something to compile where no model file is at hand.
 
 Each function returns an ONNX model in QDQ form, as onnxruntime's static quantization writes them: int8 weights with a
-scale per channel, "int8" or "uint8" activations with ranges from a calibration, float32 input and output. The same
+scale per channel, activations "uint8" or "int8" with ranges from a calibration, float32 input and output. The same
 arguments give the same bytes. `build` makes a network by the name that `names` lists.
+
+On x86, onnxruntime computes all layers in integers if activations are uint8; of those with int8 it leaves some in
+floating point, unless the session's entry ``session.qdqisint8allowed`` is "1".
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ __all__ = ["autoencoder", "build", "ds_cnn", "mobilenet_v1", "mobilenet_v2", "na
 _ACTIVATIONS = ("int8", "uint8")
 
 
-def build(name: str, *, classes: int | None = None, activations: str = "int8", seed: int = 0) -> onnx.ModelProto:
+def build(name: str, *, classes: int | None = None, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
     """A network by its name, with its own number of classes or another.
 
     Raises:
@@ -28,7 +31,7 @@ def build(name: str, *, classes: int | None = None, activations: str = "int8", s
     return _quantized(networks.named(name, classes), activations, seed)
 
 
-def resnet8(classes: int = 10, *, activations: str = "int8", seed: int = 0) -> onnx.ModelProto:
+def resnet8(classes: int = 10, *, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
     """MLPerf Tiny image classification: image (1, 3, 32, 32), 12.5 million MACs.
 
     Raises:
@@ -37,7 +40,7 @@ def resnet8(classes: int = 10, *, activations: str = "int8", seed: int = 0) -> o
     return _quantized(networks.resnet8(classes), activations, seed)
 
 
-def ds_cnn(classes: int = 12, *, activations: str = "int8", seed: int = 0) -> onnx.ModelProto:
+def ds_cnn(classes: int = 12, *, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
     """MLPerf Tiny keyword spotting: coefficients (1, 1, 49, 10), 2.66 million MACs.
 
     Raises:
@@ -46,7 +49,7 @@ def ds_cnn(classes: int = 12, *, activations: str = "int8", seed: int = 0) -> on
     return _quantized(networks.ds_cnn(classes), activations, seed)
 
 
-def autoencoder(*, activations: str = "int8", seed: int = 0) -> onnx.ModelProto:
+def autoencoder(*, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
     """MLPerf Tiny anomaly detection: spectrogram (1, 640), 264,000 MACs.
 
     Raises:
@@ -56,7 +59,7 @@ def autoencoder(*, activations: str = "int8", seed: int = 0) -> onnx.ModelProto:
 
 
 def mobilenet_v1(
-    width: float = 1.0, resolution: int = 224, classes: int = 1000, *, activations: str = "int8", seed: int = 0
+    width: float = 1.0, resolution: int = 224, classes: int = 1000, *, activations: str = "uint8", seed: int = 0
 ) -> onnx.ModelProto:
     """MobileNetV1: image (1, 3, resolution, resolution); `width` multiplies all numbers of channels.
 
@@ -67,7 +70,7 @@ def mobilenet_v1(
 
 
 def mobilenet_v2(
-    width: float = 1.0, resolution: int = 224, classes: int = 1000, *, activations: str = "int8", seed: int = 0
+    width: float = 1.0, resolution: int = 224, classes: int = 1000, *, activations: str = "uint8", seed: int = 0
 ) -> onnx.ModelProto:
     """MobileNetV2: image (1, 3, resolution, resolution); `width` multiplies all numbers of channels.
 

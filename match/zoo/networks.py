@@ -16,7 +16,7 @@ _POINT = (1, 1)
 
 def resnet8(classes: int = 10) -> Network:
     """MLPerf Tiny image classification: three residual stages on a 32x32 colour image."""
-    _positive("classes", classes)
+    _positive("number of classes", classes)
     x = conv("conv", Input("image", (), (3, 32, 32), (0.0, 1.0)), 16)
     for stage, filters in enumerate((16, 32, 64)):
         stride = 2 if stage else 1
@@ -29,7 +29,7 @@ def resnet8(classes: int = 10) -> Network:
 
 def ds_cnn(classes: int = 12) -> Network:
     """MLPerf Tiny keyword spotting: separable convolutions on 49 frames of 10 cepstral coefficients."""
-    _positive("classes", classes)
+    _positive("number of classes", classes)
     x = conv("conv", Input("cepstrum", (), (1, 49, 10), _SIGNED), 64, (10, 4), 2)
     for block in range(4):
         x = conv(f"block{block}_depthwise", x, 64, depthwise=True)
@@ -137,9 +137,9 @@ def named(name: str, classes: int | None = None) -> Network:
 def _check(width: float, resolution: int, classes: int) -> None:
     _positive("width", width)
     _positive("resolution", resolution)
-    _positive("classes", classes)
+    _positive("number of classes", classes)
 
 
 def _positive(what: str, value: float) -> None:
     if not value > 0:
-        raise OptionError(f"the {what} of a network must be positive, not {value}.")
+        raise OptionError(f"the {what} must be positive, not {value}.")
