@@ -168,7 +168,7 @@ def test_outputs_that_cannot_be_written(command: Command, project: Path, folder:
     [
         (["resnet9"], ["resnet9", "resnet8", "mobilenet_v1-0.25-96"]),
         (["resnet8", "--classes", "0"], ["classes", "0"]),
-        (["resnet8", "--classes", "many"], ["--classes", "many"]),
+        (["resnet8", "--classes", "many"], ["--classes", "integer"]),
         (["autoencoder", "--classes", "2"], ["autoencoder", "classes"]),
         (["autoencoder", "-o", "missing/x.onnx"], ["missing/x.onnx", "No such file"]),
         (["--classes", "2"], ["--classes", "match zoo"]),
