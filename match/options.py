@@ -9,7 +9,7 @@ from pathlib import Path
 
 from match.errors import OptionError
 from match.schedule.cache import default_folder
-from match.schedule.engine import check_objective, engine
+from match.schedule.engine import check_engine, check_objective
 from match.schedule.workers import available_processors
 
 
@@ -48,7 +48,7 @@ class Options:
         Raises:
             OptionError: if one of them does not exist.
         """
-        engine(engine_name)
+        check_engine(engine_name)
         check_objective(objective)
         if numerics not in tuple(Numerics):
             raise OptionError(f"numerics {numerics!r} is unknown; choose one of: {', '.join(Numerics)}.")
