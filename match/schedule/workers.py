@@ -2,13 +2,14 @@
 
 A worker is a Python that calls `work`: it reads pickled problems from its standard input and writes replies to its
 standard output, each behind its length. It knows nothing of the program that calls the compiler, so that any script
-may, and holds no copy of TVM or its threads. The caller searches, too; workers start once it has been at it for
-`PATIENCE` seconds, so that short searches do not pay for them.
+may, and holds no copy of TVM or its threads. The caller searches, too. Workers start once it has been at it for
+`START_UP` seconds, and only as many as have work for so long, so that short searches do not pay for them.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import struct
@@ -27,7 +28,7 @@ from match.schedule.engine import engine
 from match.schedule.entry import decode, encode
 from match.schedule.problem import Problem, Solution, solve
 
-PATIENCE = 0.1
+START_UP = 0.1
 """Seconds; about what it takes a worker to start."""
 
 _START = (
@@ -67,8 +68,10 @@ def solve_all(problems: Sequence[Problem], jobs: int) -> list[Solution]:
         while True:
             if (index := workers.take()) is not None:
                 solve_here(index)
-                if not workers.running and time.perf_counter() - started > PATIENCE:
-                    workers.start(min(jobs - 1, len(waiting)))
+                elapsed = time.perf_counter() - started
+                if not workers.running and elapsed > START_UP:
+                    left = len(waiting) * elapsed / (len(solved) + len(failed))
+                    workers.start(min(jobs - 1, len(waiting), math.ceil(left / START_UP)))
             elif (replied := workers.collect()) is not None:
                 index, kind, content = replied
                 if kind == _FAILED:

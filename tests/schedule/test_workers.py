@@ -27,7 +27,7 @@ LAYERS = [Layer(f"conv{n}", Op.CONV2D, 8 + n, 4, 12, 12, 12, 12) for n in range(
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers start at once, and everything else waits for them."""
-    monkeypatch.setattr(match.schedule.workers, "PATIENCE", 0.0)
+    monkeypatch.setattr(match.schedule.workers, "START_UP", 1e-6)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ import match.schedule.workers
 from match.schedule.workers import solve_all
 from match.schedule.problem import solve
 from tests.schedule.test_workers import LAYERS, problem, SteppedCost
-match.schedule.workers.PATIENCE = 0.0
+match.schedule.workers.START_UP = 1e-6
 
 class Mine(SteppedCost):
     pass
