@@ -9,7 +9,7 @@ element, takes tensors of any rank: K is the last axis, OX the one before, OY al
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
@@ -75,6 +75,11 @@ class Layer:
     weight_dtype: str = "int8"
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
+
+    @property
+    def geometry(self) -> Layer:
+        """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
+        return replace(self, name="", pad_value=0, clip=(0, 0))
 
     @property
     def channelwise(self) -> bool:

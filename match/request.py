@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from match.cost import CostModel
 from match.errors import CostModelError
@@ -46,8 +46,7 @@ def request(module: HwModule, workload: Workload, options: Options) -> Request |
     form = choose_form(module, workload.constants, workload.accumulator, options.numerics)
     if isinstance(form, str):
         return form
-    geometry = replace(workload.layer, name="", pad_value=0, clip=(0, 0))
-    return Request(module, form, (module.name, form.requantizer, geometry))
+    return Request(module, form, (module.name, form.requantizer, workload.layer.geometry))
 
 
 def problem(request: Request, layer: Layer, options: Options) -> Problem:

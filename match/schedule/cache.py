@@ -11,7 +11,6 @@ import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -76,21 +75,17 @@ class Cache:
             self._prune()
 
     def _path(self, problem: Problem) -> Path | None:
-        """Where a problem's solution is; None if its cost model cannot be told from others.
-
-        Name and values of a layer do not matter to a search.
-        """
+        """Where a problem's solution is; None if its cost model cannot be told from others."""
         model = self._fingerprint(problem.cost_model)
         if model is None:
             return None
-        layer = replace(problem.layer, name="", pad_value=0, clip=(0, 0))
         described = (
             self._version,
             model,
             problem.module,
             problem.engine,
             problem.objective,
-            layer,
+            problem.layer.geometry,
             problem.operands,
             problem.memories,
             problem.multiples,
