@@ -44,11 +44,13 @@ class Nest:
 class Nests:
     """The mappings of one loop order that fit; arrays of shape (n,).
 
-    cycles: lower bounds of their latencies, the larger of those from what the core and the DMA do, `core` and `dma`.
-    moved: bytes. tile: rows of their tiles.
+    cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
+    cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. moved: bytes.
+    tile: rows of their tiles.
     """
 
     cycles: Floats
+    expected: Floats
     core: Floats
     dma: Floats
     moved: Floats
@@ -187,4 +189,6 @@ class Structures:
         *choices, tile = np.nonzero(fits)
         moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
         core, dma = np.broadcast_to(core, fits.shape)[fits], np.broadcast_to(dma, fits.shape)[fits]
-        return Nests(np.maximum(core, dma), core, dma, moved[fits], tile, self, order, tuple(held), tuple(choices))
+        expected = np.maximum(core, dma)
+        least = self.work[tile] if pricing.has_latency else expected
+        return Nests(least, expected, core, dma, moved[fits], tile, self, order, tuple(held), tuple(choices))
