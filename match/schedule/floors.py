@@ -36,7 +36,7 @@ class Floors:
     def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints]) -> None:
         pricing = costs.pricing
         gapless = pricing.gapless()
-        self._costs = costs if gapless is pricing else TileCosts(gapless, costs.outer)
+        self._costs = costs if gapless is pricing else TileCosts(gapless, costs.outer, costs.packing)
         self._candidates = candidates
         self._output = [operand.role is Role.OUTPUT for operand in pricing.operands]
         self._dims = [[dim for dim in TILED if dim in operand.dims] for operand in pricing.operands]

@@ -95,13 +95,18 @@ def _view(levels: Sequence[Level], cost: Cost, work: Work) -> MappingView:
 
 
 class Nested:
-    """The mapping onto some levels, executed on blocks of at most `largest` extents of the memory outside of them."""
+    """The mapping onto some levels, executed on blocks of at most `largest` extents of the memory outside of them.
 
-    def __init__(self, levels: Sequence[Level], largest: dict[Dim, int]) -> None:
+    `inner` is the mapping onto those inside of the first, if it is there already with what it remembers.
+    """
+
+    def __init__(self, levels: Sequence[Level], largest: dict[Dim, int], inner: Nested | None = None) -> None:
         self.level, *others = levels
         self.depth = len(levels)
         self.largest = largest
-        self.inner = Nested(others, largest | {loop.dim: loop.tile for loop in self.level.loops}) if others else None
+        if inner is None and others:
+            inner = Nested(others, largest | {loop.dim: loop.tile for loop in self.level.loops})
+        self.inner = inner
         self._known: dict[object, Work] = {}
         self._packed: dict[object, Move] = {}
 

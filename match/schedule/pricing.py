@@ -41,15 +41,23 @@ class Run(NamedTuple):
 
 
 class Pricing:
-    """Costs of one layer's tiles and blocks in one memory.
+    """Costs of one layer's tiles and blocks in one memory, which holds `operands`; `others` are those it does not hold.
 
     Raises CostModelError, from any method, when the cost model raises or returns what is not a finite number of at
     least zero; the message names the cost model, the layer and the arguments.
     """
 
-    def __init__(self, layer: Layer, operands: tuple[Operand, ...], memory: Memory, cost_model: CostModel) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        operands: tuple[Operand, ...],
+        memory: Memory,
+        cost_model: CostModel,
+        others: tuple[Operand, ...] = (),
+    ) -> None:
         self.layer = layer
         self.operands = operands
+        self.others = others
         self.memory = memory
         self.cost_model = cost_model
         self.overlap = cost_model.overlap
@@ -60,7 +68,7 @@ class Pricing:
         self.rows, self.columns = input_axes(layer)
         self.axes = tuple(axes_of(operand) for operand in operands)
         self._dims = tuple(tuple(operand.dims) for operand in operands)
-        everything = {self.rows, self.columns}.union(*self.axes)
+        everything = {self.rows, self.columns}.union(*self.axes, *(axes_of(operand) for operand in others))
         self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
         self._kernels: dict[tuple[Span, Span, Span], float] = {}
         self._tiles: dict[Tile, float] = {}
@@ -88,7 +96,7 @@ class Pricing:
             )
             for operand in self.operands
         )
-        result = Pricing(self.layer, operands, self.memory, self.cost_model)
+        result = Pricing(self.layer, operands, self.memory, self.cost_model, self.others)
         result.rows, result.columns = _gapless(self.rows, self.layer), _gapless(self.columns, self.layer)
         return result
 

@@ -131,7 +131,7 @@ class Structures:
         return tuple(
             (depth, buffers)
             for depth in depths
-            if operand.indivisible_dims.isdisjoint(order[depth:])
+            if self.costs.packing or operand.indivisible_dims.isdisjoint(order[depth:])
             for buffers in ((1, 2) if depth else (1,))
         )
 

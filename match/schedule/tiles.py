@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Axis, Component, Dim, Layer, Role
+from match.layer import Axis, Component, Dim, Role
 from match.schedule.blocks import Span, axis_length
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
@@ -25,9 +25,8 @@ Sizes = tuple[int, ...]
 """A tile: extents along `TILED`."""
 
 
-def candidate_sizes(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> Ints:
-    """Every tile size that a dimension may have, rising: the multiples allowed, and the whole."""
-    size, multiple = layer.size(dim), multiples.get(dim, 1)
+def candidate_sizes(size: int, multiple: int) -> Ints:
+    """Every tile size of a dimension, rising: the multiples of a number, none of 0, and the whole `size`."""
     smaller = range(multiple, size, multiple) if multiple else ()
     return np.array([*smaller, size], np.int64)
 
@@ -78,12 +77,15 @@ class TileCosts:
     """Costs of whole tilings, summed over one representative of each kind of tile.
 
     Tiles are rows of extents along `TILED`, shape (n, 3). With `outer`, costs are of all the blocks that a memory
-    outside of this one holds one after the other, and tiles are at most as large as one.
+    outside of this one holds one after the other, and tiles are at most as large as one. `packing` is of a memory in
+    which no kernels run: its alignment. It has no scratch, and constants take what they need at least when they are
+    packed with the alignment of the pricing's memory.
     """
 
-    def __init__(self, pricing: Pricing, outer: OuterBlocks | None = None) -> None:
+    def __init__(self, pricing: Pricing, outer: OuterBlocks | None = None, packing: int = 0) -> None:
         self.pricing = pricing
         self.outer = outer
+        self.packing = packing
         self._sizes = {dim: pricing.layer.size(dim) for dim in Dim}
         self.extents = self._sizes | (dict(zip(TILED, outer.tile, strict=True)) if outer else {})
         self.outer_counts = {dim: -(-self._sizes[dim] // self.extents[dim]) for dim in TILED}
@@ -93,7 +95,9 @@ class TileCosts:
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
         held = [bool(outer) and operand.name in outer.held for operand in pricing.operands]
-        self._blocks = [_Blocks(pricing, number, self.extents, held[number]) for number in range(len(held))]
+        self._blocks = [
+            _Blocks(pricing, number, self.extents, held[number], not packing) for number in range(len(held))
+        ]
 
         def kinds(dim: Dim, looks: Callable[[Span], tuple[int, ...]]) -> Kinds:
             return Kinds(pricing, dim, self.extents[dim], lambda span, _: looks(span))
@@ -127,7 +131,7 @@ class TileCosts:
         """Bytes of the same blocks: the product of what tiles of each dimension touch together."""
         tensor = self.pricing.operands[operand]
         sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED) if dim in dims}
-        if tensor.role is Role.CONSTANT:
+        if tensor.role is Role.CONSTANT and not self.packing:
             among = [dim for dim in TILED if dim in tensor.dims]
             return self.block(operand, sizes) * self.repeats(self.counts(tiles), dims, among)
         return total(
@@ -142,6 +146,8 @@ class TileCosts:
     def scratch(self, tiles: Ints) -> Ints:
         """Bytes of scratch, aligned."""
         pricing = self.pricing
+        if self.packing:
+            return np.zeros(len(tiles), np.int64)
         bytes_of = [pricing.scratch({**self.extents, **dict(zip(TILED, tile, strict=True))}) for tile in tiles.tolist()]
         return round_up(np.array(bytes_of, np.int64), pricing.memory.alignment)
 
@@ -153,7 +159,7 @@ class TileCosts:
             for axis in component.axes:
                 size = size * axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim])))
             result = result + round_up(size, self.pricing.memory.alignment)
-        return result
+        return round_up(result, self.packing) if self.packing else result
 
     def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
         """`block` of every operand: what each needs at least in any mapping with these tiles."""
@@ -249,9 +255,12 @@ class Kinds:
 
 
 class _Blocks:
-    """The blocks of one operand; `held` tells whether they lie in outer blocks or in the tensor."""
+    """The blocks of one operand.
 
-    def __init__(self, pricing: Pricing, number: int, extents: Mapping[Dim, int], held: bool) -> None:
+    `held` tells whether they lie in outer blocks or in the tensor, `equal` whether those of constants are equally long.
+    """
+
+    def __init__(self, pricing: Pricing, number: int, extents: Mapping[Dim, int], held: bool, equal: bool) -> None:
         operand, axes = pricing.operands[number], pricing.axes[number]
 
         def looks(mine: list[Axis]) -> Callable[[Span, Span], Look]:
@@ -273,7 +282,7 @@ class _Blocks:
         ]
         self.kinds = [
             None
-            if operand.role is Role.CONSTANT
+            if operand.role is Role.CONSTANT and equal
             else Kinds(pricing, dim, extents[dim], looks([axis for axis in axes if axis.dim is dim]))
             for dim in TILED
         ]
