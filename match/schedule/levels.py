@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from match.cost import Cost, CostModel
+from match.cost import Block, Cost, CostModel
 from match.errors import ScheduleError
 from match.layer import Dim, Layer, Operand, Role
-from match.schedule.blocks import Span, array_limits, axis_length
+from match.schedule.blocks import Span, array_limits, axis_length, block_of_lengths
 from match.schedule.floors import Floors
 from match.schedule.inner_floors import InnerFloors
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.mapping import Loop, Memory, Placement, Schedule, parts
 from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Ints
@@ -29,11 +29,18 @@ from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts, candidate_sizes
 
-FIRST_SLAB, SLAB = 256, 1 << 12
-"""Outer tiles whose bounds are refined at a time."""
+LARGEST_GRID = 1 << 10
+"""Outer tiles that are all candidates; of more, only some sizes of each dimension are. What the others may gain is
+reported as the schedule's loss."""
 
-MOST_OUTER_TILES = 256
-"""Outer tiles whose mappings are searched at most. What the others may gain is reported as the schedule's loss."""
+MOST_SEARCHED = 12
+"""Outer tiles whose mappings are searched at most, if only some are candidates."""
+
+LARGEST_BOUNDED = 1 << 16
+"""Outer tiles that each have a bound of what they may gain; of more there is one bound for all."""
+
+FIRST_SLAB, SLAB = 256, 1 << 10
+"""Outer tiles whose bounds are refined at a time."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,10 @@ class OuterSearch:
         self.inner_pricing = Pricing(layer, operands, inner, cost_model)
         packed = replace(outer, alignment=min(outer.alignment, inner.alignment))
         self.costs = TileCosts(Pricing(layer, held, packed, cost_model, others), packing=outer.alignment)
-        self.candidates = {dim: candidate_sizes(layer.size(dim), multiples.get(dim, 1)) for dim in TILED}
+        self.sizes_inside = {dim: candidate_sizes(layer.size(dim), multiples.get(dim, 1)) for dim in TILED}
+        self.thinned = math.prod(len(sizes) for sizes in self.sizes_inside.values()) > LARGEST_GRID
+        self.candidates = {dim: _thinned(sizes) if self.thinned else sizes for dim, sizes in self.sizes_inside.items()}
+        self.inner_floors = InnerFloors(self.inner_pricing, self.sizes_inside)
         self.floors = Floors(self.costs, self.candidates)
         names = (outer.name, inner.name)
         self.energies = [self.pricing.byte_energy(name) for name in names] if objective == "energy" else None
@@ -95,30 +105,45 @@ class OuterSearch:
         sieve = self.sieve()
         if not len(sieve):
             raise refusal(self.costs, self.candidates)
-        loss = 0.0
-        for tried, (objective, tile) in enumerate(self.promising(sieve)):
-            if tried >= MOST_OUTER_TILES and self.rank is not None:
-                loss = self.rank.objective - objective
+        for searched, tile in enumerate(self.promising(sieve)):
+            if searched >= MOST_SEARCHED and self.thinned and self.rank is not None:
                 break
             InnerSearch(self, tile).run()
-        if self.schedule is None:
-            raise refusal(TileCosts(self.inner_pricing), self.candidates)
-        return replace(self.schedule, loss=max(0.0, loss))
+        if self.rank is None or self.schedule is None:
+            raise refusal(TileCosts(self.inner_pricing), self.sizes_inside)
+        return replace(self.schedule, loss=max(0.0, self.rank.objective - self.least()) if self.thinned else 0.0)
+
+    def least(self) -> float:
+        """What no mapping has less of, of all outer tiles that fit, candidates or not."""
+        if math.prod(len(sizes) for sizes in self.sizes_inside.values()) > LARGEST_BOUNDED:
+            outer = [
+                self.floors.sums(n, frozenset(), np.array([self.costs.whole])).transfer[0]
+                for n in range(len(self.held))
+            ]
+            cycles = self.pricing.overhead + max(self.inner_floors.least, sum(outer) if self.pricing.overlap else 0.0)
+            bounds = np.array([cycles]), np.array([float(sum(self.floors.least_moved))])
+        else:
+            floors = Floors(self.costs, self.sizes_inside)
+            sieve = self.bounded(feasible(self.costs, floors, self.sizes_inside))
+            sieve = with_transfers(sieve, self.costs, floors)
+            bounds = sieve.cycles, sieve.moved
+        return float(self.keys(*bounds, np.zeros(()))[0].min())
 
     def sieve(self) -> Sieve:
-        """The outer tiles that fit, with bounds of what they take on the inner memory."""
-        sieve = feasible(self.costs, self.floors, self.candidates)
-        blocks = np.prod(np.array(self.costs.whole) // sieve.tiles, axis=1)
-        cycles = self.inner_pricing.overhead + InnerFloors(self.inner_pricing, self.candidates).cycles(
-            sieve.tiles, blocks
-        )
-        return replace(sieve, cycles=np.maximum(sieve.cycles, cycles))
+        """The outer tiles that fit, with bounds of what any mapping costs."""
+        return self.bounded(feasible(self.costs, self.floors, self.candidates))
 
-    def promising(self, sieve: Sieve) -> Iterator[tuple[float, Sizes]]:
-        """Outer tiles that may have a mapping better than the best so far.
+    def bounded(self, sieve: Sieve) -> Sieve:
+        """The same outer tiles with bounds of what they take on the inner memory."""
+        inner = self.inner_floors.cycles(sieve.tiles, self.full_blocks(sieve.tiles))
+        return replace(sieve, cycles=np.maximum(sieve.cycles, self.inner_pricing.overhead + inner))
 
-        With each comes what no mapping of theirs, or of those that follow, has less of.
-        """
+    def full_blocks(self, tiles: Ints) -> Ints:
+        """How many blocks of the full size outer tiles make."""
+        return np.prod(np.array(self.costs.whole) // tiles, axis=1)
+
+    def promising(self, sieve: Sieve) -> Iterator[Sizes]:
+        """Outer tiles that may have a mapping better than the best so far."""
         objective, second = self.keys(sieve.cycles, sieve.moved, np.zeros(len(sieve)))
         order = np.lexsort((-sieve.tiles.prod(axis=1), second, objective))
         begin, end = 0, FIRST_SLAB
@@ -127,15 +152,19 @@ class OuterSearch:
             rows = rows[self.may_win(objective[rows], second[rows])]
             if not len(rows):
                 return
-            following = float(objective[order[end]]) if end < len(order) else math.inf
-            slab = sieve.select(rows)
-            slab = with_transfers(replace(slab, tail=self.tail(slab.tiles)), self.costs, self.floors)
+            slab = self.refined(sieve.select(rows))
             bounds = self.keys(slab.cycles, slab.moved, np.zeros(len(slab)))
             for row in np.lexsort((-slab.tiles.prod(axis=1), bounds[1], bounds[0])).tolist():
                 if not self.may_win(bounds[0][row : row + 1], bounds[1][row : row + 1])[0]:
                     break
-                yield min(following, float(bounds[0][row])), tuple(slab.tiles[row].tolist())
+                yield tuple(slab.tiles[row].tolist())
             begin, end = end, end + SLAB
+
+    def refined(self, sieve: Sieve) -> Sieve:
+        """The same tiles with higher bounds."""
+        inner = self.inner_floors.refined(sieve.tiles, self.full_blocks(sieve.tiles))
+        cycles = np.maximum(sieve.cycles, self.inner_pricing.overhead + inner)
+        return with_transfers(replace(sieve, cycles=cycles, tail=self.tail(sieve.tiles)), self.costs, self.floors)
 
     def tail(self, tiles: Ints) -> Floats:
         """Cycles of the last block of each outer tile: a kernel call at least."""
@@ -211,6 +240,7 @@ class InnerSearch(Search):
         self.front = _front(self.ways)
         self.least_moved = np.array(min(way.moved for way in self.ways))
         self.tail = parent.tail(np.array([tile]))
+        self._arrivals: dict[tuple[int, ...], float] = {}
         self.tile = dict(zip(TILED, tile, strict=True))
         self.blocks = list(_blocks(parent.pricing, self.tile))
 
@@ -221,19 +251,62 @@ class InnerSearch(Search):
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""
-        return self.keys_before(cycles, moved, self.tail)
+        return self.keys_before(cycles, moved, self.tail, np.zeros(()))
 
-    def keys_before(self, cycles: Floats, moved: Floats, last: Floats) -> Keys:
-        """With the least that the outer memory adds, when `last` are the cycles of the last block."""
-        totals = [_total(way, cycles, last) for way in self.front]
-        return self.parent.keys(np.minimum.reduce(totals), self.least_moved, moved)
+    def keys_before(self, cycles: Floats, moved: Floats, last: Floats, fetched: Floats) -> Keys:
+        """With the least that the outer memory adds.
+
+        `last` are the cycles of the last block, which begins when outer transfers have taken `fetched` at least.
+        """
+        totals = np.minimum.reduce([_total(way, cycles, last) for way in self.front])
+        return self.parent.keys(np.maximum(totals, fetched + last), self.least_moved, moved)
 
     def bounded(self, tiles: Ints, cut: tuple[Dim, ...]) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
         both = zip(Structures(self.costs, tiles, cut).nests(), Structures(self.last, tiles, cut).nests(), strict=True)
         for nests, lasts in both:
-            keys = self.keys_before(nests.cycles, nests.moved, lasts.cycles - self.pricing.overhead)
+            fetched = self.packed(nests, tiles) if self.pricing.overlap else np.zeros(())
+            keys = self.keys_before(nests.cycles, nests.moved, lasts.cycles - self.pricing.overhead, fetched)
             yield nests, keys, keys
+
+    def packed(self, nests: Nests, tiles: Ints) -> Floats:
+        """When all constants have arrived in the outer memory, packed as the inner mapping wants them, at least."""
+        result = np.zeros(len(nests.tile))
+        for number, operand in enumerate(self.pricing.operands):
+            if operand.role is not Role.CONSTANT or operand.name not in self.parent.held:
+                continue
+            dims = [dim for dim in TILED if dim in operand.dims]
+            if not dims:
+                result += self.arrival(number, {})
+                continue
+            for inside, rows in nests.inside(number):
+                sizes = [
+                    tiles[nests.tile[rows], TILED.index(dim)] if dim in inside else np.full(len(rows), self.tile[dim])
+                    for dim in dims
+                ]
+                kinds, which = np.unique(np.stack(sizes, 1), axis=0, return_inverse=True)
+                cycles = [self.arrival(number, dict(zip(dims, kind, strict=True))) for kind in kinds.tolist()]
+                result[rows] += np.array(cycles)[which.reshape(-1)]
+        return result + self.pricing.overhead
+
+    def arrival(self, number: int, inner: Mapping[Dim, int]) -> float:
+        """DMA cycles to the outer memory of an operand's constants, in inner blocks of these extents, all at once."""
+        key = number, *inner.values()
+        known = self._arrivals.get(key)
+        if known is None:
+            pricing, sizes = self.parent.pricing, self.parent.sizes
+            operand, extents = pricing.operands[number], {**sizes, **inner}
+            counts = {dim: parts(sizes[dim], [self.tile[dim], size]) for dim, size in inner.items()}
+            lengths = [axis_length(operand, axis, (0, 0), extents[axis.dim]) for axis in pricing.axes[number]]
+            piece = block_of_lengths(operand, lengths, self.pricing.memory)
+            shape = tuple(
+                length * counts.get(axis.dim, 1)
+                for length, axis in zip(piece.shape, operand.components[0].axes, strict=True)
+            )
+            size = piece.bytes * math.prod(counts.values())
+            known = pricing.transfer(Block(operand.name, shape, size, 1, memory=pricing.memory.name)).transfer
+            self._arrivals[key] = known
+        return known
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
         """See `OuterSearch.may_win`."""
@@ -280,6 +353,14 @@ class InnerSearch(Search):
             else array_limits(operand)
             for operand, axes in zip(self.pricing.operands, self.pricing.axes, strict=True)
         )
+
+
+def _thinned(sizes: Ints) -> Ints:
+    """Of tile sizes the whole, the least for each number of tiles, and the next that are multiples of 4 and of 16."""
+    whole = sizes[-1]
+    fewest: Ints = -(-whole // np.arange(1, whole + 1, dtype=np.int64))
+    least = sizes[np.searchsorted(sizes, fewest)]
+    return np.unique([sizes[np.searchsorted(sizes, np.minimum(whole, -(-least // n) * n))] for n in (1, 4, 16)])
 
 
 def _total(way: _Held, cycles: Floats, last: Floats) -> Floats:

@@ -61,6 +61,11 @@ class Nests:
     _held: tuple[tuple[tuple[int, int], ...], ...]
     _choices: tuple[Ints, ...]
 
+    def inside(self, operand: int) -> Iterator[tuple[frozenset[Dim], Ints]]:
+        """The dimensions of loops that an operand is fetched inside of, with the rows of the mappings where it is."""
+        for choice, (depth, _) in enumerate(self._held[operand]):
+            yield frozenset(self._order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
+
     def nest(self, row: int) -> Nest:
         """One of them."""
         costs = self._structures.costs
@@ -182,8 +187,11 @@ class Structures:
             # While the core waits for a write-back, it can issue transfers.
             waits = total(stream.exposed for stream in written)
             core = core + total(stream.exposed for stream in inputs) + np.maximum(waits, issues)
-            dma = pricing.overhead + begun + transfer
-            fetched = pricing.overhead + begun + total(stream.transfer for stream in inputs) + last
+            # The core issues a fetch when the one before has arrived.
+            alone = [stream.transfer + pricing.issue * stream.issues for stream in inputs]
+            fetched = np.maximum.reduce(np.broadcast_arrays(total(stream.transfer for stream in inputs), *alone))
+            fetched = pricing.overhead + begun + fetched + last
+            dma = np.maximum(pricing.overhead + begun + transfer, fetched)
         else:
             core = core + issues + transfer - last
             dma = fetched = np.zeros(())
