@@ -11,6 +11,7 @@ from match.layer import Dim, Layer, Operand
 from match.schedule.engine import check_objective
 from match.schedule.levels import OuterSearch
 from match.schedule.mapping import Memory, Schedule
+from match.schedule.nesting import Nesting
 from match.schedule.pricing import Pricing
 from match.schedule.search import Search
 
@@ -44,4 +45,4 @@ class ExactEngine:
                 f"layer {layer.name}: a search over two levels of scratchpad needs a cost model that is regular and "
                 f"leaves the latency of mappings to the engine; {type(cost_model).__name__} does not."
             )
-        return OuterSearch(layer, operands, memories, cost_model, objective, multiples or {}).best()
+        return OuterSearch(Nesting(layer, operands, memories, cost_model, objective, multiples or {})).best()
