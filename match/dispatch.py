@@ -96,7 +96,7 @@ class Dispatcher:
         verdict = _accepts(module, workload.layer)
         if not verdict.ok:
             return verdict.reason
-        form = choose_form(module, workload.constants, workload.accumulator, self._options.numerics)
+        form = choose_form(module, workload.layer, workload.constants, workload.accumulator, self._options.numerics)
         if isinstance(form, str):
             return form
         found = self._search(module, form.requantizer, workload.layer)

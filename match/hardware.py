@@ -158,6 +158,10 @@ class HwModule(ABC):
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """Name of the C kernel, ``void kernel(const match_tile_t *)``, that computes one tile of the layer."""
 
+    def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
+        """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""
+        return self.requantizers
+
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """The cost model of the kernel that `kernel` names: `cost_model`, where all of them cost alike."""
         return self.cost_model
