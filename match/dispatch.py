@@ -145,9 +145,14 @@ class Dispatcher:
             schedule=offer.schedule,
             kernel=offer.module.kernel(layer, requantizer),
             negative_step=requantization.negative_step if requantization else 0,
+            shift=int(requantization.shift[0]) if requantization and _one_shift(requantizer) else 0,
             constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
             api=offer.module.api,
         )
+
+
+def _one_shift(requantizer: Requantizer | None) -> bool:
+    return requantizer is not None and not requantizer.per_channel_shift
 
 
 def _accepts(module: HwModule, layer: Layer) -> Verdict:

@@ -57,10 +57,19 @@ class PlatformApi:
 
 
 @dataclass(frozen=True)
+class Allocator:
+    """C functions that reserve blocks of a memory and give them back."""
+
+    allocate: str
+    free: str
+
+
+@dataclass(frozen=True)
 class MemoryApi:
     """C functions that reserve innermost memory and start transfers; `transfer` is the type of a transfer's descriptor.
 
-    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h.
+    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h. `private` has
+    the allocator of each operand that `Memory.private` gives memory of its own.
     """
 
     allocate: str
@@ -68,6 +77,11 @@ class MemoryApi:
     transfer: str
     copy_in: str
     copy_out: str
+    private: tuple[tuple[str, Allocator], ...] = ()
+
+    def allocator(self, operand: str) -> Allocator:
+        """The functions that reserve the blocks of an operand."""
+        return dict(self.private).get(operand, Allocator(self.allocate, self.free))
 
 
 @dataclass(frozen=True)
