@@ -51,7 +51,9 @@ def choose_form(
     steps = "one step" if verdict.max_step == 1 else f"up to {verdict.max_step} steps"
     off = f"{module.name} would be off by {steps} for {100 * verdict.share:.3g}% of its accumulators"
     if verdict.max_step > 1 and form.requantizer is not None and not form.requantizer.multiplier_bits:
-        return f"{off}, for it shifts and cannot multiply; quantize with scales that are powers of two, one per tensor"
+        clips = " or ".join(f"{low}..{high}" for low, high in form.requantizer.clips) or "any range"
+        advice = "quantize with scales that are powers of two, one per tensor"
+        return f"{off}, for it can only shift and clip to {clips}; {advice}"
     return off
 
 

@@ -40,8 +40,13 @@ def shifted(requantization: Requantization, steps: Steps, requantizer: Requantiz
 def _best_biases(shift: Int64Array, steps: Steps, requantizer: Requantizer) -> tuple[Int64Array, Int64Array]:
     """Bias of each channel that misses the fewest accumulators at M = 1, and how many; _IMPOSSIBLE if none fits."""
     multiplier = np.ones_like(shift)
+    varies = steps.interior.any(axis=1)
+    constant = _constant_biases(shift, steps)
+    lines = candidate_biases(multiplier, shift, steps)
+    attempts = [np.where(varies, line, constant[0]) for line in lines]
+    attempts += [np.where(varies, lines[0], bias) for bias in constant]
     best, fewest = np.zeros_like(shift), np.full_like(shift, _IMPOSSIBLE)
-    for bias in (*candidate_biases(multiplier, shift, steps), _constant_bias(shift, steps)):
+    for bias in attempts:
         line = Requantization(multiplier, np.clip(bias, *bias_range(requantizer)), shift, steps.clip)
         fits = in_range(line, steps.low, steps.high, requantizer)
         missed = np.where(fits, count_misses(line, steps), _IMPOSSIBLE)
@@ -50,11 +55,12 @@ def _best_biases(shift: Int64Array, steps: Steps, requantizer: Requantizer) -> t
     return best, fewest
 
 
-def _constant_bias(shift: Int64Array, steps: Steps) -> Int64Array:
-    """Bias at M = 1 that keeps a constant output: none above the first if that is the lowest, else none below it.
+def _constant_biases(shift: Int64Array, steps: Steps) -> tuple[Int64Array, ...]:
+    """Biases at M = 1 for channels whose output is constant: all accumulators at an end of the clip, or none below it.
 
     A multiplier of 0, which would do it, does not exist here.
     """
-    first = steps.clip[0] + np.count_nonzero(steps.thresholds <= steps.low[:, None], axis=1)
-    bias: Int64Array = (first << shift) - np.where(first == steps.clip[0], steps.high, steps.low)
-    return bias
+    constant = steps.clip[0] + np.count_nonzero(steps.thresholds <= steps.low[:, None], axis=1)
+    lowest = (np.int64(steps.clip[0]) << shift) - steps.high
+    highest = (np.int64(steps.clip[1]) << shift) - steps.low
+    return lowest, highest, (constant << shift) - steps.low

@@ -291,11 +291,11 @@ def diana_shaped(draw: st.DrawFn) -> LayerCase:
     side = st.sampled_from((1, 3, 5, 7))
     filter_size = draw(st.tuples(side, side)) if op in ("conv2d", "depthwise") else (1, 1)
     stride = draw(st.integers(1, 2)) if op in ("conv2d", "depthwise") else 1
-    channels = draw(st.integers(1, 300 if op == "dense" else 50))
+    channels = draw(st.integers(1, 300 if op == "dense" else 36))
     return LayerCase(
         op,
         channels,
-        draw(st.integers(1, 100)) if op in ("conv2d", "dense") else channels,
+        draw(st.integers(1, 50)) if op in ("conv2d", "dense") else channels,
         draw(st.integers(filter_size[0], 18)) if op != "dense" else 1,
         draw(st.integers(filter_size[1], 40)) if op != "dense" else 1,
         filter_size,
