@@ -85,14 +85,15 @@ static int8_t load(diana_model_t *diana, const diana_memory_t *memory, uint32_t 
     return (int8_t)memory->bytes[offset];
 }
 
+/* Not after something has failed. */
 static void store(diana_model_t *diana, uint32_t address, int32_t value)
 {
     uint32_t offset = address - diana->activations.address;
     if (offset >= diana->activations.size) {
         diana->status = MATCH_ERROR_COMPUTE;
-        return;
+    } else if (diana->status == MATCH_OK) {
+        diana->activations.bytes[offset] = (uint8_t)value;
     }
-    diana->activations.bytes[offset] = (uint8_t)value;
 }
 
 /* Byte `index` of weights that start at an address. */
