@@ -82,10 +82,11 @@ def _rows(layer: Layer, tile: Tile, channels: int) -> int:
 def _padded_rows(layer: Layer, tile: Tile) -> int:
     """Rows of the filter that lie above or below the input, counted for each output row of the tile.
 
-    Of a tile's missing input rows as many are above as the layer has padding there, the others below.
+    Of a tile's missing input rows as many are above as the layer has padding there, the others below. Rows between
+    windows, where the stride is larger than the filter, are not among them.
     """
-    stride = layer.stride[0]
+    stride = min(layer.stride[0], tile.fy)
     missing = max(0, (tile.oy - 1) * stride + tile.fy - tile.iy)
     above = min(missing, layer.padding.top)
-    sides = (above, missing - above)
+    sides = (above, min(missing - above, layer.padding.bottom))
     return sum(max(0, side - row * stride) for side in sides for row in range(tile.oy))
