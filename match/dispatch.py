@@ -109,7 +109,7 @@ class Dispatcher:
 
     def _search(self, module: HwModule, requantizer: Requantizer | None, layer: Layer) -> tuple[Schedule, Cost] | str:
         """The best schedule, or why there is none. Name and values of a layer do not matter to it."""
-        geometry = replace(layer, name="", pad_value=0, clip=(0, 0))
+        geometry = replace(layer, name="", pad_value=0, clip=(0, 0), input_range=None)
         key = (module.name, requantizer, geometry)
         if key not in self._searched:
             with self._stopwatch.phase("search"):

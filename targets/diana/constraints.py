@@ -7,13 +7,18 @@ from match.layer import Layer, Op
 
 MAX_PRODUCTS = (2**31 - 1) // (128 * 128)
 FILTER_SIDES = (1, 3, 5, 7)
+MAX_INT8 = 127
+MAX_UINT8 = 255
 
 
-def int8_tensors(layer: Layer) -> Verdict:
-    """Inputs and outputs are int8."""
-    types = {layer.input_dtype, layer.output_dtype}
-    other = " and ".join(sorted(types - {"int8"}))
-    return Verdict(types == {"int8"}, f"its tensors are {other} and the accelerator's are int8")
+def int8_values(layer: Layer) -> Verdict:
+    """Inputs and outputs are int8, or uint8 with values of at most 127, whose bytes are the same."""
+    values = {"input": (layer.input_dtype, layer.input_range), "output": (layer.output_dtype, layer.clip)}
+    for name, (dtype, known) in values.items():
+        largest = known[1] if known else MAX_UINT8
+        if dtype != "int8" and largest > MAX_INT8:
+            return Verdict(False, f"its {name} is {dtype} with values up to {largest} and the accelerator's are int8")
+    return Verdict(True)
 
 
 def accumulator_fits(layer: Layer) -> Verdict:
@@ -65,7 +70,7 @@ def window_sees_input(layer: Layer) -> Verdict:
 
 
 _CONVOLUTION = (
-    int8_tensors,
+    int8_values,
     accumulator_fits,
     filter_sides,
     equal_strides,
@@ -77,6 +82,6 @@ _CONVOLUTION = (
 DIGITAL: dict[Op, tuple[Constraint, ...]] = {
     Op.CONV2D: _CONVOLUTION,
     Op.DEPTHWISE_CONV2D: _CONVOLUTION,
-    Op.DENSE: (int8_tensors, accumulator_fits),
-    Op.ADD: (int8_tensors,),
+    Op.DENSE: (int8_values, accumulator_fits),
+    Op.ADD: (int8_values,),
 }

@@ -65,6 +65,7 @@ def test_operators(layer: Layer) -> None:
         {"fy": 1, "fx": 1, "padding": Padding()},
         {"stride": (2, 2), "oy": 4, "ox": 4},
         {"padding": Padding(0, 0, 2, 2)},
+        {"input_dtype": "uint8", "input_range": (0, 127), "output_dtype": "uint8", "clip": (0, 127)},
     ],
     ids=str,
 )
@@ -76,8 +77,9 @@ def test_geometries(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("layer", "reason"),
     [
-        (variant(CONV, input_dtype="uint8"), "its tensors are uint8 and the accelerator's are int8"),
-        (variant(ADD, output_dtype="uint8"), "its tensors are uint8 and the accelerator's are int8"),
+        (variant(CONV, input_dtype="uint8"), "its input is uint8 with values up to 255 and the accelerator's are int8"),
+        (variant(DENSE, input_dtype="uint8", input_range=(0, 128)), "its input is uint8 with values up to 128"),
+        (variant(ADD, output_dtype="uint8", clip=(0, 255)), "its output is uint8 with values up to 255"),
         (variant(DENSE, c=131072), "131072 products"),
         (variant(CONV, fy=2), "2x3"),
         (variant(CONV, fx=9), "3x9"),
