@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import pytest
+from onnx import TensorProto
 
 import match
 from match.relay import relay, tvm
 from tests.e2e import tflite_network
 from tests.e2e.random_layers import LayerCase
 from tests.e2e.tflite_arithmetic import Array
+from tests.frontend import integer_reference
+from tests.frontend.test_integer_onnx import Network
 
 MODELS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
 SHAPE = (1, 20, 20, 8)
@@ -97,6 +101,45 @@ def test_powers_of_two_run_on_the_accelerator(l1: int | None) -> None:
     expected = [by_definition(sample) for sample in samples]
     assert np.array_equal(run(compiled, samples), expected)
     assert len(np.unique(expected)) > 10
+
+
+def integer_network() -> Network:
+    """What a network trained for DIANA exports: divisions by powers of two that round down, ReLUs to 0..127."""
+    net = Network((1, 3, 16, 16), TensorProto.INT8)
+
+    def layer(*shape: int, shift: int, low: int, **attributes: Any) -> str:
+        net.add("Conv", net.weights(*shape), net.rng.integers(-9999, 9999, shape[0]).astype(np.float32), **attributes)
+        return finish(shift, low)
+
+    def finish(shift: int, low: int) -> str:
+        net.add("Div", np.float32(2**shift))
+        net.add("Floor")
+        return net.add("Clip", min=float(low), max=127.0)
+
+    stem = layer(16, 3, 3, 3, shift=9, low=-128, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    inner = layer(16, 16, 3, 3, shift=10, low=-128, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    net.add("Add", inputs=[stem, inner])
+    finish(shift=1, low=0)
+    layer(16, 1, 5, 5, shift=8, low=0, kernel_shape=[5, 5], strides=[2, 2], pads=[2, 2, 2, 2], group=16)
+    layer(20, 16, 1, 1, shift=8, low=0, kernel_shape=[1, 1])
+    net.add("Flatten")
+    net.add("Gemm", net.weights(10, 1280), net.rng.integers(-99, 99, 10).astype(np.float32), transB=1)
+    finish(shift=13, low=-128)
+    return net
+
+
+def test_networks_made_of_shifts_run_on_the_accelerator(tmp_path: Path) -> None:
+    """Without an activation too, and with sums that are halved: everything that the output stage computes itself."""
+    proto = integer_network().model()
+    onnx.save(proto, tmp_path / "network.onnx")
+    compiled = match.compile(tmp_path / "network.onnx", "diana", l1=16384, numerics="exact")
+    assert on_accelerator(compiled) == ["conv2d", "conv2d", "add", "depthwise_conv2d", "conv2d", "dense"]
+    samples = np.random.default_rng(3).integers(-128, 128, (3, 1, 3, 16, 16)).astype(np.int8)
+    outputs = run(compiled, samples)
+    for sample, output in zip(samples, outputs, strict=True):
+        (expected,) = integer_reference.run(proto, {"input": sample}).values()
+        assert np.array_equal(output, expected)
+    assert len(np.unique(outputs)) > 10
 
 
 def test_weights_lie_in_their_own_memory(tmp_path: Path) -> None:
