@@ -8,9 +8,9 @@
 
 #include "match_tile.h"
 
-/* Filters with sides of 1, 3, 5 and 7, stride 1 or 2 in both directions, no dilation. For each 16 output channels: a row
- * of 16 bytes, one of each, for each input channel, filter row and filter column, then four rows with the bytes of the
- * int32 biases, lowest first. Channels of the last 16 that do not exist are zeros. */
+/* Filters with sides of 1, 3, 5 and 7, stride 1 or 2 in both directions, no dilation. For each 16 output channels: a
+ * row of 16 bytes, one of each, for each input channel, filter row and filter column, then four rows with the bytes of
+ * the int32 biases, lowest first. Channels of the last 16 that do not exist are zeros. */
 void match_diana_conv2d(const match_tile_t *tile);
 
 /* The same with a filter for each channel, one job a channel. For each 4 channels: a row of 16 bytes, of which each

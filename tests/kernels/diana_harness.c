@@ -1,8 +1,8 @@
 /* Runs kernels and jobs of DIANA's digital accelerator for the tests: requests on stdin, answers on stdout, both
  * little-endian and back to back.
  *
- * A request is an int32 kind, its body, and four arrays (input, addend, weights, output), each an int32 size and bytes; it
- * gets a block of that size in the memory that it belongs to. The answer is the status and the output array.
+ * A request is an int32 kind, its body, and four arrays (input, addend, weights, output), each an int32 size and bytes;
+ * it gets a block of that size in the memory that it belongs to. The answer is the status and the output array.
  * KERNEL: int32 index into `kernels`, int32 number of fields of the tile from channels_in on, the fields, int32 shift.
  * JOB:    the job's words; the addresses in words 1 to 4 are offsets into the arrays. */
 #include <stddef.h>

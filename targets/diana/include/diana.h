@@ -1,7 +1,7 @@
 /* DIANA: the functions that generated code calls, in four families.
  *
- * Status is MATCH_OK or one of the errors in match_status.h; nothing aborts. The `host` platform implements the contract
- * on a PC and reports what breaks it. All of them run on the one RISC-V core that the chip has. */
+ * Status is MATCH_OK or one of the errors in match_status.h; nothing aborts. The `host` platform implements the
+ * contract on a PC and reports what breaks it. All of them run on the one RISC-V core that the chip has. */
 #ifndef DIANA_H
 #define DIANA_H
 
@@ -65,8 +65,8 @@ int32_t diana_wait(void);
 
 /* ---- compute ---- */
 
-/* Start a kernel (match_diana.h). One at a time: wait for it before the next. `tile` and all it points to must stay until
- * the wait; on the host that is when it is computed. */
+/* Start a kernel (match_diana.h). One at a time: wait for it before the next. `tile` and all it points to must stay
+ * until the wait; on the host that is when it is computed. */
 int32_t diana_start(match_kernel_t kernel, const match_tile_t *tile);
 
 #endif
