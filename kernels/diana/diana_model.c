@@ -138,8 +138,8 @@ static void finish(diana_model_t *diana, const job_t *job, uint32_t y, uint32_t 
 
 /* ---- operations ---- */
 
-/* Where the weights of one output channel are: byte `first` of each row from `start` on, one row for each filter position
- * of each input channel; its bias begins at byte `bias`, with a row for each of its bytes. */
+/* Where the weights of one output channel are: byte `first` of each row from `start` on, one row for each filter
+ * position of each input channel; its bias begins at byte `bias`, with a row for each of its bytes. */
 typedef struct {
     uint32_t start;
     uint32_t first;
