@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from match.dispatch import Dispatcher, Workload
+from match.form import Form, choose_form
 from match.hardware import LayerConstants
 from match.layer import Layer, Op, Padding
-from match.options import Options
+from match.options import Numerics, Options
 from match.plan import Candidate, LayerDecision
 from match.requantize import Requantization
 from match.stopwatch import Stopwatch
@@ -179,14 +180,21 @@ def addition(multipliers: tuple[int, int], bias: int = 1 << 13, shift: int = 14)
 def test_plain_additions() -> None:
     """Inputs that count alike are added first; without a bias, half of the odd sums of a halving round differently."""
     adder = FakeModule("adder", forms=(SHIFT_SUM,), ops=(Op.ADD,))
-    plan = decide(adder, work=addition((1 << 14, 1 << 14)), numerics="exact").plan
-    assert plan is not None
-    assert (plan.requantizer, plan.shift) == (SHIFT_SUM, 0)
-    halving = offer(decide(adder, work=addition((1 << 13, 1 << 13))), "adder")
+
+    def chosen(work: Workload, numerics: Numerics) -> Form | str:
+        return choose_form(adder, work.layer, work.constants, work.accumulator, numerics)
+
+    exact = chosen(addition((1 << 14, 1 << 14)), Numerics.EXACT)
+    assert isinstance(exact, Form)
+    assert exact.constants.addend_multipliers == (1, 1)
+    assert exact.constants.requantization is not None
+    assert exact.constants.requantization.shift == [0]
+    halving = chosen(addition((1 << 13, 1 << 13)), Numerics.HARDWARE)
+    assert isinstance(halving, Form)
     assert halving.fit is not None
     assert (halving.fit.exact, halving.fit.max_step) == (False, 1)
     assert halving.fit.share == pytest.approx(0.5, abs=0.01)
-    reason = offer(decide(adder, work=addition((1 << 14, 1 << 13))), "adder").refusal
+    reason = chosen(addition((1 << 14, 1 << 13)), Numerics.HARDWARE)
     assert reason == "adder adds its inputs as they are, and these have different scales"
 
 
