@@ -14,10 +14,11 @@ static inline uint8_t match_clip(const match_tile_t *tile, int64_t value)
     return (uint8_t)(low > tile->clip_high ? tile->clip_high : low);
 }
 
-/* The output of channel `channel` for the accumulator `acc`. */
+/* The output of channel `channel` for the accumulator `acc`. Parameters lie at multiples of 4 bytes, which is less than
+ * their 64-bit member has on some machines: they are copied, as words. */
 static inline uint8_t match_requantize(const match_tile_t *tile, int32_t channel, int32_t acc)
 {
-    const uint8_t *parameters = tile->parameters;
+    const uint8_t *parameters = __builtin_assume_aligned(tile->parameters, 4);
     if (tile->negative_step == 0) {
         match_requant_t p;
         memcpy(&p, parameters + (size_t)channel * sizeof p, sizeof p);
