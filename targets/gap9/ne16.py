@@ -115,5 +115,10 @@ class Ne16(HwModule):
         return self._costs.get(requantizer, self.cost_model)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
-        """Tiles of depthwise channels are whole groups of 16, which share their bit planes."""
-        return {Dim.K: packing.NE16_GROUP} if layer.op is Op.DEPTHWISE_CONV2D else {}
+        """Tiles of depthwise channels are whole groups of 16, which share their bit planes.
+
+        Those of strided convolutions are even, so that pixels lie an even number of bytes apart and a job makes 2x2.
+        """
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            return {Dim.K: packing.NE16_GROUP}
+        return {Dim.K: 2} if layer.fy == 3 and layer.stride != (1, 1) else {}
