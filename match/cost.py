@@ -14,7 +14,11 @@ from match.layer import Layer
 
 
 class Tile(NamedTuple):
-    """Extents of one kernel call, in elements: `iy` x `ix` input pixels make `oy` x `ox` output pixels."""
+    """Extents of one kernel call, in elements: `iy` x `ix` input pixels make `oy` x `ox` output pixels.
+
+    Where input channels are cut, `begin` and `end` tell whether the call is the first and the last of those that add up
+    the same outputs: the first has no partial sums to read, the last requantizes instead of leaving some.
+    """
 
     k: int
     c: int
@@ -24,6 +28,8 @@ class Tile(NamedTuple):
     ix: int
     fy: int
     fx: int
+    begin: bool = True
+    end: bool = True
 
 
 class Block(NamedTuple):
@@ -32,7 +38,7 @@ class Block(NamedTuple):
     `shape` are the elements along each axis of the operand's first component, slowest first (rows, columns, channels of
     an activation); `bytes` is the whole block. In the outer memory it is `chunks` contiguous pieces, which lie at equal
     distances in each of `series` groups: 1 and 1 for full rows of all channels, rows and 1 for a part of each row,
-    rows x columns and rows for a part of the channels of a part of each row.
+    rows x columns and rows for a part of the channels of a part of each row. `memory` is the name of the inner one.
     """
 
     operand: str
@@ -40,6 +46,7 @@ class Block(NamedTuple):
     bytes: int
     chunks: int
     series: int = 1
+    memory: str = ""
 
 
 class CostModel:

@@ -167,11 +167,15 @@ class Operand:
 
     Activations have one component. A layer's constants are one operand with a component for the filter and one for the
     requantization parameters, so that a tile of output channels costs one transfer.
+
+    `partial_bytes` are, of an output, the bytes of an element's partial sum between kernel calls that each add up some
+    of the input channels; 0 where kernels need all of them at once.
     """
 
     name: str
     role: Role
     components: tuple[Component, ...]
+    partial_bytes: int = 0
 
     @property
     def dims(self) -> frozenset[Dim]:

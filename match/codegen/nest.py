@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from match.codegen.constants import pieces
 from match.errors import ScheduleError
 from match.layer import Dim, Layer
-from match.schedule.mapping import Loop, Schedule
-
-REDUCTIONS = frozenset({Dim.C, Dim.FY, Dim.FX})
+from match.schedule.mapping import REDUCTIONS, Loop, Schedule
 
 _MEANING = {Dim.K: "channels", Dim.OY: "rows", Dim.OX: "columns"}
 

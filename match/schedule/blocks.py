@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from match.cost import Block, Tile
 from match.layer import Axis, Dim, Layer, Operand, Role
-from match.schedule.mapping import align
+from match.schedule.mapping import Memory, align
 
 Span = tuple[int, int]
 
@@ -56,8 +56,8 @@ def axis_length(operand: Operand, axis: Axis, span: Span, extent: int) -> int:
     return align(axis.span(*span)[1], axis.multiple)
 
 
-def block_of_lengths(operand: Operand, lengths: Sequence[int], alignment: int) -> Block:
-    """The transfer of a block with these elements along `axes_of(operand)`.
+def block_of_lengths(operand: Operand, lengths: Sequence[int], memory: Memory) -> Block:
+    """The transfer, into `memory` or out of it, of a block with these elements along `axes_of(operand)`.
 
     The components of constants are aligned and stored as one contiguous piece; others lie in dense tensors.
     """
@@ -65,20 +65,20 @@ def block_of_lengths(operand: Operand, lengths: Sequence[int], alignment: int) -
     for component in operand.components:
         end = position + len(component.axes)
         part = component.element_bytes * math.prod(lengths[position:end])
-        size += align(part, alignment) if operand.role is Role.CONSTANT else part
+        size += align(part, memory.alignment) if operand.role is Role.CONSTANT else part
         position = end
     axes = operand.components[0].axes
     shape = tuple(lengths[: len(axes)])
     if operand.role is Role.CONSTANT:
-        return Block(operand.name, shape, size, 1)
+        return Block(operand.name, shape, size, 1, memory=memory.name)
     chunks, series = pieces(shape, [align(axis.limit, axis.multiple) for axis in axes])
-    return Block(operand.name, shape, size, chunks, series)
+    return Block(operand.name, shape, size, chunks, series, memory.name)
 
 
-def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], alignment: int) -> Block:
+def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], memory: Memory) -> Block:
     """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`."""
     lengths = [axis_length(operand, axis, spans[axis.dim], extents[axis.dim]) for axis in axes_of(operand)]
-    return block_of_lengths(operand, lengths, alignment)
+    return block_of_lengths(operand, lengths, memory)
 
 
 def pieces(shape: Sequence[int], limits: Sequence[int]) -> tuple[int, int]:

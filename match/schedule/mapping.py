@@ -1,10 +1,13 @@
 """`Schedule`: the temporal mapping of one layer onto a module's memories.
 
-The layer lives in the outermost memory. Outer loops cut it into tiles; each operand has one placement per memory below
-the outermost, which says inside how many of the loops its block is fetched (or, for the output, written back) and with
-how many buffers. An operand that depends on none of the inner loops is placed further out than the others and stays
-while they stream. Cost, simulation, code generation and the report all read this one object, and one that does not fit
-its memories cannot be built.
+The layer lives in the outermost memory. Outer loops cut it into tiles; each operand has one placement in each memory
+below the outermost that it passes through, which says inside how many of the loops its block is fetched (or, for the
+output, written back) and with how many buffers. An operand that depends on none of the inner loops is placed further
+out than the others and stays while they stream. Cost, simulation, code generation and the report all read this one
+object, and one that does not fit its memories cannot be built.
+
+With several memories the mapping is nested: the loops of a memory cut the blocks that the memory outside of it holds,
+as if each were a layer of its own, and its streams begin and end with that block.
 """
 
 from __future__ import annotations
@@ -14,25 +17,53 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from match.errors import ScheduleError
-from match.layer import Component, Dim, Layer, Operand
+from match.layer import Component, Dim, Layer, Operand, Role
+
+REDUCTIONS = frozenset({Dim.C, Dim.FY, Dim.FX})
+"""Dimensions that are summed over."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """One level of scratchpad: `size` and `alignment` in bytes."""
+    """One level of scratchpad: `size` and `alignment` in bytes.
+
+    private: names of operands with memory of their own at this level, beside the `size` bytes of all others, and how
+        many bytes it has.
+    holds: names of the operands that pass through this level, None for all. The others move between the levels around
+        it; the innermost level holds all.
+    """
 
     name: str
     size: int
     alignment: int = 4
+    private: tuple[tuple[str, int], ...] = ()
+    holds: frozenset[str] | None = None
+
+    def has(self, operand: str) -> bool:
+        """Whether an operand passes through this level."""
+        return self.holds is None or operand in self.holds
+
+    def room(self, operand: str) -> str:
+        """The part of the memory that an operand lies in: its own name if that is private, else the memory's."""
+        return operand if any(operand == name for name, _ in self.private) else self.name
+
+    @property
+    def rooms(self) -> tuple[tuple[str, int], ...]:
+        """Every part of the memory and its bytes, the shared one first."""
+        return ((self.name, self.size), *self.private)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """An outer loop: splits `extent` iterations of `dim` into pieces of `tile`; the last piece may be smaller."""
+    """An outer loop: splits `extent` iterations of `dim` into pieces of `tile`; the last piece may be smaller.
+
+    `level` is the index, in `Schedule.memories`, of the memory whose blocks it makes.
+    """
 
     dim: Dim
     tile: int
     extent: int
+    level: int = 0
 
     @property
     def count(self) -> int:
@@ -71,7 +102,7 @@ def block_bytes(operand: Operand, extents: Mapping[Dim, int], alignment: int) ->
 
 @dataclass(frozen=True)
 class Buffer:
-    """A byte range of a memory: `buffers` copies of `bytes` each, from `offset`."""
+    """A byte range of a room of a memory: `placement.buffers` copies of `bytes` each, from `offset`."""
 
     placement: Placement
     offset: int
@@ -82,7 +113,8 @@ class Buffer:
 class Schedule:
     """A checked mapping onto `memories`, outermost first, the one that holds the whole layer left out.
 
-    Loops run outermost first. `scratch` bytes of the innermost memory are the kernel's own. Raises ScheduleError on
+    Loops run outermost first, those of a memory outside those of the next. `scratch` bytes of the innermost memory are
+    the kernel's own; where input channels are cut, so are the partial sums of an output block. Raises ScheduleError on
     construction when a loop or placement contradicts the layer or the blocks do not fit.
     """
 
@@ -94,40 +126,76 @@ class Schedule:
     scratch: int = 0
 
     def __post_init__(self) -> None:
-        seen: dict[Dim, int] = {dim: self.layer.size(dim) for dim in Dim}
+        self._check_loops()
+        wanted = sorted((o.name, m.name) for o in self.operands for m in self.memories if m.has(o.name))
+        if sorted((p.operand, p.memory) for p in self.placements) != wanted:
+            raise ScheduleError(
+                f"layer {self.layer.name}: each operand needs exactly one placement in each memory that it passes "
+                f"through, the innermost included."
+            )
+        for level, memory in enumerate(self.memories):
+            for operand in self.operands:
+                if memory.has(operand.name):
+                    self._check_placement(operand, self.placement(operand.name, memory), level)
+        self._check_partial_sums()
+        for memory in self.memories:
+            for room, size in memory.rooms:
+                if self.used_bytes(memory, room) > size:
+                    where = memory.name if room == memory.name else f"{memory.name}'s memory for {room}"
+                    raise ScheduleError(
+                        f"layer {self.layer.name}: the mapping needs {self.used_bytes(memory, room)} bytes of {where}, "
+                        f"which has {size}; use smaller tiles."
+                    )
+
+    def _check_loops(self) -> None:
+        left: dict[Dim, int] = {dim: self.layer.size(dim) for dim in Dim}
         for loop in self.loops:
-            if loop.extent != seen[loop.dim] or not 0 < loop.tile < loop.extent:
+            if loop.extent != left[loop.dim] or not 0 < loop.tile < loop.extent:
                 raise ScheduleError(
                     f"layer {self.layer.name}: loop over {loop.dim} splits {loop.extent} into tiles of {loop.tile}, "
-                    f"but {seen[loop.dim]} iterations are left for it; tiles must be smaller and at least 1."
+                    f"but {left[loop.dim]} iterations are left for it; tiles must be smaller and at least 1."
                 )
-            seen[loop.dim] = loop.tile
-        wanted = sorted((o.name, m.name) for o in self.operands for m in self.memories)
-        if sorted((p.operand, p.memory) for p in self.placements) != wanted:
-            raise ScheduleError(f"layer {self.layer.name}: each operand needs exactly one placement in each memory.")
-        for placement in self.placements:
-            if not 0 <= placement.depth <= len(self.loops) or placement.buffers not in (1, 2):
+            left[loop.dim] = loop.tile
+        levels = [loop.level for loop in self.loops]
+        if levels != sorted(levels) or not all(0 <= level < len(self.memories) for level in levels):
+            raise ScheduleError(
+                f"layer {self.layer.name}: loops make blocks of the memories {levels}; each must be one of the "
+                f"{len(self.memories)} memories, and no loop may lie inside those of the next."
+            )
+
+    def _check_placement(self, operand: Operand, placement: Placement, level: int) -> None:
+        first, last = self.first_loop(level), self.first_loop(level + 1)
+        if not first <= placement.depth <= last or placement.buffers not in (1, 2):
+            raise ScheduleError(
+                f"layer {self.layer.name}: operand {operand.name} is placed at depth {placement.depth} with "
+                f"{placement.buffers} buffers; depth goes from {first} to {last}, buffers are 1 or 2."
+            )
+        if placement.depth > first and self.loops[placement.depth - 1].dim not in operand.dims:
+            raise ScheduleError(
+                f"layer {self.layer.name}: operand {operand.name} does not depend on the loop it is fetched "
+                f"in; place it further out."
+            )
+        inside = self.loops[placement.depth :] if level == len(self.memories) - 1 else ()
+        if any(loop.dim in operand.indivisible_dims for loop in inside):
+            raise ScheduleError(
+                f"layer {self.layer.name}: a loop cuts operand {operand.name} inside its block, whose layout "
+                f"cannot be divided; fetch it inside that loop."
+            )
+
+    def _check_partial_sums(self) -> None:
+        for depth, loop in enumerate(self.loops):
+            if loop.dim not in REDUCTIONS:
+                continue
+            output = next(operand for operand in self.operands if operand.role is Role.OUTPUT)
+            if loop.dim is not Dim.C or not output.partial_bytes or loop.level != len(self.memories) - 1:
                 raise ScheduleError(
-                    f"layer {self.layer.name}: operand {placement.operand} is placed at depth {placement.depth} with "
-                    f"{placement.buffers} buffers; depth goes from 0 to {len(self.loops)}, buffers are 1 or 2."
+                    f"layer {self.layer.name}: the reduction over {loop.dim} is cut into tiles of {loop.tile}; "
+                    f"kernels need it whole."
                 )
-            if placement.depth and self.loops[placement.depth - 1].dim not in self.operand(placement.operand).dims:
+            if self.placement(output.name, self.inner_memory).depth > depth:
                 raise ScheduleError(
-                    f"layer {self.layer.name}: operand {placement.operand} does not depend on the loop it is fetched "
-                    f"in; place it further out."
-                )
-            if any(
-                loop.dim in self.operand(placement.operand).indivisible_dims for loop in self.loops[placement.depth :]
-            ):
-                raise ScheduleError(
-                    f"layer {self.layer.name}: a loop cuts operand {placement.operand} inside its block, whose layout "
-                    f"cannot be divided; fetch it inside that loop."
-                )
-        for memory in self.memories:
-            if self.used_bytes(memory) > memory.size:
-                raise ScheduleError(
-                    f"layer {self.layer.name}: the mapping needs {self.used_bytes(memory)} bytes of {memory.name}, "
-                    f"which has {memory.size}; use smaller tiles."
+                    f"layer {self.layer.name}: the output is placed inside the loop over {loop.dim}, whose partial "
+                    f"sums stay in {self.inner_memory.name}; place it further out."
                 )
 
     def operand(self, name: str) -> Operand:
@@ -135,8 +203,12 @@ class Schedule:
         return next(operand for operand in self.operands if operand.name == name)
 
     def placement(self, operand: str, memory: Memory) -> Placement:
-        """The placement of an operand in a memory."""
+        """The placement of an operand in a memory that it passes through."""
         return next(p for p in self.placements if p.operand == operand and p.memory == memory.name)
+
+    def first_loop(self, level: int) -> int:
+        """Number of loops outside those that make the blocks of `memories[level]`."""
+        return sum(loop.level < level for loop in self.loops)
 
     def extents(self, depth: int) -> dict[Dim, int]:
         """Largest extent of each dimension inside the first `depth` loops."""
@@ -164,24 +236,57 @@ class Schedule:
         yield from walk(0, (), {dim: (0, self.layer.size(dim)) for dim in Dim})
 
     def buffers(self, memory: Memory) -> tuple[Buffer, ...]:
-        """Where each operand's buffers lie in a memory, in the order of `operands`; scratch comes after them."""
+        """Where each operand's buffers lie in its room of a memory, in the order of `operands`.
+
+        Partial sums and scratch come after those of the innermost memory's shared room.
+        """
         buffers: list[Buffer] = []
-        offset = 0
+        used = {room: 0 for room, _ in memory.rooms}
         for operand in self.operands:
-            placement = self.placement(operand.name, memory)
+            if not memory.has(operand.name):
+                continue
+            placement, room = self.placement(operand.name, memory), memory.room(operand.name)
             size = block_bytes(operand, self.extents(placement.depth), memory.alignment)
-            buffers.append(Buffer(placement, offset, size))
-            offset += size * placement.buffers
+            buffers.append(Buffer(placement, used[room], size))
+            used[room] += size * placement.buffers
         return tuple(buffers)
 
-    def scratch_offset(self, memory: Memory) -> int:
-        """Byte offset of the first byte behind the buffers; in the innermost memory the kernel's scratch lies there."""
-        return sum(buffer.bytes * buffer.placement.buffers for buffer in self.buffers(memory))
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes of the partial sums of an output block, which lie in the innermost memory; 0 if no reduction is cut."""
+        if all(loop.dim not in REDUCTIONS for loop in self.loops):
+            return 0
+        output = next(operand for operand in self.operands if operand.role is Role.OUTPUT)
+        extents = self.extents(self.placement(output.name, self.inner_memory).depth)
+        elements = sum(
+            component_bytes(component, extents) // component.element_bytes for component in output.components
+        )
+        return output.partial_bytes * elements
 
-    def used_bytes(self, memory: Memory) -> int:
-        """Bytes of a memory in use: all buffers and, in the innermost one, the scratch."""
-        scratch = self.scratch if memory == self.memories[-1] else 0
-        return self.scratch_offset(memory) + align(scratch, memory.alignment)
+    @property
+    def partial_offset(self) -> int:
+        """Byte offset of the partial sums in the shared room of the innermost memory: behind the buffers."""
+        memory = self.inner_memory
+        return self._buffer_bytes(memory, memory.name)
+
+    @property
+    def scratch_offset(self) -> int:
+        """Byte offset of the scratch in the shared room of the innermost memory: behind the partial sums."""
+        return self.partial_offset + align(self.partial_bytes, self.inner_memory.alignment)
+
+    def used_bytes(self, memory: Memory, room: str | None = None) -> int:
+        """Bytes in use of a room of a memory, by default the shared one: buffers, partial sums and scratch."""
+        room = memory.name if room is None else room
+        if memory == self.inner_memory and room == memory.name:
+            return self.scratch_offset + align(self.scratch, memory.alignment)
+        return self._buffer_bytes(memory, room)
+
+    def _buffer_bytes(self, memory: Memory, room: str) -> int:
+        return sum(
+            buffer.bytes * buffer.placement.buffers
+            for buffer in self.buffers(memory)
+            if memory.room(buffer.placement.operand) == room
+        )
 
     @property
     def inner_memory(self) -> Memory:

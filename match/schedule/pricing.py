@@ -119,7 +119,7 @@ class Pricing:
         """The transfer of a block of operand number `operand` with these elements along its axes."""
         known = self._moves[operand].get(lengths)
         if known is None:
-            block = block_of_lengths(self.operands[operand], lengths, self.memory.alignment)
+            block = block_of_lengths(self.operands[operand], lengths, self.memory)
             known = Move(self._number("transfer", self.cost_model.transfer, block), block.bytes)
             self._moves[operand][lengths] = known
         return known

@@ -62,7 +62,7 @@ def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
     window = layer.window
     rows = (sizes["oy"] - 1) * layer.stride[0] + window[0]
     columns = (sizes["ox"] - 1) * layer.stride[1] + window[1]
-    scratch = module.cost(layer, requantizer).scratch(layer, Tile(iy=rows, ix=columns, **sizes))
+    scratch = module.cost(layer, requantizer).scratch(layer, Tile(**sizes, iy=rows, ix=columns, begin=True, end=True))
     return plan(
         case,
         loops,

@@ -188,7 +188,9 @@ def test_generated_text_is_the_same_every_time() -> None:
 def test_cut_reduction_is_refused() -> None:
     case = make(Op.CONV2D, 4, 4, 4, 4)
     item = plan(case)
-    schedule = replace(item.schedule, loops=(Loop(Dim.C, 2, 4),))
+    *others, output = item.schedule.operands
+    operands = (*others, replace(output, partial_bytes=4))
+    schedule = replace(item.schedule, operands=operands, loops=(Loop(Dim.C, 2, 4),))
     with pytest.raises(ScheduleError, match="reduction over C"):
         generate(replace(item, schedule=schedule))
 

@@ -16,8 +16,10 @@ from match.cost_models.riscv_core import RiscvCoreCost
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import input_operand, output_operand
 from match.schedule.blocks import block_of, largest_tile, tile_of
+from match.schedule.mapping import Memory
 
 SAME = Padding(1, 1, 1, 1)
+MEMORY = Memory("L1", 1 << 17)
 
 
 def conv(k: int, c: int, size: int, fy: int = 3, stride: int = 1) -> Layer:
@@ -237,12 +239,12 @@ def test_cutting_a_block_never_pays() -> None:
         for operand in (input_operand(layer), output_operand(layer)):
             spans = {dim: (0, layer.size(dim)) for dim in Dim}
             extents = {dim: layer.size(dim) for dim in Dim}
-            cost = dma.transfer(block_of(operand, spans, extents, 4))
+            cost = dma.transfer(block_of(operand, spans, extents, MEMORY))
             for _ in range(50):
                 dim = rng.choice([Dim.K, Dim.OY, Dim.OX])
                 size = rng.randint(1, layer.size(dim))
                 parts = [(n, min(size, layer.size(dim) - n)) for n in range(0, layer.size(dim), size)]
-                cut = [dma.transfer(block_of(operand, {**spans, dim: part}, extents, 4)) for part in parts]
+                cut = [dma.transfer(block_of(operand, {**spans, dim: part}, extents, MEMORY)) for part in parts]
                 assert cost <= sum(cut)
                 if operand.name == "output":
                     assert cost <= -(-layer.size(dim) // parts[-1][1]) * cut[-1], "as many as the last one cover it"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from match.cost import Block, CostModel, Tile
 from match.layer import Component, Dim, Layer, Operand, Role
-from match.schedule.mapping import Schedule
+from match.schedule.mapping import Memory, Schedule
 
 Spans = dict[Dim, tuple[int, int]]
 
@@ -55,7 +55,7 @@ def equally_spaced_groups(starts: list[int], shape: list[int]) -> int:
     raise AssertionError("every piece is a group of its own")
 
 
-def reference_block(operand: Operand, spans: Spans, extents: dict[Dim, int], alignment: int) -> Block:
+def reference_block(operand: Operand, spans: Spans, extents: dict[Dim, int], memory: Memory) -> Block:
     first = operand.components[0]
     if operand.role is Role.CONSTANT:
         total = 0
@@ -64,15 +64,15 @@ def reference_block(operand: Operand, spans: Spans, extents: dict[Dim, int], ali
             for axis in component.axes:
                 length = min(axis.limit, (extents[axis.dim] - 1) * axis.stride + axis.window)
                 size *= math.ceil(length / axis.multiple) * axis.multiple
-            total += math.ceil(size / alignment) * alignment
+            total += math.ceil(size / memory.alignment) * memory.alignment
         shape = [min(axis.limit, (extents[axis.dim] - 1) * axis.stride + axis.window) for axis in first.axes]
         shape = [math.ceil(n / axis.multiple) * axis.multiple for n, axis in zip(shape, first.axes, strict=True)]
-        return Block(operand.name, tuple(shape), total, 1, 1)
+        return Block(operand.name, tuple(shape), total, 1, 1, memory.name)
     indices = touched(first, spans)
     shape = [len(i) for i in indices]
     starts = contiguous_pieces(first, indices)
     size = math.prod(shape) * first.element_bytes
-    return Block(operand.name, tuple(shape), size, len(starts), equally_spaced_groups(starts, shape))
+    return Block(operand.name, tuple(shape), size, len(starts), equally_spaced_groups(starts, shape), memory.name)
 
 
 def reference_tile(layer: Layer, spans: Spans) -> Tile:
@@ -113,7 +113,7 @@ def walk(schedule: Schedule, model: CostModel) -> Timeline:
     def start(operand: Operand, n: int) -> None:
         nonlocal clock, engine_free
         extents = schedule.extents(schedule.placement(operand.name, memory).depth)
-        block = reference_block(operand, blocks[operand.name][n], extents, memory.alignment)
+        block = reference_block(operand, blocks[operand.name][n], extents, memory)
         clock += model.issue(layer)
         line.overhead += model.issue(layer)
         begin = max(clock, engine_free)
