@@ -17,9 +17,9 @@ from tests.e2e.random_layers import LayerCase, inputs_of, layer_cases, module
 BATCH = 20
 
 
-def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int) -> set[str]:
+def check(cases: list[LayerCase], target: str, modules: tuple[str, ...], l1: int) -> set[str]:
     """Compile and run a batch; returns the modules that took part."""
-    compiled = match.compile(module(cases), "gap9", modules=modules, l1=l1, numerics="exact")
+    compiled = match.compile(module(cases), target, modules=modules, l1=l1, numerics="exact")
     inputs = inputs_of(cases, cases[0].seed)
     outputs = list(compiled.run(inputs, sanitize=True).values())
     for index, (case, output) in enumerate(zip(cases, outputs, strict=True)):
@@ -44,14 +44,18 @@ batch = st.lists(layer_cases, min_size=BATCH, max_size=BATCH)
 l1_sizes = st.sampled_from((4096, 8192, 16384, 131072))
 
 
-@pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
-def test_layers_equal_their_definition(modules: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("target", "modules", "examples"),
+    [("gap9", ("cluster",), 13), ("gap9", ("cluster", "ne16"), 13), ("gap8", ("cluster",), 3)],
+    ids=["gap9-cluster", "gap9", "gap8"],
+)
+def test_layers_equal_their_definition(target: str, modules: tuple[str, ...], examples: int) -> None:
     seen: set[str] = set()
 
-    @batches(13)
+    @batches(examples)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        seen.update(check(cases, modules, l1))
+        seen.update(check(cases, target, modules, l1))
 
     property_holds()
     assert set(modules) <= seen
@@ -62,6 +66,6 @@ def test_many_layers_equal_their_definition() -> None:
     @batches(250)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        check(cases, ("cluster", "ne16"), l1)
+        check(cases, "gap9", ("cluster", "ne16"), l1)
 
     property_holds()

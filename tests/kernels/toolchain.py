@@ -16,8 +16,9 @@ INCLUDE = tuple(
         "kernels/pulp",
         "kernels/ne16",
         "kernels/host",
+        "targets/pulp/include",
+        "targets/pulp/host",
         "targets/gap9/include",
-        "targets/gap9/host",
     )
 )
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror")
@@ -26,8 +27,9 @@ SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "
 
 def gap9_sources() -> list[Path]:
     """All C of the GAP9 host platform: kernels, driver and model, platform."""
-    folders = ("kernels/pulp", "kernels/ne16", "kernels/host", "targets/gap9", "targets/gap9/host")
-    return [source for folder in folders for source in sorted((PROJECT / folder).glob("*.c"))]
+    folders = ("kernels/pulp", "kernels/ne16", "kernels/host", "targets/pulp", "targets/gap9/host")
+    sources = [source for folder in folders for source in sorted((PROJECT / folder).glob("*.c"))]
+    return [*sources, PROJECT / "targets/pulp/host/pulp_host.c"]
 
 
 def compile_c(sources: list[Path], output: Path, *options: str) -> Path:
