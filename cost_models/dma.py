@@ -46,7 +46,8 @@ class IoDma:
 
     clock_hz: clock in whose cycles to count.
     bytes_per_second: 100 MB/s in practice, 200 MB/s at best (DORY paper, GAP8).
-    setup: cycles of each transfer on the bus: command, address and the memory's latency, 22 clocks at 50 MHz. Estimated.
+    setup: cycles of each transfer on the bus: command, address and the memory's latency, some 20 clocks of a bus at
+        half the chip's. Estimated.
     call: cycles of the core to enqueue a transfer and take its event. Estimated, as `Mchan.call`.
     """
 

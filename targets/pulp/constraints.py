@@ -1,4 +1,4 @@
-"""What the cluster of a PULP chip cannot do. The first line of each docstring is a row of the table of supported operators."""
+"""What a PULP cluster cannot do. The first line of each docstring is a row of the table of supported operators."""
 
 from __future__ import annotations
 
