@@ -54,12 +54,16 @@ def predicted(layer: Layer) -> float:
     return (slower - slow) / (1 + JOB_WORDS + 1)
 
 
+def fields(layer: Layer) -> tuple[int, ...]:
+    """What the program reads behind the mode."""
+    padding = layer.padding
+    return layer.k, layer.oy, layer.ox, layer.stride[0], padding.top, padding.left, layer.iy, layer.ix
+
+
 def test_jobs_are_the_drivers(driver: Path) -> None:
     cases = layers()
     modes = {(Op.CONV2D, 1): 1, (Op.CONV2D, 3): 3, (Op.DEPTHWISE_CONV2D, 3): 0}
-    lines = [
-        (modes[l.op, l.fy], l.k, l.oy, l.ox, l.stride[0], l.padding.top, l.padding.left, l.iy, l.ix) for l in cases
-    ]
+    lines = [(modes[case.op, case.fy], *fields(case)) for case in cases]
     text = "\n".join(" ".join(map(str, line)) for line in lines)
     result = subprocess.run([driver], input=text, capture_output=True, text=True, check=True)
     jobs = [int(line) for line in result.stdout.split()]
