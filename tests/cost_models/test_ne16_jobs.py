@@ -37,7 +37,8 @@ def layers() -> list[Layer]:
         k = rng.randint(1, 40)
         c = 1 if op is Op.DEPTHWISE_CONV2D else 16
         if min(oy, ox) > 0 and bottom_is_seen(padding, oy, ox, iy, ix, filter_size, stride):
-            found.append(Layer("l", op, k, c, oy, ox, iy, ix, *[filter_size] * 2, (stride, stride), padding=padding))
+            size = filter_size
+            found.append(Layer("l", op, k, c, oy, ox, iy, ix, size, size, (stride, stride), padding=padding))
     return found
 
 
