@@ -1,4 +1,4 @@
-"""What MATCH's own run-time adds to a layer, by the terms of the cost models in its public repository.
+"""What MATCH's own run-time adds to a layer on GAP9, by the terms of the cost models in its public repository.
 
 The measured runs contain it, the code generated here does not: transfers are programmed from sizes that are known at
 compile time, depthwise kernels read HWC, and NE16's driver passes channels that do not fill a group of 16 as a
