@@ -14,16 +14,20 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from benchmarks.published import __main__ as command
+from benchmarks.published.alone import alone
 from benchmarks.published.cells import Cell, Convolution, Network, Published, published
 from benchmarks.published.match_runtime import runtime_cycles
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Prediction, Result, Results, schema, table
 from match.cost_models.pulp_cluster import PulpClusterCost
+from match.frontend.relay import from_relay
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import standard_operands
+from match.pattern import Match, find
 from match.plan import LayerDecision, LayerPlan
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.targets.pulp.cluster import Cluster
+from match.transform.pipeline import integer_relay
 
 SCHEMA = Path(command.__file__).with_name("schema.json")
 CONVOLUTION = Network(convolution=Convolution(channels=32, filters=16, size=8, filter=3))
@@ -79,6 +83,38 @@ def test_channels_that_are_proven_constant_are_computed(models_dir: Path) -> Non
     assert found is not None
     assert found.macs == 7_489_664
     assert found.cpu_cycles == found.predicted_cycles
+
+
+LAYERS = [
+    Layer("l", Op.CONV2D, k=16, c=8, oy=4, ox=5, iy=8, ix=10, fy=3, fx=3, stride=(2, 2), padding=Padding(1, 1, 0, 0)),
+    Layer("l", Op.DEPTHWISE_CONV2D, k=16, c=1, oy=8, ox=8, iy=8, ix=8, fy=3, fx=3, padding=Padding(1, 1, 1, 1)),
+    Layer("l", Op.DENSE, k=16, c=24, oy=1, ox=1, iy=1, ix=1),
+    Layer("l", Op.ADD, k=16, c=1, oy=8, ox=8, iy=8, ix=8, weight_dtype=""),
+]
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.op)
+def test_a_layer_alone_is_the_layer_with_a_shift(layer: Layer) -> None:
+    (found,) = (f for f in find(integer_relay(from_relay(alone(layer)))) if isinstance(f, Match))
+    kept = ("op", "k", "c", "oy", "ox", "iy", "ix", "fy", "fx", "stride", "padding")
+    assert [getattr(found.layer, field) for field in kept] == [getattr(layer, field) for field in kept]
+    assert found.layer.pad_value == 0
+    requantization = found.constants.requantization
+    assert requantization is not None
+    if layer.op is Op.ADD:
+        assert len(set(found.constants.addend_multipliers or ())) == 1
+    else:
+        assert all(factor & (factor - 1) == 0 for factor in requantization.multiplier.tolist())
+
+
+def test_powers_of_two_change_scales_and_not_shapes(models_dir: Path) -> None:
+    network = Network(file="kws_ref_model.tflite")
+    cells = (msgspec.structs.replace(CELL, network="DS-CNN", shifts=shifts) for shifts in (False, True))
+    own, shifted = (predict(cell, network, models_dir).prediction for cell in cells)
+    assert own is not None
+    assert shifted is not None
+    assert own.macs == shifted.macs == 2_656_768
+    assert shifted.predicted_cycles == pytest.approx(own.predicted_cycles, rel=0.05)
 
 
 @pytest.mark.parametrize(
