@@ -78,7 +78,7 @@ L1Size = Annotated[
 ]
 Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="How schedules are searched.")]
 Objective = Annotated[
-    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency or bytes.")
+    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
 ]
 Numerics = Annotated[
     str,
@@ -87,6 +87,13 @@ Numerics = Annotated[
         metavar="hardware|exact",
         help="Take each module's closest requantization, or only those that compute the network's own integers.",
     ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Processes that search at a time. [default: one per processor]"),
+]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Search anew, and keep nothing. [default: schedules are cached, see docs]")
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 InputFile = Annotated[
@@ -126,6 +133,8 @@ def compile_model(
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
+    jobs: Jobs = None,
+    no_cache: NoCache = False,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -142,6 +151,8 @@ def compile_model(
             engine=engine,
             objective=objective,
             numerics=numerics,
+            jobs=jobs,
+            cache=not no_cache,
             output=output,
         )
     console = Console()

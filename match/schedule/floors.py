@@ -42,12 +42,15 @@ class Floors:
         self._compute = [self._by_size(dim, self._costs.compute(self.tiles_along(dim))) for dim in TILED]
         self._lines: dict[int, dict[Dim, _Line]] = {}
         whole, numbers = np.array([costs.whole]), range(len(pricing.operands))
+        self._whole_compute = float(self._costs.compute(whole)[0])
         self._whole = [float(self._costs.sums(n, frozenset(), whole).transfer[0]) for n in numbers]
         self.least_moved = [int(self._costs.moved(n, frozenset(), whole)) for n in numbers]
 
     def compute(self, tiles: Ints) -> Floats:
         """At most `TileCosts.compute`."""
-        return np.maximum.reduce([line[tiles[:, n]] for n, line in enumerate(self._compute)])
+        return np.maximum.reduce(
+            [line[tiles[:, n]] for n, line in enumerate(self._compute)], initial=self._whole_compute
+        )
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""

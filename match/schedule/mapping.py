@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from match.errors import ScheduleError
 from match.layer import Component, Dim, Layer, Operand, Role
@@ -116,6 +116,9 @@ class Schedule:
     Loops run outermost first, those of a memory outside those of the next. `scratch` bytes of the innermost memory are
     the kernel's own; where input channels are cut, so are the partial sums of an output block. Raises ScheduleError on
     construction when a loop or placement contradicts the layer or the blocks do not fit.
+
+    `loss` is of the search that found the mapping, in units of its objective: as much less than this one may cost
+    those that an engine which looks for the best left out; 0 if it left out none. It does not tell mappings apart.
     """
 
     layer: Layer
@@ -124,6 +127,7 @@ class Schedule:
     loops: tuple[Loop, ...]
     placements: tuple[Placement, ...]
     scratch: int = 0
+    loss: float = field(default=0.0, compare=False)
 
     def __post_init__(self) -> None:
         self._check_loops()

@@ -10,6 +10,7 @@ included, at the price of a few iterations per loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from match.cost import Cost, CostModel
 from match.errors import ScheduleError
@@ -17,6 +18,7 @@ from match.layer import Dim, Role
 from match.schedule.blocks import Span
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
+from match.schedule.view import view_of
 
 Spans = dict[Dim, Span]
 
@@ -40,7 +42,12 @@ def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
 
 def latency(pricing: Pricing, loops: Sequence[Loop], placements: Sequence[Placement]) -> Cost:
     """Cost of a mapping onto one memory; `placements` are in the order of the operands. Nothing is checked."""
-    return _Walk(pricing, loops, placements).cost()
+    walk = _Walk(pricing, loops, placements)
+    cost = walk.cost()
+    if not pricing.has_latency:
+        return cost
+    transfers = [stream.transfer for stream in walk.streams]
+    return replace(cost, cycles=pricing.latency(view_of(pricing, loops, placements, cost, transfers)))
 
 
 class _Stream:
@@ -54,6 +61,7 @@ class _Stream:
         self.extents = extents
         self.done = [0.0] * placement.buffers  # input: of the next block; output: of the write-backs, oldest first
         self.moved = 0
+        self.transfer = 0.0
 
 
 class _Walk:
@@ -72,7 +80,6 @@ class _Walk:
         self.now = 0.0  # the core
         self.dma = 0.0  # when the DMA engine will be idle
         self.compute = 0.0
-        self.transfer = 0.0
         self.overhead = pricing.overhead
 
     def cost(self) -> Cost:
@@ -85,14 +92,16 @@ class _Walk:
         self.now = max(self.now, *self.output.done)
         operands = self.pricing.operands
         moved = tuple((operands[stream.number].name, stream.moved) for stream in self.streams)
-        return Cost(self.now, self.compute, self.transfer, self.overhead, moved)
+        transfer = sum(stream.transfer for stream in self.streams)
+        energy = self.pricing.energy(sum(count for _, count in moved))
+        return Cost(self.now, self.compute, transfer, self.overhead, moved, energy)
 
     def _start(self, stream: _Stream, spans: Spans) -> float:
         """Issue the transfer of a block; returns when it will be done."""
         move = self.pricing.move(stream.number, spans, stream.extents)
         self.now += self.pricing.issue
         self.overhead += self.pricing.issue
-        self.transfer += move.transfer
+        stream.transfer += move.transfer
         stream.moved += move.bytes
         self.dma = max(self.dma, self.now) + move.transfer
         if not self.pricing.overlap:
@@ -156,17 +165,18 @@ class _Walk:
         return tuple(round(time, 6) if time > 0 else 0.0 for time in outstanding)
 
     def _totals(self) -> tuple[float, ...]:
-        return (self.now, self.compute, self.transfer, self.overhead, *(stream.moved for stream in self.streams))
+        moved = (count for stream in self.streams for count in (stream.moved, stream.transfer))
+        return (self.now, self.compute, self.overhead, *moved)
 
     def _repeat(self, before: tuple[float, ...], times: int) -> None:
         """Add the iteration that took the totals from `before` to where they are, `times` more times."""
-        now, compute, transfer, overhead, *moved = before
+        now, compute, overhead, *moved = before
         shift = (self.now - now) * times
         self.now += shift
         self.dma += shift
         self.compute += (self.compute - compute) * times
-        self.transfer += (self.transfer - transfer) * times
         self.overhead += (self.overhead - overhead) * times
-        for stream, bytes_before in zip(self.streams, moved, strict=True):
+        for stream, bytes_before, transfer in zip(self.streams, moved[::2], moved[1::2], strict=True):
             stream.done = [done + shift for done in stream.done]
             stream.moved += (stream.moved - int(bytes_before)) * times
+            stream.transfer += (stream.transfer - transfer) * times

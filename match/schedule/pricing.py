@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import cached_property, partial
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
-from match.cost import CostModel, Tile
+from match.answers import SLACK, call_text, number
+from match.cost import CostModel, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
 from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile
 from match.schedule.mapping import Memory
+
+SAMPLE = 8
+"""Answers of each kind that `Pricing.confirm` asks for again."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class Move(NamedTuple):
@@ -41,9 +50,10 @@ class Pricing:
         self.memory = memory
         self.cost_model = cost_model
         self.overlap = cost_model.overlap
-        self.overhead = self._number("overhead", cost_model.overhead)
-        self.launch = self._number("launch", cost_model.launch)
-        self.issue = self._number("issue", cost_model.issue)
+        self.has_latency = type(cost_model).latency is not CostModel.latency
+        self.overhead = self._number("overhead")
+        self.launch = self._number("launch")
+        self.issue = self._number("issue")
         self.rows, self.columns = input_axes(layer)
         self.axes = tuple(axes_of(operand) for operand in operands)
         self._dims = tuple(tuple(operand.dims) for operand in operands)
@@ -54,6 +64,7 @@ class Pricing:
         self._scratch: dict[Tile, int] = {}
         self._fetches: tuple[dict[tuple[tuple[Span, int], ...], Move], ...] = tuple({} for _ in operands)
         self._moves: tuple[dict[tuple[int, ...], Move], ...] = tuple({} for _ in operands)
+        self._views: list[tuple[MappingView, float]] = []
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
 
     def gapless(self) -> Pricing:
@@ -83,7 +94,7 @@ class Pricing:
         tile = largest_tile(self.layer, extents)
         known = self._scratch.get(tile)
         if known is None:
-            known = self._scratch[tile] = math.ceil(self._number("scratch", self.cost_model.scratch, tile))
+            known = self._scratch[tile] = math.ceil(self._number("scratch", tile))
         return known
 
     def compute(self, spans: Mapping[Dim, Span]) -> float:
@@ -102,7 +113,7 @@ class Pricing:
         tile = Tile(k, layer.c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx)
         known = self._tiles.get(tile)
         if known is None:
-            known = self._tiles[tile] = self._number("compute", self.cost_model.compute, tile)
+            known = self._tiles[tile] = self._number("compute", tile)
         return known
 
     def move(self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int]) -> Move:
@@ -120,9 +131,58 @@ class Pricing:
         known = self._moves[operand].get(lengths)
         if known is None:
             block = block_of_lengths(self.operands[operand], lengths, self.memory)
-            known = Move(self._number("transfer", self.cost_model.transfer, block), block.bytes)
+            known = Move(self._number("transfer", block), block.bytes)
             self._moves[operand][lengths] = known
         return known
+
+    def latency(self, view: MappingView) -> float:
+        """Cycles of a whole mapping, if the cost model has a `latency` of its own; else `view.cycles`."""
+        if not self.has_latency:
+            return view.cycles
+        cycles = self._latency(view)
+        self._views.append((view, cycles))
+        return cycles
+
+    def _latency(self, view: MappingView) -> float:
+        call = partial(self._call, "latency", (view,))
+
+        def ask() -> object:
+            answer = self.cost_model.latency(view)
+            return view.cycles if answer is None else answer
+
+        cycles = number(ask, call)
+        if cycles < view.least * (1 - SLACK):
+            raise CostModelError(f"{call()} returned {cycles:g}, but its kernels alone take {view.least:g} cycles.")
+        return cycles
+
+    def energy(self, moved: int) -> float | None:
+        """Energy of the layer, in pJ, when so many bytes of its operands move; None if the cost model knows none."""
+        energy = self.cost_model.energy
+        if energy is None:
+            return None
+        return self._energy(energy.mac, "mac") * self.layer.macs + self.byte_energy * moved
+
+    @cached_property
+    def byte_energy(self) -> float:
+        """Energy of a byte that moves, in pJ.
+
+        Raises:
+            CostModelError: if the cost model does not know it.
+        """
+        energy, name = self.cost_model.energy, self.memory.name
+        if energy is None or name not in energy.byte:
+            given = "none" if energy is None else ", ".join(energy.byte) or "none"
+            raise CostModelError(
+                f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: energy has no entry for memory "
+                f"{name}; it has: {given}."
+            )
+        return self._energy(energy.byte[name], f"byte[{name!r}]")
+
+    def _energy(self, value: float, where: str) -> float:
+        return number(
+            lambda: value,
+            lambda: f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: energy.{where}",
+        )
 
     def runs(self, dim: Dim, start: int, extent: int, tile: int) -> tuple[Run, ...]:
         """The iterations of a loop that cuts `extent` iterations of `dim`, from `start`, into tiles.
@@ -135,21 +195,45 @@ class Pricing:
             known = self._runs[key] = _runs(self._clipping[dim], start, extent, tile)
         return known
 
-    def _number(self, name: str, function: Callable[..., float], *arguments: object) -> float:
-        try:
-            value = function(self.layer, *arguments)
-            valid = 0 <= value < math.inf
-        except Exception as error:
-            raise CostModelError(f"{self._call(name, arguments)} raised {type(error).__name__}: {error}.") from error
-        if not valid:
-            raise CostModelError(
-                f"{self._call(name, arguments)} returned {value}; it must return a finite number of at least 0."
-            )
-        return value
+    def confirm(self) -> None:
+        """Ask again for a sample of what is remembered, spread over all of it.
 
-    def _call(self, name: str, arguments: tuple[object, ...]) -> str:
-        words = ", ".join(str(argument) for argument in arguments)
-        return f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: {name}({words})"
+        Raises:
+            CostModelError: if an answer is another one this time.
+        """
+        for method, known in (("overhead", self.overhead), ("launch", self.launch), ("issue", self.issue)):
+            self._confirm(known, method)
+        for tile, known in _sample(self._tiles.items()):
+            self._confirm(known, "compute", tile)
+        for tile, known in _sample(self._scratch.items()):
+            self._confirm(known, "scratch", tile)
+        for operand, moves in zip(self.operands, self._moves, strict=True):
+            for lengths, move in _sample(moves.items()):
+                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory))
+        for view, known in _sample(self._views):
+            self._same(known, self._latency(view), "latency", view)
+
+    def _confirm(self, known: float, method: str, *arguments: object) -> None:
+        again = self._number(method, *arguments)
+        self._same(known, math.ceil(again) if method == "scratch" else again, method, *arguments)
+
+    def _same(self, known: float, again: float, method: str, *arguments: object) -> None:
+        if again != known:
+            raise CostModelError(
+                f"{self._call(method, arguments)} returned {known:.10g}, then {again:.10g}; a cost model must be "
+                f"deterministic."
+            )
+
+    def _number(self, method: str, *arguments: object) -> float:
+        ask = getattr(self.cost_model, method)
+        return number(partial(ask, self.layer, *arguments), partial(self._call, method, arguments))
+
+    def _call(self, method: str, arguments: tuple[object, ...]) -> str:
+        return call_text(self.cost_model, self.layer.name, method, arguments)
+
+
+def _sample(remembered: Collection[tuple[_Key, _Value]]) -> Iterator[tuple[_Key, _Value]]:
+    return islice(remembered, 0, None, -(-len(remembered) // SAMPLE) or 1)
 
 
 def _gapless(axis: Axis, layer: Layer) -> Axis:

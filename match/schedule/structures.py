@@ -43,10 +43,12 @@ class Nest:
 class Nests:
     """The mappings of one loop order that fit; arrays of shape (n,).
 
-    cycles: lower bounds of their latencies. moved: bytes. tile: rows of their tiles.
+    cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
+    cost model has its own. moved: bytes. tile: rows of their tiles.
     """
 
     cycles: Floats
+    expected: Floats
     moved: Floats
     tile: Ints
     _structures: Structures
@@ -175,6 +177,6 @@ class Structures:
         fits = total(stream.need for stream in streams) <= self._room
         *choices, tile = np.nonzero(fits)
         moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
-        return Nests(
-            np.broadcast_to(cycles, fits.shape)[fits], moved[fits], tile, self, order, tuple(held), tuple(choices)
-        )
+        expected = np.broadcast_to(cycles, fits.shape)[fits]
+        least = self._work[tile] if pricing.has_latency else expected
+        return Nests(least, expected, moved[fits], tile, self, order, tuple(held), tuple(choices))

@@ -90,6 +90,17 @@ class TileCosts:
         blocks = self._blocks[operand]
         return Sums(*np.array([blocks.sums(tuple(tile)) for tile in cut.tolist()], np.float64).T)
 
+    def asked_compute(self, tiles: Ints) -> tuple[Ints, Floats]:
+        """`tiles` and all that `compute` has been asked for, with what it says of them."""
+        self.compute(tiles)
+        return np.array(list(self._kernels), np.int64), np.array(list(self._kernels.values()), np.float64)
+
+    def asked_sums(self, operand: int, tiles: Ints) -> tuple[Ints, Sums]:
+        """`tiles` and all that `sums` has been asked for, with what it says of an operand cut into them."""
+        self.sums(operand, frozenset(TILED), tiles)
+        known = self._blocks[operand].known
+        return np.array(list(known), np.int64), Sums(*np.array(list(known.values()), np.float64).T)
+
     def moved(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Ints:
         """Bytes of the same blocks: the product of what tiles of each dimension touch together."""
         tensor = self.pricing.operands[operand]
