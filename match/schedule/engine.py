@@ -53,8 +53,20 @@ def _exact() -> Engine:
     return ExactEngine()
 
 
+def _loma() -> Engine:
+    from match.schedule.loma import LomaEngine
+
+    return LomaEngine()
+
+
+def _dory() -> Engine:
+    from match.schedule.dory import DoryEngine
+
+    return DoryEngine()
+
+
 def _makers() -> dict[str, Callable[[], Engine]]:
-    return {"exact": _exact}
+    return {"exact": _exact, "loma": _loma, "dory": _dory}
 
 
 def engine_names() -> tuple[str, ...]:

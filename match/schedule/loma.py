@@ -1,0 +1,138 @@
+"""The engine of the MATCH paper: ZigZag's LOMA proposes loop orders and allocations, our cost model chooses.
+
+LOMA (Symons et al., AICAS 2021) cuts loops along their prime factors, so that every tile divides its dimension, and
+multiplies the smallest of them until there are at most `lpf_limit`, six in the MATCH paper. It is asked with and
+without double buffers. What it proposes is turned into our mappings: the loops above the scratchpad of any operand
+become outer loops, those of one dimension merged at the place of the outermost, and an operand is fetched inside as
+many of them as lie above its own scratchpad. Each is checked in real bytes, which ZigZag's own sizes are not (it counts
+unique indices and knows no alignment and no growing scratch), tried with one and two buffers wherever these fit, and
+priced like any other mapping.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from match.cost import CostModel
+from match.errors import ScheduleError
+from match.layer import Dim, Layer, Operand
+from match.schedule.engine import check_objective
+from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
+from match.schedule.predict import latency
+from match.schedule.pricing import Pricing
+from match.schedule.zigzag import Nesting, Rooms, nestings
+
+SHARES = (4, 3, 2, 1)
+"""Fourths of the memory that ZigZag is told of: the next where none of its mappings fit in real bytes."""
+
+
+@dataclass(frozen=True)
+class LomaEngine:
+    """Takes the mapping of the least predicted cost among those that LOMA finds with `lpf_limit` prime factors."""
+
+    lpf_limit: int = 6
+
+    def search(
+        self,
+        layer: Layer,
+        operands: tuple[Operand, ...],
+        memories: tuple[Memory, ...],
+        cost_model: CostModel,
+        objective: str = "latency",
+        multiples: Mapping[Dim, int] | None = None,
+    ) -> Schedule:
+        """See `Engine.search`."""
+        check_objective(objective)
+        if len(memories) != 1:
+            raise ScheduleError(
+                f"layer {layer.name} has {len(memories)} levels of scratchpad, and the loma engine maps onto one."
+            )
+        search = _Search(Pricing(layer, operands, memories[0], cost_model), multiples or {}, self.lpf_limit)
+        for share in SHARES:
+            found = {schedule: None for nesting in search.nestings(share) for schedule in search.schedules(nesting)}
+            if found:
+                return min(found, key=lambda schedule: search.rank(schedule, objective))
+        memory = memories[0]
+        raise ScheduleError(
+            f"layer {layer.name} has no mapping that LOMA finds, along divisors, in the {memory.size} bytes of "
+            f"{memory.name}."
+        )
+
+
+class _Search:
+    def __init__(self, pricing: Pricing, multiples: Mapping[Dim, int], lpf_limit: int) -> None:
+        self.pricing = pricing
+        self.layer = pricing.layer
+        self.multiples = multiples
+        self.lpf_limit = lpf_limit
+        self.whole = {dim: self.layer.size(dim) for dim in Dim}
+        self.unrolled = {dim: self.granularity(dim) for dim in Dim}
+        self.buffers = (1, 2) if pricing.overlap else (1,)
+
+    def granularity(self, dim: Dim) -> int:
+        """The part of a dimension that every tile has: all of a reduction and of what cannot be tiled."""
+        multiple = 0 if dim in REDUCTIONS else self.multiples.get(dim, 1)
+        return min(multiple or self.whole[dim], self.whole[dim])
+
+    def nestings(self, share: int) -> dict[Nesting, None]:
+        """What LOMA finds in some fourths of the memory, without repetitions.
+
+        Scratch is left free: that of the smallest tile, then that of the whole layer, and the bytes of alignment.
+        """
+        memory = self.pricing.memory
+        gaps = memory.alignment * sum(len(operand.components) for operand in self.pricing.operands)
+        private = {name: size * share // len(SHARES) for name, size in memory.private}
+        found: dict[Nesting, None] = {}
+        for scratch in dict.fromkeys(self.pricing.scratch(tile) for tile in (self.unrolled, self.whole)):
+            for buffers in self.buffers:
+                left = (memory.size - scratch) * share // len(SHARES) - buffers * gaps
+                if left > 0:
+                    operands, rooms = self.pricing.operands, Rooms(left, private)
+                    mappings = nestings(self.layer, operands, self.unrolled, rooms, buffers == 2, self.lpf_limit)
+                    found |= dict.fromkeys(mappings)
+        return found
+
+    def schedules(self, nesting: Nesting) -> Iterator[Schedule]:
+        """A mapping of LOMA as ours: with one or two buffers for each operand, as far as they fit."""
+        loops = self.loops(nesting)
+        depths = [self.depth(operand, nesting, loops, n) for n, operand in enumerate(self.pricing.operands)]
+        extents = self.whole | {loop.dim: loop.tile for loop in loops}
+        scratch = self.pricing.scratch(extents)
+        memory = self.pricing.memory
+        for buffers in itertools.product(*(self.buffers if depth else (1,) for depth in depths)):
+            placements = tuple(
+                Placement(operand.name, memory.name, depth, count)
+                for operand, depth, count in zip(self.pricing.operands, depths, buffers, strict=True)
+            )
+            try:
+                yield Schedule(self.layer, self.pricing.operands, (memory,), loops, placements, scratch)
+            except ScheduleError:  # too large in real bytes
+                continue
+
+    def loops(self, nesting: Nesting) -> tuple[Loop, ...]:
+        """The loops above the scratchpad of some operand, one for each dimension."""
+        cut = max(nesting.outside)
+        tiles = dict(self.unrolled)
+        for dim, factor in nesting.loops[cut:]:
+            tiles[dim] *= factor
+        order = dict.fromkeys(dim for dim, _ in nesting.loops[:cut])
+        return tuple(Loop(dim, tiles[dim], self.whole[dim]) for dim in order if tiles[dim] < self.whole[dim])
+
+    def depth(self, operand: Operand, nesting: Nesting, loops: tuple[Loop, ...], number: int) -> int:
+        """How many of the merged loops an operand is fetched in; further in where its layout cannot be divided."""
+        above = {dim for dim, _ in nesting.loops[: nesting.outside[number]]} | operand.indivisible_dims
+        return max(
+            (depth for depth, loop in enumerate(loops, 1) if loop.dim in above and loop.dim in operand.dims), default=0
+        )
+
+    def rank(self, schedule: Schedule, objective: str) -> tuple[float, float, int]:
+        """The order of preference: the objective, what else it costs, larger tiles; the first found among equals."""
+        memory = self.pricing.memory
+        placements = [schedule.placement(operand.name, memory) for operand in self.pricing.operands]
+        cost = latency(self.pricing, schedule.loops, placements)
+        costs = (cost.cycles, float(cost.moved_bytes))
+        first, second = costs if objective == "latency" else reversed(costs)
+        return first, second, -math.prod(schedule.extents(len(schedule.loops)).values())
