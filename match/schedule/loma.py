@@ -25,8 +25,8 @@ from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
 from match.schedule.zigzag import Nesting, Rooms, nestings
 
-SHARES = (4, 3, 2, 1)
-"""Fourths of the memory that ZigZag is told of: the next where none of its mappings fit in real bytes."""
+FOURTHS = 4
+"""Where none of ZigZag's mappings fits in real bytes, it is told of a fourth less of the memory."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ class LomaEngine:
                 f"layer {layer.name} has {len(memories)} levels of scratchpad, and the loma engine maps onto one."
             )
         search = _Search(Pricing(layer, operands, memories[0], cost_model), multiples or {}, self.lpf_limit)
-        for share in SHARES:
-            found = {schedule: None for nesting in search.nestings(share) for schedule in search.schedules(nesting)}
+        for room in search.rooms():
+            nests = dict.fromkeys(search.nest(nesting) for nesting in search.nestings(room))
+            found = [schedule for nest in nests for schedule in search.schedules(nest)]
             if found:
                 return min(found, key=lambda schedule: search.rank(schedule, objective))
         memory = memories[0]
@@ -77,30 +78,48 @@ class _Search:
         multiple = 0 if dim in REDUCTIONS else self.multiples.get(dim, 1)
         return min(multiple or self.whole[dim], self.whole[dim])
 
-    def nestings(self, share: int) -> dict[Nesting, None]:
-        """What LOMA finds in some fourths of the memory, without repetitions.
+    def rooms(self) -> Iterator[int]:
+        """Bytes of the shared memory to tell ZigZag of, one after the other until some of its mappings fit.
 
-        Scratch is left free: that of the smallest tile, then that of the whole layer, and the bytes of alignment.
+        First all but the scratch of the whole layer, where that is not much more than that of the smallest tile; then
+        fourths of what the smallest tile leaves.
         """
-        memory = self.pricing.memory
-        gaps = memory.alignment * sum(len(operand.components) for operand in self.pricing.operands)
-        private = {name: size * share // len(SHARES) for name, size in memory.private}
-        found: dict[Nesting, None] = {}
-        for scratch in dict.fromkeys(self.pricing.scratch(tile) for tile in (self.unrolled, self.whole)):
-            for buffers in self.buffers:
-                left = (memory.size - scratch) * share // len(SHARES) - buffers * gaps
-                if left > 0:
-                    operands, rooms = self.pricing.operands, Rooms(left, private)
-                    mappings = nestings(self.layer, operands, self.unrolled, rooms, buffers == 2, self.lpf_limit)
-                    found |= dict.fromkeys(mappings)
-        return found
+        size = self.pricing.memory.size
+        most, left = (size - self.pricing.scratch(tile) for tile in (self.whole, self.unrolled))
+        if FOURTHS * most >= (FOURTHS - 1) * left > 0:
+            yield most
+            left = most
+        yield from (left * share // FOURTHS for share in range(FOURTHS - (left == most), 0, -1) if left > 0)
 
-    def schedules(self, nesting: Nesting) -> Iterator[Schedule]:
-        """A mapping of LOMA as ours: with one or two buffers for each operand, as far as they fit."""
-        loops = self.loops(nesting)
-        depths = [self.depth(operand, nesting, loops, n) for n, operand in enumerate(self.pricing.operands)]
-        extents = self.whole | {loop.dim: loop.tile for loop in loops}
-        scratch = self.pricing.scratch(extents)
+    def nestings(self, room: int) -> Iterator[Nesting]:
+        """What LOMA finds in a room, once without and once with double buffers; bytes of alignment are left free."""
+        memory, operands = self.pricing.memory, self.pricing.operands
+        gaps = memory.alignment * sum(len(operand.components) for operand in operands)
+        for buffers in self.buffers:
+            rooms = Rooms(room - buffers * gaps, dict(memory.private))
+            yield from nestings(self.layer, operands, self.unrolled, rooms, buffers == 2, self.lpf_limit)
+
+    def nest(self, nesting: Nesting) -> tuple[tuple[Loop, ...], tuple[int, ...]]:
+        """The loops above the scratchpad of some operand, one for each dimension, and depths in the operands' order.
+
+        An operand whose layout cannot be divided is fetched inside all loops that cut it.
+        """
+        cut = max(nesting.outside)
+        tiles = dict(self.unrolled)
+        for dim, factor in nesting.loops[cut:]:
+            tiles[dim] *= factor
+        order = dict.fromkeys(dim for dim, _ in nesting.loops[:cut])
+        loops = tuple(Loop(dim, tiles[dim], self.whole[dim]) for dim in order if tiles[dim] < self.whole[dim])
+        depths: list[int] = []
+        for operand, outside in zip(self.pricing.operands, nesting.outside, strict=True):
+            above = operand.dims & {dim for dim, _ in nesting.loops[:outside]} | operand.indivisible_dims
+            depths.append(max((depth for depth, loop in enumerate(loops, 1) if loop.dim in above), default=0))
+        return loops, tuple(depths)
+
+    def schedules(self, nest: tuple[tuple[Loop, ...], tuple[int, ...]]) -> Iterator[Schedule]:
+        """The mappings with these loops and depths that fit: one or two buffers for each operand."""
+        loops, depths = nest
+        scratch = self.pricing.scratch(self.whole | {loop.dim: loop.tile for loop in loops})
         memory = self.pricing.memory
         for buffers in itertools.product(*(self.buffers if depth else (1,) for depth in depths)):
             placements = tuple(
@@ -111,22 +130,6 @@ class _Search:
                 yield Schedule(self.layer, self.pricing.operands, (memory,), loops, placements, scratch)
             except ScheduleError:  # too large in real bytes
                 continue
-
-    def loops(self, nesting: Nesting) -> tuple[Loop, ...]:
-        """The loops above the scratchpad of some operand, one for each dimension."""
-        cut = max(nesting.outside)
-        tiles = dict(self.unrolled)
-        for dim, factor in nesting.loops[cut:]:
-            tiles[dim] *= factor
-        order = dict.fromkeys(dim for dim, _ in nesting.loops[:cut])
-        return tuple(Loop(dim, tiles[dim], self.whole[dim]) for dim in order if tiles[dim] < self.whole[dim])
-
-    def depth(self, operand: Operand, nesting: Nesting, loops: tuple[Loop, ...], number: int) -> int:
-        """How many of the merged loops an operand is fetched in; further in where its layout cannot be divided."""
-        above = {dim for dim, _ in nesting.loops[: nesting.outside[number]]} | operand.indivisible_dims
-        return max(
-            (depth for depth, loop in enumerate(loops, 1) if loop.dim in above and loop.dim in operand.dims), default=0
-        )
 
     def rank(self, schedule: Schedule, objective: str) -> tuple[float, float, int]:
         """The order of preference: the objective, what else it costs, larger tiles; the first found among equals."""
