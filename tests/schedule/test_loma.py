@@ -113,8 +113,8 @@ def test_never_better_than_all_mappings_by_divisors(seed: int, objective: str) -
 @pytest.mark.parametrize(
     ("layer", "size"),
     [
-        (conv("conv", 4, 3, (4, 2), (3, 3)), 150),
-        (depthwise("depthwise", 4, (4, 2)), 140),
+        (conv("conv", 4, 3, (4, 1), (3, 3)), 120),
+        (depthwise("depthwise", 4, (4, 1)), 90),
         (dense("dense", 12, 10), 150),
         (add("add", 8, 2), 100),
         (average("pool", 8, (3, 3)), 40),
