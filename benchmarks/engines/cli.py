@@ -9,16 +9,19 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.engines.networks import MLPERF_TINY
+from benchmarks.engines.networks import MLPERF_TINY, ZOO
 from match.errors import MatchError, OptionError, OutputError
 
-NETWORKS = ",".join(MLPERF_TINY)
+NETWORKS = ",".join((*MLPERF_TINY, *ZOO))
 FULL = "full"
 SIZES = f"{FULL},65536,32768,24576,16384,12288,8192"
 WIDTH = 140
 
 Networks = Annotated[
-    str, typer.Option("--network", metavar="A,B", help="Names, or .tflite and .onnx files that end in their suffix.")
+    str,
+    typer.Option(
+        "--network", metavar="A,B", help="Names of MLPerf Tiny or of `match zoo`, or .tflite and .onnx files."
+    ),
 ]
 Sizes = Annotated[str, typer.Option("--l1", metavar="A,B", help="Sizes of L1 in bytes; full: the target's own.")]
 Engines = Annotated[str, typer.Option("--engine", metavar="A,B", help="The first is what the others are set against.")]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from match import zoo
 from match.dispatch import Workload
 from match.errors import OptionError
 from match.frontend import Model, load
@@ -19,6 +20,9 @@ MLPERF_TINY: Mapping[str, str] = {
     "auto-encoder": "ad01_int8.tflite",
 }
 """File names of the MLPerf Tiny reference models."""
+
+ZOO = ("mobilenet_v1-1.0-128", "mobilenet_v2-0.25-128")
+"""Networks of `match.zoo` that are measured where none is asked for; all of them can be."""
 
 MODEL_FILES = (".tflite", ".onnx")
 """Suffixes of files that front ends read."""
@@ -36,7 +40,7 @@ class Network:
 
 
 def read(name: str, activations: Literal["uint8"] | None) -> Network:
-    """A network of `MLPERF_TINY`, or the one in a model file.
+    """A network of `MLPERF_TINY` or of `match.zoo`, or the one in a model file.
 
     Args:
         name: of the network or, with its suffix, of a .tflite or .onnx file.
@@ -50,7 +54,10 @@ def read(name: str, activations: Literal["uint8"] | None) -> Network:
         return of_model(name, load(_models() / MLPERF_TINY[name]), activations)
     if Path(name).suffix in MODEL_FILES:
         return of_model(Path(name).stem, load(name), activations)
-    raise OptionError(f"network {name!r} is unknown; give a model file or one of: {', '.join(MLPERF_TINY)}.")
+    if name in zoo.names():
+        return of_model(name, load(zoo.build(name)), activations)
+    known = ", ".join((*MLPERF_TINY, *zoo.names()))
+    raise OptionError(f"network {name!r} is unknown; give a model file or one of: {known}.")
 
 
 def of_model(name: str, model: Model, activations: Literal["uint8"] | None) -> Network:
