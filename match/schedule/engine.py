@@ -40,7 +40,7 @@ class Engine(Protocol):
                 cannot be tiled; 1 where it is not named.
 
         Raises:
-            ScheduleError: if no mapping fits, with the bytes that the smallest one needs.
+            ScheduleError: if no mapping fits or is found, or the engine does not map onto so many memories.
             CostModelError: if the cost model fails.
             OptionError: if the objective is unknown.
         """

@@ -51,8 +51,8 @@ class LomaEngine:
                 f"layer {layer.name} has {len(memories)} levels of scratchpad, and the loma engine maps onto one."
             )
         search = _Search(Pricing(layer, operands, memories[0], cost_model), multiples or {}, self.lpf_limit)
-        for room in search.rooms():
-            nests = dict.fromkeys(search.nest(nesting) for nesting in search.nestings(room))
+        for rooms in search.rooms():
+            nests = dict.fromkeys(search.nest(nesting) for nesting in search.nestings(rooms))
             found = [schedule for nest in nests for schedule in search.schedules(nest)]
             if found:
                 return min(found, key=lambda schedule: search.rank(schedule, objective))
@@ -78,26 +78,26 @@ class _Search:
         multiple = 0 if dim in REDUCTIONS else self.multiples.get(dim, 1)
         return min(multiple or self.whole[dim], self.whole[dim])
 
-    def rooms(self) -> Iterator[int]:
-        """Bytes of the shared memory to tell ZigZag of, one after the other until some of its mappings fit.
+    def rooms(self) -> Iterator[Rooms]:
+        """The memory to tell ZigZag of, one after the other until some of its mappings fit.
 
         First all but the scratch of the whole layer, where that is not much more than that of the smallest tile; then
         fourths of what the smallest tile leaves.
         """
-        size = self.pricing.memory.size
-        most, left = (size - self.pricing.scratch(tile) for tile in (self.whole, self.unrolled))
-        if FOURTHS * most >= (FOURTHS - 1) * left > 0:
-            yield most
-            left = most
-        yield from (left * share // FOURTHS for share in range(FOURTHS - (left == most), 0, -1) if left > 0)
+        memory = self.pricing.memory
+        most, left = (memory.size - self.pricing.scratch(tile) for tile in (self.whole, self.unrolled))
+        if FOURTHS * most >= (FOURTHS - 1) * left:
+            yield Rooms(most, dict(memory.private))
+        for share in range(FOURTHS - (left == most), 0, -1):
+            yield Rooms(left * share // FOURTHS, {name: size * share // FOURTHS for name, size in memory.private})
 
-    def nestings(self, room: int) -> Iterator[Nesting]:
-        """What LOMA finds in a room, once without and once with double buffers; bytes of alignment are left free."""
-        memory, operands = self.pricing.memory, self.pricing.operands
-        gaps = memory.alignment * sum(len(operand.components) for operand in operands)
+    def nestings(self, rooms: Rooms) -> Iterator[Nesting]:
+        """What LOMA finds there, once without and once with double buffers; bytes of alignment are left free."""
+        operands = self.pricing.operands
+        gaps = self.pricing.memory.alignment * sum(len(operand.components) for operand in operands)
         for buffers in self.buffers:
-            rooms = Rooms(room - buffers * gaps, dict(memory.private))
-            yield from nestings(self.layer, operands, self.unrolled, rooms, buffers == 2, self.lpf_limit)
+            left = Rooms(rooms.shared - buffers * gaps, rooms.private)
+            yield from nestings(self.layer, operands, self.unrolled, left, buffers == 2, self.lpf_limit)
 
     def nest(self, nesting: Nesting) -> tuple[tuple[Loop, ...], tuple[int, ...]]:
         """The loops above the scratchpad of some operand, one for each dimension, and depths in the operands' order.
