@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from match.answers import SLACK, call_text, number
-from match.cost import CostModel, MappingView, Tile
+from match.cost import Block, CostModel, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
 from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile
 from match.schedule.mapping import Memory
+
+Lengths = tuple[int, ...]
+"""Elements along the axes of an operand."""
 
 SAMPLE = 8
 """Answers of each kind that `Pricing.confirm` asks for again."""
@@ -38,15 +41,23 @@ class Run(NamedTuple):
 
 
 class Pricing:
-    """Costs of one layer's tiles and blocks in one memory.
+    """Costs of one layer's tiles and blocks in one memory, which holds `operands`; `others` are those it does not hold.
 
     Raises CostModelError, from any method, when the cost model raises or returns what is not a finite number of at
     least zero; the message names the cost model, the layer and the arguments.
     """
 
-    def __init__(self, layer: Layer, operands: tuple[Operand, ...], memory: Memory, cost_model: CostModel) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        operands: tuple[Operand, ...],
+        memory: Memory,
+        cost_model: CostModel,
+        others: tuple[Operand, ...] = (),
+    ) -> None:
         self.layer = layer
         self.operands = operands
+        self.others = others
         self.memory = memory
         self.cost_model = cost_model
         self.overlap = cost_model.overlap
@@ -57,13 +68,13 @@ class Pricing:
         self.rows, self.columns = input_axes(layer)
         self.axes = tuple(axes_of(operand) for operand in operands)
         self._dims = tuple(tuple(operand.dims) for operand in operands)
-        everything = {self.rows, self.columns}.union(*self.axes)
+        everything = {self.rows, self.columns}.union(*self.axes, *(axes_of(operand) for operand in others))
         self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
         self._kernels: dict[tuple[Span, Span, Span], float] = {}
         self._tiles: dict[Tile, float] = {}
         self._scratch: dict[Tile, int] = {}
-        self._fetches: tuple[dict[tuple[tuple[Span, int], ...], Move], ...] = tuple({} for _ in operands)
-        self._moves: tuple[dict[tuple[int, ...], Move], ...] = tuple({} for _ in operands)
+        self._fetches: tuple[dict[object, Move], ...] = tuple({} for _ in operands)
+        self._moves: tuple[dict[tuple[Lengths, Lengths | None], Move], ...] = tuple({} for _ in operands)
         self._views: list[tuple[MappingView, float]] = []
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
 
@@ -85,7 +96,7 @@ class Pricing:
             )
             for operand in self.operands
         )
-        result = Pricing(self.layer, operands, self.memory, self.cost_model)
+        result = Pricing(self.layer, operands, self.memory, self.cost_model, self.others)
         result.rows, result.columns = _gapless(self.rows, self.layer), _gapless(self.columns, self.layer)
         return result
 
@@ -116,24 +127,38 @@ class Pricing:
             known = self._tiles[tile] = self._number("compute", tile)
         return known
 
-    def move(self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int]) -> Move:
-        """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`."""
-        key = tuple([(spans[dim], extents[dim]) for dim in self._dims[operand]])
+    def move(
+        self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], limits: Lengths | None = None
+    ) -> Move:
+        """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`.
+
+        It lies in a dense array of `limits`, by default the tensor.
+        """
+        key = limits, *[(spans[dim], extents[dim]) for dim in self._dims[operand]]
         known = self._fetches[operand].get(key)
         if known is None:
             tensor, axes = self.operands[operand], self.axes[operand]
             lengths = tuple([axis_length(tensor, axis, spans[axis.dim], extents[axis.dim]) for axis in axes])
-            known = self._fetches[operand][key] = self.block(operand, lengths)
+            known = self._fetches[operand][key] = self.block(operand, lengths, limits)
         return known
 
-    def block(self, operand: int, lengths: tuple[int, ...]) -> Move:
+    def block(self, operand: int, lengths: Lengths, limits: Lengths | None = None) -> Move:
         """The transfer of a block of operand number `operand` with these elements along its axes."""
-        known = self._moves[operand].get(lengths)
+        known = self._moves[operand].get((lengths, limits))
         if known is None:
-            block = block_of_lengths(self.operands[operand], lengths, self.memory)
-            known = Move(self._number("transfer", block), block.bytes)
-            self._moves[operand][lengths] = known
+            known = self.transfer(block_of_lengths(self.operands[operand], lengths, self.memory, limits))
+            self._moves[operand][lengths, limits] = known
         return known
+
+    def transfer(self, block: Block) -> Move:
+        """The transfer of a block, asked of the cost model each time."""
+        return Move(self._number("transfer", block), block.bytes)
+
+    def alike(self, dim: Dim, span: Span) -> Span:
+        """The first span that looks the same to every operand: the same extent, and where one is clipped itself."""
+        start, extent = span
+        low, high = _unclipped(self._clipping[dim], start + extent)
+        return (low, extent) if low <= start and start + extent <= high else span
 
     def latency(self, view: MappingView) -> float:
         """Cycles of a whole mapping, if the cost model has a `latency` of its own; else `view.cycles`."""
@@ -155,28 +180,28 @@ class Pricing:
             raise CostModelError(f"{call()} returned {cycles:g}, but its kernels alone take {view.least:g} cycles.")
         return cycles
 
-    def energy(self, moved: int) -> float | None:
-        """Energy of the layer, in pJ, when so many bytes of its operands move; None if the cost model knows none."""
+    def energy(self, moved: Mapping[str, int]) -> float | None:
+        """Energy of the layer, in pJ, when so many bytes move into each memory and out of it; None if unknown."""
         energy = self.cost_model.energy
         if energy is None:
             return None
-        return self._energy(energy.mac, "mac") * self.layer.macs + self.byte_energy * moved
+        work = self._energy(energy.mac, "mac") * self.layer.macs
+        return work + sum(self.byte_energy(memory) * count for memory, count in moved.items())
 
-    @cached_property
-    def byte_energy(self) -> float:
-        """Energy of a byte that moves, in pJ.
+    def byte_energy(self, memory: str) -> float:
+        """Energy of a byte that moves into a memory or out of it, in pJ.
 
         Raises:
             CostModelError: if the cost model does not know it.
         """
-        energy, name = self.cost_model.energy, self.memory.name
-        if energy is None or name not in energy.byte:
+        energy = self.cost_model.energy
+        if energy is None or memory not in energy.byte:
             given = "none" if energy is None else ", ".join(energy.byte) or "none"
             raise CostModelError(
                 f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: energy has no entry for memory "
-                f"{name}; it has: {given}."
+                f"{memory}; it has: {given}."
             )
-        return self._energy(energy.byte[name], f"byte[{name!r}]")
+        return self._energy(energy.byte[memory], f"byte[{memory!r}]")
 
     def _energy(self, value: float, where: str) -> float:
         return number(
@@ -208,8 +233,8 @@ class Pricing:
         for tile, known in _sample(self._scratch.items()):
             self._confirm(known, "scratch", tile)
         for operand, moves in zip(self.operands, self._moves, strict=True):
-            for lengths, move in _sample(moves.items()):
-                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory))
+            for (lengths, limits), move in _sample(moves.items()):
+                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory, limits))
         for view, known in _sample(self._views):
             self._same(known, self._latency(view), "latency", view)
 
@@ -246,12 +271,17 @@ def _gapless(axis: Axis, layer: Layer) -> Axis:
     return replace(axis, stride=axis.window, before=before, limit=size * axis.window - before - behind)
 
 
+def _unclipped(axes: Sequence[Axis], end: int) -> tuple[int, int]:
+    """The iterations, from a first one to before another, whose windows lie inside all tensors; `end` without axes."""
+    low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
+    return low, min(((axis.limit + axis.before - axis.window) // axis.stride + 1 for axis in axes), default=end)
+
+
 def _runs(axes: Sequence[Axis], start: int, extent: int, tile: int) -> tuple[Run, ...]:
     last_tile = (extent - 1) // tile
-    low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
-    high = min(((axis.limit + axis.before - axis.window) // axis.stride for axis in axes), default=start + extent)
+    low, high = _unclipped(axes, start + extent)
     first = max(0, -(-(low - start) // tile))
-    last = min(extent // tile - 1, (high - tile + 1 - start) // tile)
+    last = min(extent // tile - 1, (high - tile - start) // tile)
     if last <= first:
         return tuple(Run(index, index) for index in range(last_tile + 1))
     before = [Run(index, index) for index in range(first)]

@@ -13,23 +13,27 @@ from match.schedule.pricing import Pricing
 
 
 def view_of(
-    pricing: Pricing, loops: Sequence[Loop], placements: Sequence[Placement], cost: Cost, transfers: Sequence[float]
+    pricing: Pricing,
+    loops: Sequence[Loop],
+    placements: Sequence[Placement],
+    cost: Cost,
+    moves: Sequence[tuple[int, float]],
 ) -> MappingView:
-    """The view of a mapping onto one memory.
+    """The view of a mapping.
 
     Args:
         pricing: Prices of its layer.
         loops: Its loops, outermost first.
-        placements: Where its operands are held, in their order.
+        placements: Where its operands are held, in their order, memory by memory.
         cost: What it costs when the core executes the loops and one DMA the transfers.
-        transfers: DMA cycles of each operand, all blocks together.
+        moves: Bytes and DMA cycles of each placement, all blocks together.
     """
     extents = {dim: pricing.layer.size(dim) for dim in Dim}
     calls = iterations(extents, loops)
     tile = largest_tile(pricing.layer, {**extents, **{loop.dim: loop.tile for loop in loops}})
     streams = tuple(
         Stream(placement, iterations(extents, loops[: placement.depth]), moved, transfer)
-        for placement, (_, moved), transfer in zip(placements, cost.moved, transfers, strict=True)
+        for placement, (moved, transfer) in zip(placements, moves, strict=True)
     )
     least = pricing.overhead + calls * pricing.launch + cost.compute
     return MappingView(pricing.layer, tuple(loops), tile, calls, streams, cost.compute, cost.cycles, least)

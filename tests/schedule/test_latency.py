@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-import match.schedule.exact
+import match.schedule.search
 from match.cost import MappingView
 from match.layer import Dim, Layer, Op
 from match.schedule.engine import engine
@@ -113,7 +113,7 @@ def test_a_search_that_gives_up_says_what_it_may_have_lost(monkeypatch: pytest.M
     best = engine("exact").search(layer, operands, (memory,), model)
     least = predict(best, model).cycles
     assert best.loss == 0
-    monkeypatch.setattr(match.schedule.exact, "MOST_VIEWS", 5)
+    monkeypatch.setattr(match.schedule.search, "MOST_VIEWS", 5)
     hasty = engine("exact").search(layer, operands, (memory,), model)
     cycles = predict(hasty, model).cycles
     assert cycles - hasty.loss <= least <= cycles
