@@ -45,7 +45,9 @@ class Program:
         self.buffers = buffers
         self.whole = {dim: pricing.layer.size(dim) for dim in Dim}
         allowed = {**multiples, **dict.fromkeys(rules.whole, 0)}
-        self.sizes: dict[Dim, list[int]] = {dim: candidate_sizes(pricing.layer, dim, allowed).tolist() for dim in TILED}
+        self.sizes: dict[Dim, list[int]] = {
+            dim: candidate_sizes(self.whole[dim], allowed.get(dim, 1)).tolist() for dim in TILED
+        }
         self.smallest: Tile = {dim: sizes[0] for dim, sizes in self.sizes.items()}
 
     def scratch(self, tile: Tile) -> int:
