@@ -94,6 +94,16 @@ OutputFile = Annotated[
     Path | None, typer.Option("--output", metavar="Y.npz", help="Write the output tensors here. [default: print them]")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
+TimelineFile = Annotated[
+    Path | None,
+    typer.Option("--timeline", metavar="T.json", help="Write the predicted timeline, a picture for ui.perfetto.dev."),
+]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace", metavar="T.json", help="Write what the layers did, in order, as a picture for ui.perfetto.dev."
+    ),
+]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
 ]
@@ -108,6 +118,7 @@ def compile_model(
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
+    timeline: TimelineFile = None,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -126,6 +137,8 @@ def compile_model(
             numerics=numerics,
             output=output,
         )
+        if timeline is not None:
+            compiled.save_timeline(timeline)
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
@@ -137,18 +150,27 @@ def run(
     outputs: OutputFile = None,
     seed: Seed = 0,
     sanitize: Sanitize = False,
+    trace: TraceFile = None,
 ) -> None:
     """Run the C project in DIR on this machine, building it where that is due."""
     from rich.console import Console
 
     from match import npz
+    from match.chrome_trace import write_timeline
     from match.run import random_inputs, read_manifest
     from match.run import run as run_project
+    from match.run import trace as trace_project
 
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
     with _progress(f"Running {manifest.name}"):
-        computed = run_project(directory, given, sanitize=sanitize)
+        if trace is None:
+            computed = run_project(directory, given, sanitize=sanitize)
+        else:
+            computed, layers = trace_project(directory, given, sanitize=sanitize)
+            steps_per_second = 1e6
+            stretches = (layer.stretch() for layer in layers)
+            write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
     if outputs is not None:
         npz.write(outputs, computed)
     console = Console()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from match import run as host
+from match.chrome_trace import Stretch, write_timeline
 from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import export
@@ -25,7 +26,9 @@ from match.registry import get_target
 from match.relay import tvm
 from match.report import Report, encode
 from match.report import build as build_report
+from match.simulate import Timeline, simulate
 from match.stopwatch import Stopwatch
+from match.trace import LayerTrace
 from match.transform.pipeline import integer_relay
 
 REPORT = "report.json"
@@ -81,10 +84,44 @@ class CompiledModel:
             InputError: if the inputs do not match the network's.
             ToolchainError: if make or a C compiler is missing, the build fails, or the program does.
         """
+        return host.run(self._project(), inputs, sanitize=sanitize)
+
+    def trace(
+        self, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False
+    ) -> tuple[dict[str, npt.NDArray[Any]], tuple[LayerTrace, ...]]:
+        """What `run` returns, and the transfers, waits and kernel calls of each layer on a module, as they happened."""
+        return host.trace(self._project(), inputs, sanitize=sanitize)
+
+    def simulate(self, layer: LayerDecision) -> Timeline:
+        """The predicted timeline of one of `layers`, tile by tile.
+
+        Raises:
+            OptionError: if the layer runs on the control core, which has no schedule.
+        """
+        plan = layer.plan
+        if plan is None:
+            raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
+        module = next(module for module in self._target.modules if module.name == plan.module)
+        return simulate(plan.schedule, module.cost(plan.layer, plan.requantizer))
+
+    def save_timeline(self, path: str | PathLike[str]) -> None:
+        """Write the predicted timeline of one inference into a file for https://ui.perfetto.dev (docs/timeline.md).
+
+        Raises:
+            OutputError: if the file cannot be written.
+        """
+        events = (self.simulate(layer).events if layer.plan else () for layer in self._layers)
+        stretches = (
+            Stretch(layer.name, layer.module, part, layer.cycles)
+            for layer, part in zip(self._layers, events, strict=True)
+        )
+        write_timeline(Path(path), self._network.name, stretches, self._target.clock_hz, "predicted")
+
+    def _project(self) -> Path:
         if self._built is None:
             self._built = TemporaryDirectory(prefix="match-")
             self.save(self._built.name)
-        return host.run(Path(self._built.name), inputs, sanitize=sanitize)
+        return Path(self._built.name)
 
 
 def compile(  # noqa: A001
