@@ -1,4 +1,4 @@
-"""Timelines in Chrome's trace event format, which https://ui.perfetto.dev and chrome://tracing show; see docs/timeline.md."""
+"""Timelines in Chrome's trace event format, which https://ui.perfetto.dev shows; see docs/timeline.md."""
 
 from __future__ import annotations
 
