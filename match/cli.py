@@ -135,10 +135,10 @@ def compile_model(
             engine=engine,
             objective=objective,
             numerics=numerics,
-            output=output,
         )
         if timeline is not None:
             compiled.save_timeline(timeline)
+        compiled.save(output)
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)

@@ -23,8 +23,8 @@ class LayerTrace:
     actions: tuple[Action, ...]
 
     def stretch(self) -> Stretch:
-        """The trace with steps in the place of times: an action takes one, a transfer lasts until its wait."""
-        waits = {action: step for step, action in enumerate(self.actions) if action.kind is Kind.WAIT}
+        """The trace with steps in the place of times: an action takes one, a transfer lasts to the end of its wait."""
+        waits = {action: step + 1 for step, action in enumerate(self.actions) if action.kind is Kind.WAIT}
         events: list[Event] = []
         for step, action in enumerate(self.actions):
             moving = action.kind in (Kind.FETCH, Kind.STORE)
