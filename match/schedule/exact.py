@@ -27,9 +27,10 @@ from match.schedule.floors import Floors
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
+from match.schedule.rooms import Ints
 from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
-from match.schedule.tiles import TILED, Floats, Ints, TileCosts, candidate_sizes
+from match.schedule.tiles import TILED, Floats, TileCosts, candidate_sizes
 
 GRAIN = 256
 """Latencies are compared in units of 1 / GRAIN cycles, so that the order of additions decides nothing."""
@@ -93,10 +94,19 @@ class _Search:
         for tiles in self.promising():
             self.try_tiles(tiles)
         if self.nest is None:
-            name, memory = self.pricing.layer.name, self.pricing.memory
-            need = self.costs.need(np.array([[self.candidates[dim][0] for dim in TILED]]))[0]
-            raise ScheduleError(f"layer {name} needs at least {need} bytes of {memory.name}, {memory.size} are there.")
+            raise self.refusal()
         return self.nest
+
+    def refusal(self) -> ScheduleError:
+        """Why not even the smallest tile fits."""
+        smallest = np.array([[self.candidates[dim][0] for dim in TILED]])
+        needs = [int(need) for need in self.costs.blocks({dim: smallest[0, n] for n, dim in enumerate(TILED)})]
+        lacking = self.costs.rooms.lacking(needs, int(self.costs.scratch(smallest)[0]))
+        assert lacking is not None, "the smallest tile fits, and so has mappings"
+        where, needed, there = lacking
+        return ScheduleError(
+            f"layer {self.pricing.layer.name} needs at least {needed} bytes of {where}, {there} are there."
+        )
 
     def promising(self) -> Iterator[Ints]:
         """Tiles that may have a mapping better than the best so far, a few at a time, shape (n, 3)."""

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from match.layer import Dim, Role
-from match.schedule.tiles import TILED, Floats, Ints, Sums, TileCosts
+from match.schedule.rooms import Ints
+from match.schedule.tiles import TILED, Floats, Sums, TileCosts
 
 
 class _Line(NamedTuple):

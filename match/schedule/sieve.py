@@ -8,20 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from match.layer import Dim, Role
 from match.schedule.floors import Floors
-from match.schedule.tiles import TILED, Floats, Ints, TileCosts, product, total
-
-Flags = npt.NDArray[np.bool_]
+from match.schedule.rooms import Flags, Ints
+from match.schedule.tiles import TILED, Floats, TileCosts, product, total
 
 
 @dataclass(frozen=True)
 class Sieve:
     """Tiles, shape (n, 3), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
-    `room` is the most that the tile's blocks may take, in bytes.
+    `room` is the most that the tile's blocks may take of the shared room, in bytes.
     """
 
     tiles: Ints
@@ -42,7 +40,6 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
     pricing = costs.pricing
     grid = np.meshgrid(*(candidates[dim] for dim in TILED), indexing="ij", sparse=True)
     sizes = dict(zip(TILED, grid, strict=True))
-    need = total(costs.block(n, sizes) for n in range(len(pricing.operands)))
     scratch = np.zeros((), np.int64)
     for dim in TILED:  # it never shrinks when a tile grows
         line = np.stack(
@@ -51,12 +48,13 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
         shape = [len(line) if d is dim else 1 for d in TILED]
         scratch = np.maximum(scratch, costs.scratch(line).reshape(shape))
     room = pricing.memory.size - scratch
-    index = np.nonzero(need <= room)
+    fits = costs.rooms.fit(costs.blocks(sizes), room)
+    index = np.nonzero(fits)
     tiles = np.stack([candidates[dim][places] for dim, places in zip(TILED, index, strict=True)], axis=1)
     cycles = pricing.overhead + product(costs.counts(tiles).values()) * pricing.launch
     if floors is not None:
         cycles = cycles + floors.compute(tiles)
-    return Sieve(tiles, np.broadcast_to(room, need.shape)[index], cycles.astype(np.float64), np.zeros(len(tiles)))
+    return Sieve(tiles, np.broadcast_to(room, fits.shape)[index], cycles.astype(np.float64), np.zeros(len(tiles)))
 
 
 def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float = math.inf) -> Sieve:
@@ -69,10 +67,10 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     counts = costs.counts(tiles)
     sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
     numbers = range(len(pricing.operands))
-    blocks = [costs.block(n, sizes) for n in numbers]
-    spare = sieve.room - total(blocks)
+    blocks = costs.blocks(sizes)
+    room = costs.rooms.left(blocks, sieve.room)
     allowed = [most_moved - sum(floors.least_moved) + floors.least_moved[n] for n in numbers]
-    ways = [_Ways(costs, floors, n, sieve, spare + blocks[n], allowed[n]) for n in numbers]
+    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n]) for n in numbers]
     cycles, moved = np.full(len(sieve), np.inf), np.full(len(sieve), np.inf)
     uncut = product(counts.values()) == 1
     for outermost in TILED:
@@ -148,12 +146,12 @@ def _latency(held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve
     core = np.full(len(sieve), np.inf)
     outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
     for buffers in itertools.product((0, 1), repeat=len(held)):
-        need = total((1 + more) * block for more, block in zip(buffers, blocks, strict=True))
+        needs = [(1 + more) * block for more, block in zip(buffers, blocks, strict=True)]
         # While the core waits for a write-back, it can issue transfers.
         waits = any(out and not more for out, more in zip(outputs, buffers, strict=True))
         added = total(
             ways[more].exposed if waits and not out else ways[more].core
             for out, more, ways in zip(outputs, buffers, held, strict=True)
         )
-        np.minimum(core, added, out=core, where=need <= sieve.room)
+        np.minimum(core, added, out=core, where=costs.rooms.fit(needs, sieve.room))
     return np.maximum(sieve.cycles + pricing.issue + core, pricing.overhead + pricing.issue + transfer)

@@ -18,7 +18,8 @@ from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
-from match.schedule.tiles import TILED, Floats, Ints, Sums, TileCosts, product, total
+from match.schedule.rooms import Ints
+from match.schedule.tiles import TILED, Floats, Sums, TileCosts, product, total
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Structures:
             cycles = np.maximum(cycles, pricing.overhead + pricing.issue + transfer)
         else:
             cycles = cycles + issues + transfer - output.last
-        fits = total(stream.need for stream in streams) <= self._room
+        fits = self.costs.rooms.fit([stream.need.astype(np.int64) for stream in streams], self._room)
         *choices, tile = np.nonzero(fits)
         moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
         return Nests(

@@ -13,8 +13,8 @@ from match.layer import Axis, Component, Dim, Layer, Role
 from match.schedule.blocks import Span, axis_length
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
+from match.schedule.rooms import Ints, Rooms
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
@@ -73,6 +73,7 @@ class TileCosts:
         layer = pricing.layer
         self.extents = {dim: layer.size(dim) for dim in Dim}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
+        self.rooms = Rooms(pricing.memory, pricing.operands)
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
         self._blocks = [_Blocks(pricing, number) for number in range(len(pricing.operands))]
@@ -121,10 +122,9 @@ class TileCosts:
             result = result + round_up(size, self.pricing.memory.alignment)
         return result
 
-    def need(self, tiles: Ints) -> Ints:
-        """Bytes of memory that every mapping with these tiles needs: one buffer of each block, and the scratch."""
-        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
-        return self.scratch(tiles) + total(self.block(n, sizes) for n in range(len(self.pricing.operands)))
+    def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
+        """`block` of every operand: what each needs at least in any mapping with these tiles."""
+        return [self.block(number, sizes) for number in range(len(self.pricing.operands))]
 
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
         """How many tiles each dimension has."""

@@ -46,13 +46,23 @@ def small_problem(rng: random.Random, most: int) -> tuple[Layer, tuple[Operand, 
             return layer, operands, multiples
 
 
-def check_optimal(rng: random.Random, model: CostModel, most: int, *, by_walking: bool = False) -> None:
+def check_optimal(
+    rng: random.Random, model: CostModel, most: int, *, by_walking: bool = False, private: bool = False
+) -> None:
     layer, operands, multiples = small_problem(rng, most)
-    everything = list(schedules(layer, operands, Memory("L1", 1 << 20), model, multiples))
-    needs = sorted({schedule.used_bytes(schedule.inner_memory) for schedule in everything})
-    size = rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 50])
-    memory = Memory("L1", size)
-    fitting = [schedule for schedule in everything if schedule.used_bytes(schedule.inner_memory) <= size]
+    alone = [operand.name for operand in operands if private and rng.random() < 0.5]
+    largest = Memory("L1", 1 << 20, private=tuple((name, 1 << 20) for name in alone))
+    everything = list(schedules(layer, operands, largest, model, multiples))
+
+    def small_size(room: str) -> int:
+        needs = sorted({schedule.used_bytes(largest, room) for schedule in fitting})
+        return rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 50])
+
+    fitting, sizes = everything, {}
+    for room, _ in largest.rooms:
+        sizes[room] = small_size(room)
+        fitting = [schedule for schedule in fitting if schedule.used_bytes(largest, room) <= sizes[room]]
+    memory = Memory("L1", sizes["L1"], private=tuple((name, sizes[name]) for name in alone))
     objective = rng.choice(["latency", "latency", "bytes"])
     ranks = []
     for schedule in fitting:
@@ -65,7 +75,7 @@ def check_optimal(rng: random.Random, model: CostModel, most: int, *, by_walking
     best = engine("exact").search(layer, operands, (memory,), model, objective, multiples)
     cost = predict(best, model)
     found = rank(best, cost.cycles, cost.moved_bytes, objective)
-    assert found == min(ranks), (layer, size, objective, multiples, model)  # type: ignore[type-var]
+    assert found == min(ranks), (layer, memory, objective, multiples, model)  # type: ignore[type-var]
 
 
 def test_equals_brute_force() -> None:
@@ -78,6 +88,12 @@ def test_equals_brute_force_over_an_event_by_event_walk() -> None:
     rng = random.Random(11)
     for _ in range(25):
         check_optimal(rng, random_cost(rng), most=300, by_walking=True)
+
+
+def test_equals_brute_force_where_operands_have_rooms_of_their_own() -> None:
+    rng = random.Random(14)
+    for _ in range(60):
+        check_optimal(rng, random_cost(rng), most=800, private=True)
 
 
 def test_equals_brute_force_without_regularity() -> None:
@@ -140,6 +156,19 @@ def test_fits_at_every_size_from_the_least_on() -> None:
         costs.append(predict(schedule, model).cycles)
     assert all(more <= less for less, more in pairwise(costs)), "more memory never costs time"
     assert costs[-1] < costs[0]
+
+
+def test_names_the_room_that_is_too_small() -> None:
+    operands, model = operands_of(CONV), SteppedCost()
+    memory = Memory("L1", 1 << 20, private=(("weights", 40),))
+    with pytest.raises(ScheduleError, match="layer conv needs at least 52 bytes of L1's memory for weights, 40 are"):
+        engine("exact").search(CONV, operands, (memory,), model)
+    memory = Memory("L1", 8, private=(("weights", 52),))
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least 40 bytes of L1, 8 are there"):
+        engine("exact").search(CONV, operands, (memory,), model)
+    memory = Memory("L1", 40, private=(("weights", 52),))
+    schedule = engine("exact").search(CONV, operands, (memory,), model)
+    assert (schedule.used_bytes(memory), schedule.used_bytes(memory, "weights")) == (40, 52)
 
 
 def test_is_deterministic() -> None:
