@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from match.cost import Block, Tile
-from match.layer import Dim, Operand, Role
-from match.schedule.blocks import Span, block_of, tile_of
-from match.schedule.mapping import Memory, Schedule, align
+from match.cost import Tile
+from match.layer import Dim, Role
+from match.schedule.blocks import tile_of
+from match.schedule.mapping import Schedule
 from match.simulate.events import Action, Kind
-
-Spans = Mapping[Dim, Span]
-
-
-class Step(NamedTuple):
-    """An action, and the block that it starts to move."""
-
-    action: Action
-    block: Block | None = None
+from match.simulate.packing import Spans
+from match.simulate.stream import Step, Stream
 
 
 def steps(schedule: Schedule) -> Iterator[Step]:
@@ -27,64 +18,13 @@ def steps(schedule: Schedule) -> Iterator[Step]:
     return _Nest(schedule).run()
 
 
-class _Stream:
-    """The blocks of one operand in one memory."""
-
-    def __init__(self, schedule: Schedule, operand: Operand, memory: Memory, outer: _Stream | None) -> None:
-        placement = schedule.placement(operand.name, memory)
-        self.operand = operand
-        self.memory = memory
-        self.depth = placement.depth
-        self.buffers = placement.buffers
-        self.extents = schedule.extents(placement.depth)
-        self.coming: Iterator[Spans] = iter(())
-        self.pending: deque[Action] = deque()  # started and not waited for, oldest first
-        self.current: Spans = {}
-        self._outer = outer  # where the blocks are pieces of that stream's current one
-        self._started = 0
-        self._places: dict[tuple[Span, ...], int] = {}  # of constants in the outer block: in order of first fetch
-        self._places_in: Spans | None = None
-
-    def start(self, spans: Spans) -> Step:
-        """The transfer of the block that covers `spans`."""
-        block = block_of(self.operand, spans, self.extents, self.memory)
-        offset = self._constant(spans) * block.bytes if self.operand.role is Role.CONSTANT else self._offset(spans)
-        kind = Kind.STORE if self.operand.role is Role.OUTPUT else Kind.FETCH
-        action = Action(kind, self.operand.name, self.memory.name, self._started, offset, block.bytes)
-        self._started += 1
-        self.pending.append(action)
-        return Step(action, block)
-
-    def wait(self) -> Step:
-        """The wait for the oldest transfer."""
-        return Step(self.pending.popleft()._replace(kind=Kind.WAIT))
-
-    def _offset(self, spans: Spans) -> int:
-        """Bytes from the start of the dense array in the outer memory to the first element of the block."""
-        component = self.operand.components[0]
-        offset = 0
-        for axis in component.axes:
-            origin, length = (0, axis.limit) if self._outer is None else axis.span(*self._outer.current[axis.dim])
-            first = min(axis.span(*spans[axis.dim])[0], axis.limit)
-            offset = offset * align(length, axis.multiple) + first - origin
-        return offset * component.element_bytes
-
-    def _constant(self, spans: Spans) -> int:
-        """How many other blocks lie before this one in the outer memory."""
-        within = None if self._outer is None else self._outer.current
-        if within is not self._places_in:
-            self._places, self._places_in = {}, within
-        key = tuple(spans[dim] for dim in Dim if dim in self.operand.dims)
-        return self._places.setdefault(key, len(self._places))
-
-
 class _Level:
     """What one memory holds: the streams into it, and those out of it, and the loops that make their blocks."""
 
-    def __init__(self, schedule: Schedule, level: int, outside: dict[str, _Stream]) -> None:
+    def __init__(self, schedule: Schedule, level: int, outside: dict[str, Stream]) -> None:
         memory = schedule.memories[level]
         streams = [
-            _Stream(schedule, operand, memory, outside.get(operand.name))
+            Stream(schedule, operand, memory, outside.get(operand.name))
             for operand in schedule.operands
             if memory.has(operand.name)
         ]
@@ -97,7 +37,7 @@ class _Level:
 
 class _Nest:
     def __init__(self, schedule: Schedule) -> None:
-        outside: dict[str, _Stream] = {}
+        outside: dict[str, Stream] = {}
         self._layer = schedule.layer
         self._loops = schedule.loops
         self._levels = [_Level(schedule, number, outside) for number in range(len(schedule.memories))]

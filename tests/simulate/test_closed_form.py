@@ -12,7 +12,7 @@ from match.layer import Layer
 from match.schedule.predict import predict
 from match.simulate import Timeline, simulate
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
-from tests.schedule.random_schedules import random_cost, random_layer, random_schedule
+from tests.schedule.random_schedules import random_cost, random_layer, random_memories, random_schedule
 from tests.schedule.test_networks import searches
 
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
@@ -27,11 +27,14 @@ def check(cost: Cost, timeline: Timeline) -> None:
     assert cost.moved == timeline.moved
 
 
-def test_random_schedules() -> None:
-    """All figures of 1,000 valid schedules are equal, and then so are all ranks."""
-    rng = random.Random(11)
-    for _ in range(1000):
-        schedule, model = random_schedule(rng, random_layer(rng, 12)), random_cost(rng)
+@pytest.mark.parametrize(("levels", "count"), [(1, 1000), (2, 300), (3, 200)])
+def test_random_schedules(levels: int, count: int) -> None:
+    """All figures of valid schedules are equal, and then so are all ranks."""
+    rng = random.Random(levels)
+    for _ in range(count):
+        layer = random_layer(rng, 12)
+        schedule = random_schedule(rng, layer, 4 + levels, random_memories(rng, layer, levels))
+        model = random_cost(rng)
         check(predict(schedule, model), simulate(schedule, model))
 
 
