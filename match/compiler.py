@@ -89,7 +89,11 @@ class CompiledModel:
     def trace(
         self, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False
     ) -> tuple[dict[str, npt.NDArray[Any]], tuple[LayerTrace, ...]]:
-        """What `run` returns, and the transfers, waits and kernel calls of each layer on a module, as they happened."""
+        """What `run` returns, and the transfers, waits and kernel calls of each layer on a module, as they happened.
+
+        With several samples, the layers of the first come before those of the second. Arguments and errors are those of
+        `run`; the build is another one.
+        """
         return host.trace(self._project(), inputs, sanitize=sanitize)
 
     def simulate(self, layer: LayerDecision) -> Timeline:
@@ -110,12 +114,15 @@ class CompiledModel:
         Raises:
             OutputError: if the file cannot be written.
         """
-        events = (self.simulate(layer).events if layer.plan else () for layer in self._layers)
-        stretches = (
-            Stretch(layer.name, layer.module, part, layer.cycles)
-            for layer, part in zip(self._layers, events, strict=True)
+        write_timeline(
+            Path(path), self._network.name, map(self._stretch, self._layers), self._target.clock_hz, "predicted"
         )
-        write_timeline(Path(path), self._network.name, stretches, self._target.clock_hz, "predicted")
+
+    def _stretch(self, layer: LayerDecision) -> Stretch:
+        if layer.plan is None:
+            return Stretch(layer.name, layer.module, (), layer.cycles)
+        timeline = self.simulate(layer)
+        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles)
 
     def _project(self) -> Path:
         if self._built is None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import match
+from match.errors import OptionError
 from match.registry import target_names
 
 NETWORKS = ("pretrainedResnet_quant", "kws_ref_model")
@@ -30,6 +31,13 @@ def test_traces_equal_simulations(name: str, target: str, l1: int | None, models
         timeline = compiled.simulate(layer)
         assert trace.actions == timeline.actions, layer.name
         assert timeline.cycles == pytest.approx(layer.cycles, rel=1e-12), layer.name
+
+
+def test_the_control_core_has_no_timeline(models_dir: Path) -> None:
+    compiled = match.compile(models_dir / "ad01_int8.tflite", modules=["ne16"])
+    layer = next(layer for layer in compiled.layers if layer.plan is None)
+    with pytest.raises(OptionError, match="runs on the control core and has no schedule"):
+        compiled.simulate(layer)
 
 
 def test_samples_follow_each_other(models_dir: Path) -> None:
