@@ -146,12 +146,6 @@ def test_operator_without_importer(tmp_path):
     assert "CUMSUM" in refused(path)
 
 
-@pytest.mark.parametrize("name", ["keyword_spotting", "visual_wake_words", "anomaly_detection"])
-def test_integer_operators_without_quantization(models_dir, name):
-    sentence = refused(models_dir / f"{name}.onnx")
-    assert "QuantizeLinear" in sentence
-
-
 def test_corrupt_onnx(tmp_path):
     network = OnnxModel((1, 3, 6, 6))
     network.conv(4)
