@@ -37,8 +37,10 @@ def accepted(module: HwModule, pattern: Pattern, target: MatchTarget, seed: int)
     rng = random.Random(seed)
     for attempt in range(2000):
         case = _random_case(rng, pattern.op, attempt)
-        dtype = target.activations or rng.choice(["uint8", "int8"])
-        case = replace(case, layer=replace(case.layer, input_dtype=dtype, output_dtype=dtype))
+        if target.activations is None and rng.random() < 0.8:
+            case = _signed(case)
+        if rng.random() < 0.5:
+            case = _shifted(case)
         if not pattern.check(case.layer).ok:
             continue
         form = choose_form(module, case.constants, _accumulator(case.constants, case), Numerics.HARDWARE)
@@ -55,7 +57,7 @@ def _random_case(rng: random.Random, op: Op, seed: int) -> Case:
     pads = Padding(before, behind, before, behind) if op is not Op.AVG_POOL2D else Padding()
     height = 1 if op is Op.DENSE else rng.randint(window[0], 12)
     width = rng.choice([1, 1, rng.randint(1, 6)]) if op is Op.DENSE else rng.randint(window[1], 12)
-    case = make(
+    return make(
         op,
         rng.choice([rng.randint(1, 40), 16 * rng.randint(1, 3)]),
         rng.choice([rng.randint(1, 40), 16 * rng.randint(1, 3)]),
@@ -67,12 +69,28 @@ def _random_case(rng: random.Random, op: Op, seed: int) -> Case:
         negative_step=op not in (Op.ADD, Op.MAX_POOL2D, Op.LOOKUP) and rng.random() < 0.3,
         seed=seed,
     )
+
+
+def _signed(case: Case) -> Case:
+    """The layer with int8 activations whose zero point is 0."""
+    clip = (-128, 127)
+    layer = replace(case.layer, input_dtype="int8", output_dtype="int8", pad_value=0, clip=clip)
     requantization = case.constants.requantization
-    if requantization is None or rng.random() < 0.5:
+    if requantization is not None:
+        requantization = replace(requantization, clip=clip)
+    return replace(case, layer=layer, constants=replace(case.constants, requantization=requantization))
+
+
+def _shifted(case: Case) -> Case:
+    """The layer in a form that units without a multiplier execute: one shift, an addition of equal scales."""
+    requantization = case.constants.requantization
+    if requantization is None:
         return case
-    power = np.full_like(requantization.multiplier, 1)  # what units that shift alone can execute
-    plain = replace(requantization, multiplier=power, shift=requantization.shift - 10, negative_below=None)
-    return replace(case, constants=replace(case.constants, requantization=replace(plain, negative_step=0)))
+    ones = np.ones_like(requantization.multiplier)
+    zeros = np.zeros_like(requantization.bias)
+    plain = replace(requantization, multiplier=ones, bias=zeros, shift=ones + 9, negative_below=None, negative_step=0)
+    addends = (1 << 9, 1 << 9) if case.layer.op is Op.ADD else None
+    return replace(case, constants=replace(case.constants, requantization=plain, addend_multipliers=addends))
 
 
 def _accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int64Array]:
