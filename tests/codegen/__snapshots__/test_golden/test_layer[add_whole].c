@@ -59,7 +59,7 @@ static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
     };
     const uint8_t *const first = input;
-    MATCH_TRACE_FETCH("input", "L1", transfer, first - input, &shape);
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
     gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
@@ -72,7 +72,7 @@ static void fetch_addend(gap9_dma_t *transfer, uint8_t *block, const uint8_t *ad
         .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
     };
     const uint8_t *const first = addend;
-    MATCH_TRACE_FETCH("addend", "L1", transfer, first - addend, &shape);
+    MATCH_TRACE_FETCH(transfer, "addend", "L1", first - addend, &shape);
     gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
@@ -81,7 +81,7 @@ static void fetch_weights(gap9_dma_t *transfer, uint8_t *block)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
     const uint8_t *const first = constants;
-    MATCH_TRACE_FETCH("weights", "L1", transfer, first - constants, &shape);
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
     gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
@@ -94,7 +94,7 @@ static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .bytes = OUT_HEIGHT * OUT_WIDTH * CHANNELS,
     };
     uint8_t *const first = output;
-    MATCH_TRACE_STORE("output", "L1", transfer, first - output, &shape);
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
     gap9_dma_copy_out(transfer, block, first, &shape);
 }
 

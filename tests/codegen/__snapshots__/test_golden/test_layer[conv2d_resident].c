@@ -79,7 +79,7 @@ static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .bytes = rows.count * IN_WIDTH * IN_CHANNELS,
     };
     const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS;
-    MATCH_TRACE_FETCH("input", "L1", transfer, first - input, &shape);
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
     gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
@@ -88,7 +88,7 @@ static void fetch_weights(gap9_dma_t *transfer, uint8_t *block)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
     const uint8_t *const first = constants;
-    MATCH_TRACE_FETCH("weights", "L1", transfer, first - constants, &shape);
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
     gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
@@ -101,7 +101,7 @@ static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .bytes = rows.count * OUT_WIDTH * OUT_CHANNELS,
     };
     uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
-    MATCH_TRACE_STORE("output", "L1", transfer, first - output, &shape);
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
     gap9_dma_copy_out(transfer, block, first, &shape);
 }
 

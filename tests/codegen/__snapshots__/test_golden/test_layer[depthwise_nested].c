@@ -89,7 +89,7 @@ static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .local_row_stride = channels.count,
     };
     const uint8_t *const first = input + rows.first * IN_WIDTH * CHANNELS + channels.first;
-    MATCH_TRACE_FETCH("input", "L1", transfer, first - input, &shape);
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
     gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
@@ -98,7 +98,7 @@ static void fetch_weights(gap9_dma_t *transfer, uint8_t *block, int32_t index)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
     const uint8_t *const first = constants + index * WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH("weights", "L1", transfer, first - constants, &shape);
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
     gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
@@ -114,7 +114,7 @@ static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .local_row_stride = channels.count,
     };
     uint8_t *const first = output + rows.first * OUT_WIDTH * CHANNELS + channels.first;
-    MATCH_TRACE_STORE("output", "L1", transfer, first - output, &shape);
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
     gap9_dma_copy_out(transfer, block, first, &shape);
 }
 
