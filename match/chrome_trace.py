@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from match.errors import OutputError
 from match.simulate.events import Action, Event, Kind
 
 _PROCESS = 1
@@ -47,27 +45,8 @@ class Document(msgspec.Struct, frozen=True):
     displayTimeUnit: Literal["ns"] = "ns"  # noqa: N815
 
 
-def write_timeline(path: Path, name: str, stretches: Iterable[Stretch], hertz: float, times: str) -> None:
-    """Write the stretches, one after the other, into a file.
-
-    Args:
-        path: the file; one that exists is replaced.
-        name: of the network.
-        stretches: of which it consists.
-        hertz: the clock that they are counted in.
-        times: what the times are, in a word or two for the reader of the file.
-
-    Raises:
-        OutputError: if the file cannot be written.
-    """
-    try:
-        path.write_bytes(msgspec.json.encode(document(name, stretches, hertz, times)))
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error
-
-
 def document(name: str, stretches: Iterable[Stretch], hertz: float, times: str) -> Document:
-    """What `write_timeline` writes."""
+    """The stretches of the network `name`, one after the other; `times` says what times are, in a word or two."""
     lanes = _Lanes()
     marks: list[Mark] = []
     now = 0.0

@@ -96,12 +96,14 @@ OutputFile = Annotated[
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
 TimelineFile = Annotated[
     Path | None,
-    typer.Option("--timeline", metavar="T.json", help="Write the predicted timeline, a picture for ui.perfetto.dev."),
+    typer.Option(
+        "--timeline", metavar="T.json|T.svg", help="Write the predicted timeline: for ui.perfetto.dev, or a picture."
+    ),
 ]
 TraceFile = Annotated[
     Path | None,
     typer.Option(
-        "--trace", metavar="T.json", help="Write what the layers did, in order, as a picture for ui.perfetto.dev."
+        "--trace", metavar="T.json|T.svg", help="Write what layers did, in order: for ui.perfetto.dev, or a picture."
     ),
 ]
 Sanitize = Annotated[
@@ -156,10 +158,10 @@ def run(
     from rich.console import Console
 
     from match import npz
-    from match.chrome_trace import write_timeline
     from match.run import random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
+    from match.timeline import write_timeline
 
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)

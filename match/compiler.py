@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from match import run as host
-from match.chrome_trace import Stretch, write_timeline
+from match.chrome_trace import Stretch
 from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import export
@@ -28,6 +28,7 @@ from match.report import Report, encode
 from match.report import build as build_report
 from match.simulate import Timeline, simulate
 from match.stopwatch import Stopwatch
+from match.timeline import write_timeline
 from match.trace import LayerTrace
 from match.transform.pipeline import integer_relay
 
@@ -109,7 +110,7 @@ class CompiledModel:
         return simulate(plan.schedule, module.cost(plan.layer, plan.requantizer))
 
     def save_timeline(self, path: str | PathLike[str]) -> None:
-        """Write the predicted timeline of one inference into a file for https://ui.perfetto.dev (docs/timeline.md).
+        """Write the predicted timeline of one inference: a picture if `path` ends in .svg, else for ui.perfetto.dev.
 
         Raises:
             OutputError: if the file cannot be written.

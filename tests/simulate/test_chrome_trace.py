@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
-from match.chrome_trace import Document, Mark, Stretch, document, write_timeline
+from match.chrome_trace import Document, Mark, Stretch, document
 from match.errors import OutputError
 from match.simulate import Action, Kind, simulate
+from match.timeline import write_timeline
 from match.trace import LayerTrace
 from tests.simulate.test_by_hand import RowCost, nested, rows_in_three_tiles
 
@@ -79,6 +81,24 @@ def test_file(tmp_path: Path) -> None:
     made = msgspec.json.decode((tmp_path / "t.json").read_bytes(), type=Document)
     assert made == document("net", two_layers(), 2e6, "predicted")
     assert made.otherData == {"times": "predicted", "clock_hz": 2e6}
+
+
+def test_picture(tmp_path: Path) -> None:
+    """A bar for everything that takes time, from left to right as long as it takes; the rows are the lanes."""
+    write_timeline(tmp_path / "t.svg", "a<b", two_layers(), 2e6, "predicted")
+    picture = ElementTree.parse(tmp_path / "t.svg").getroot()
+    made = document("a<b", two_layers(), 2e6, "predicted")
+    marks = [mark for mark in made.traceEvents if mark.ph == "X"]
+    _, *bars = picture.iter("{http://www.w3.org/2000/svg}rect")
+    assert len(bars) == len(marks)
+    x, y, width = ([float(bar.attrib[name]) for bar in bars] for name in ("x", "y", "width"))
+    assert {mark.tid for mark in marks} == {(v - min(y)) / (max(y) - min(y)) * 4 for v in y}
+    scale = width[0] / marks[0].dur
+    assert all(w == pytest.approx(max(0.5, mark.dur * scale), abs=0.02) for w, mark in zip(width, marks, strict=True))
+    assert all(v == pytest.approx(x[0] + mark.ts * scale, abs=0.02) for v, mark in zip(x, marks, strict=True))
+    assert max(a + b for a, b in zip(x, width, strict=True)) <= float(picture.attrib["viewBox"].split()[2])
+    texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"a<b: predicted", *lanes(made)} <= set(texts)
 
 
 def test_where_no_file_can_be(tmp_path: Path) -> None:
