@@ -1,4 +1,4 @@
-"""The command line: `match compile`, `match run`, `match targets`, `match demo`.
+"""The command line: `match compile`, `match run`, `match targets`, and what authors of targets need.
 
 Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
 stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("compile")(compile_model)
     app.command("run")(run)
     app.command("targets")(targets)
+    app.command("ops")(ops)
+    app.command("new-target")(new_target)
+    app.command("check-target")(check_target)
     app.command("demo")(demo)
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
@@ -192,6 +195,44 @@ def targets() -> None:
     console = Console()
     console.width = console.width if console.is_terminal else PIPE_WIDTH
     show_targets([get_target(name) for name in target_names()], console)
+
+
+def ops(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:
+    """Print which operators the modules of TARGET take, and under which conditions, as Markdown."""
+    from match.registry import get_target
+    from match.report.targets import markdown
+
+    sys.stdout.write(markdown(get_target(target)))
+
+
+def new_target(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the target and of its Python package.")],
+    parent: Annotated[Path, typer.Option("--in", metavar="DIR", help="Where the package's folder is made.")] = Path(),
+) -> None:
+    """Write a package with a target that works, to be changed into another chip."""
+    from rich.console import Console
+
+    from match import scaffold
+
+    place = scaffold.new_target(name, parent)
+    text = f"{place} is written; `pip install -e {place}` installs it, `match check-target {name}` checks it."
+    Console().print(text, highlight=False, soft_wrap=True)
+
+
+def check_target(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:
+    """Compile and run small layers of every pattern of TARGET and say what its description gets wrong."""
+    from rich.console import Console
+
+    from match.check import check_target as check
+    from match.registry import get_target
+    from match.report.targets import show_coverage
+
+    with _progress(f"Checking {target}"):
+        result = check(get_target(target))
+    if result.problems:
+        sys.stderr.write("".join(f"match: {problem}\n" for problem in result.problems))
+        raise typer.Exit(USAGE_ERROR)
+    show_coverage(result.coverage, Console())
 
 
 def demo(target: TargetName = "gap9") -> None:
