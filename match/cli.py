@@ -1,4 +1,4 @@
-"""The command line: `match compile`, `match run`, `match targets`, and what authors of targets need.
+"""The command line: `match compile`, `match run`, `match targets`, `match zoo`, and what authors of targets need.
 
 Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
 stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from match.errors import MatchError
+from match.errors import MatchError, OptionError
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("ops")(ops)
     app.command("new-target")(new_target)
     app.command("check-target")(check_target)
+    app.command("zoo")(zoo)
     app.command("demo")(demo)
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
@@ -69,10 +70,11 @@ ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .
 ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
 TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
 Modules = Annotated[
-    str | None, typer.Option("--modules", metavar="A,B", help="Use these modules of the target only. [default: all]")
+    str | None,
+    typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
 ]
 L1Size = Annotated[
-    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1. [default: the target's]")
+    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
 ]
 Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="How schedules are searched.")]
 Objective = Annotated[
@@ -90,11 +92,24 @@ Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Fol
 InputFile = Annotated[
     Path | None,
     typer.Option(
-        "--input", metavar="X.npz", help="Input tensors by name, one sample or a batch. [default: random, see --seed]"
+        "--input",
+        metavar="X.npz",
+        help="Input tensors by name, one sample or a batch.",
+        show_default="random, see --seed",
     ),
 ]
 OutputFile = Annotated[
-    Path | None, typer.Option("--output", metavar="Y.npz", help="Write the output tensors here. [default: print them]")
+    Path | None,
+    typer.Option("--output", metavar="Y.npz", help="Write the output tensors here.", show_default="print them"),
+]
+NetworkName = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The network to write.", show_default="list all")
+]
+NetworkFile = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="X.onnx", help="Write it here.", show_default="NAME.onnx")
+]
+Classes = Annotated[
+    int | None, typer.Option("--classes", metavar="N", help="Number of classes.", show_default="the network's own")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
 TimelineFile = Annotated[
@@ -195,6 +210,24 @@ def targets() -> None:
     console = Console()
     console.width = console.width if console.is_terminal else PIPE_WIDTH
     show_targets([get_target(name) for name in target_names()], console)
+
+
+def zoo(name: NetworkName = None, output: NetworkFile = None, classes: Classes = None) -> None:
+    """List networks that can be made for a try, or write one as a quantized ONNX model with random weights."""
+    from rich.console import Console
+
+    from match.zoo.catalogue import show_networks, write_network
+
+    console = Console()
+    if name is None:
+        if output is not None or classes is not None:
+            raise OptionError("--output and --classes need the name of a network; `match zoo` lists them.")
+        show_networks(console)
+        return
+    path = output or Path(f"{name}.onnx")
+    with _progress(f"Making {name}"):
+        write_network(name, path, classes)
+    console.print(f"{name}: {path} (`match compile {path} -o DIR` compiles it)", highlight=False, soft_wrap=True)
 
 
 def ops(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:

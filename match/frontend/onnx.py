@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import sys
-import types
-import warnings
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +12,7 @@ from google.protobuf.message import DecodeError
 from match.errors import ModelError
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.onnx_importer import import_onnx
 from match.frontend.relay import bind, check_quantized, reason
 from match.relay import relay, tvm
 
@@ -24,6 +20,18 @@ _FLOAT = onnx.TensorProto.FLOAT
 _NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
 _DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
 _ZERO = "match_zero_point"
+
+
+def from_proto(proto: onnx.ModelProto) -> Model:
+    """The network of an `onnx.ModelProto`, called as its graph is: what its file of that name would be.
+
+    Raises:
+        ModelError: as `match.frontend.load`; also if it is no `onnx.ModelProto`.
+    """
+    if not isinstance(proto, onnx.ModelProto):
+        kinds = "a path, an ONNX model (onnx.ModelProto) or a Relay module (tvm.IRModule)"
+        raise ModelError(f"a model is {kinds}, not {type(proto).__name__}.")
+    return from_onnx(proto.SerializeToString(), Path(f"{proto.graph.name or 'model'}.onnx"))
 
 
 def from_onnx(data: bytes, path: Path) -> Model:
@@ -54,8 +62,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     outputs = tuple(_tensor(value, path) for value in graph.output)
     _check_quantized(graph, path)
     try:
-        with _importer_environment():
-            module, params = relay.frontend.from_onnx(_written_out(proto))
+        module, params = import_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
@@ -130,22 +137,3 @@ def _in_order(module: tvm.IRModule, inputs: tuple[Tensor, ...]) -> tvm.IRModule:
     position = {tensor.name: index for index, tensor in enumerate(inputs)}
     parameters = sorted(main.params, key=lambda parameter: position.get(parameter.name_hint, len(position)))
     return tvm.IRModule.from_expr(relay.Function(parameters, main.body))
-
-
-@contextlib.contextmanager
-def _importer_environment() -> Generator[None]:
-    """What TVM's importer expects around it, for as long as it runs.
-
-    It reads the type table of `onnx.mapping`, which onnx dropped in 1.19, and repeats the checks of the model as
-    warnings.
-    """
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
-        if not hasattr(onnx, "mapping"):
-            mapping: Any = types.ModuleType("onnx.mapping")
-            codes = onnx.helper.get_all_tensor_dtypes()
-            mapping.TENSOR_TYPE_TO_NP_TYPE = {code: onnx.helper.tensor_dtype_to_np_dtype(code) for code in codes}
-            sys.modules["onnx.mapping"] = mapping
-            stack.callback(sys.modules.pop, "onnx.mapping")
-        yield

@@ -169,6 +169,24 @@ def test_outputs_that_cannot_be_written(command: Command, project: Path, folder:
     assert "y.npz" in command("run", project, "--output", folder / "missing" / "y.npz").error
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["resnet9"], ["resnet9", "resnet8", "mobilenet_v1-0.25-96"]),
+        (["resnet8", "--classes", "0"], ["classes", "0"]),
+        (["resnet8", "--classes", "many"], ["--classes", "integer"]),
+        (["autoencoder", "--classes", "2"], ["autoencoder", "classes"]),
+        (["autoencoder", "-o", "missing/x.onnx"], ["missing/x.onnx", "No such file"]),
+        (["--classes", "2"], ["--classes", "match zoo"]),
+        (["-o", "x.onnx"], ["--output", "match zoo"]),
+    ],
+)
+def test_zoo(command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: list[str]):
+    monkeypatch.chdir(folder)
+    sentence = command("zoo", *arguments).error
+    assert all(word in sentence for word in words)
+
+
 @pytest.mark.parametrize("seed", ["-1", "one"])
 def test_bad_seed(command: Command, project: Path, seed: str) -> None:
     assert "--seed" in command("run", project, "--seed", seed).error
