@@ -25,6 +25,7 @@ from match.hardware import MatchTarget
 MANIFEST = "project.json"
 
 PACKAGE = Path(match.__file__).parent
+_STATIC = ("include/match_layer.h", "include/match_trace.h", "src/trace.c")
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
@@ -123,8 +124,8 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "README.md": render("README.md.mako", **context),
         MANIFEST: msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n",
         f"include/{header}": wrap(render("network.h.mako", **context)),
-        "include/match_layer.h": (PACKAGE / "codegen" / "include" / "match_layer.h").read_text(encoding="utf-8"),
         "include/match_layers.h": wrap(render("layers.h.mako", **context)),
+        **{name: (PACKAGE / "codegen" / name).read_text(encoding="utf-8") for name in _STATIC},
         "src/main.c": wrap(render("main.c.mako", **context)),
         "src/network.c": wrap(render("network.c.mako", **context)),
         **layers,

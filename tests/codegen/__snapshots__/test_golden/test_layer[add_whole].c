@@ -13,6 +13,7 @@
 #include "pulp.h"
 #include "match_pulp.h"
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -57,7 +58,9 @@ static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .rows = 1,
         .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
     };
-    pulp_dma_copy_in(transfer, block, input, &shape);
+    const uint8_t *const first = input;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the addend. */
@@ -68,14 +71,18 @@ static void fetch_addend(pulp_dma_t *transfer, uint8_t *block, const uint8_t *ad
         .rows = 1,
         .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
     };
-    pulp_dma_copy_in(transfer, block, addend, &shape);
+    const uint8_t *const first = addend;
+    MATCH_TRACE_FETCH(transfer, "addend", "L1", first - addend, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
 static void fetch_weights(pulp_dma_t *transfer, uint8_t *block)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    pulp_dma_copy_in(transfer, block, constants, &shape);
+    const uint8_t *const first = constants;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
@@ -86,7 +93,16 @@ static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .rows = 1,
         .bytes = OUT_HEIGHT * OUT_WIDTH * CHANNELS,
     };
-    pulp_dma_copy_out(transfer, block, output, &shape);
+    uint8_t *const first = output;
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
+    pulp_dma_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(pulp_dma_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return pulp_dma_wait(transfer);
 }
 
 /* The layer, once its blocks are reserved. */
@@ -100,9 +116,9 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
     fetch_input(&input_transfer, l1->input, arguments->input);
     fetch_addend(&addend_transfer, l1->addend, arguments->addend);
     fetch_weights(&weights_transfer, l1->weights);
-    MATCH_TRY(pulp_dma_wait(&input_transfer));
-    MATCH_TRY(pulp_dma_wait(&addend_transfer));
-    MATCH_TRY(pulp_dma_wait(&weights_transfer));
+    MATCH_TRY(await(&input_transfer));
+    MATCH_TRY(await(&addend_transfer));
+    MATCH_TRY(await(&weights_transfer));
 
     const match_tile_t tile = {
         .input = l1->input,
@@ -125,12 +141,13 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         .clip_high = 250,
     };
 
+    MATCH_TRACE_KERNEL(&tile);
     MATCH_TRY(pulp_cluster_run(match_pulp_add, &tile));
     MATCH_TRY(pulp_cluster_wait());
 
     store_output(&output_transfer, l1->output, arguments->output);
 
-    return pulp_dma_wait(&output_transfer);
+    return await(&output_transfer);
 }
 
 /* Reserves the blocks. */
@@ -172,6 +189,7 @@ int32_t add_whole(const void *input, const void *addend, void *output)
         .addend = addend,
         .output = output,
     };
+    MATCH_TRACE_LAYER("add_whole", "add");
     return pulp_cluster_offload(run, &arguments);
 }
 

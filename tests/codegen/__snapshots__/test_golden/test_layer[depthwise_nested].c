@@ -13,6 +13,7 @@
 #include "pulp.h"
 #include "match_pulp.h"
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -87,14 +88,18 @@ static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = CHANNELS,
         .local_row_stride = channels.count,
     };
-    pulp_dma_copy_in(transfer, block, input + rows.first * IN_WIDTH * CHANNELS + channels.first, &shape);
+    const uint8_t *const first = input + rows.first * IN_WIDTH * CHANNELS + channels.first;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
 static void fetch_weights(pulp_dma_t *transfer, uint8_t *block, int32_t index)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    pulp_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
+    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
@@ -108,7 +113,16 @@ static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .external_row_stride = CHANNELS,
         .local_row_stride = channels.count,
     };
-    pulp_dma_copy_out(transfer, block, output + rows.first * OUT_WIDTH * CHANNELS + channels.first, &shape);
+    uint8_t *const first = output + rows.first * OUT_WIDTH * CHANNELS + channels.first;
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
+    pulp_dma_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(pulp_dma_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return pulp_dma_wait(transfer);
 }
 
 /* Moves on to the next iteration of the loops down to k1; false behind the last one. */
@@ -159,7 +173,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_k1 = advance_k1(&next_k1);
 
                 /* The next block of the input comes in while this one is used. */
-                MATCH_TRY(pulp_dma_wait(&input_transfer));
+                MATCH_TRY(await(&input_transfer));
                 const uint8_t *const input = l1->input[input_turn];
                 input_turn ^= 1;
                 if (more_k1) {
@@ -170,7 +184,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 }
 
                 fetch_weights(&weights_transfer, l1->weights, k0 / K0_TILE * 3 + (k1 - k0) / K1_TILE);
-                MATCH_TRY(pulp_dma_wait(&weights_transfer));
+                MATCH_TRY(await(&weights_transfer));
 
                 const match_span_t tile_output_channels = match_span(k1, k1_end);
                 const match_tile_t tile = {
@@ -200,10 +214,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending) {
-                    MATCH_TRY(pulp_dma_wait(&output_transfer));
+                    MATCH_TRY(await(&output_transfer));
                     output_pending = false;
                 }
 
+                MATCH_TRACE_KERNEL(&tile);
                 MATCH_TRY(pulp_cluster_run(match_pulp_depthwise_conv2d, &tile));
                 MATCH_TRY(pulp_cluster_wait());
             }
@@ -213,7 +228,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         }
     }
 
-    return pulp_dma_wait(&output_transfer);
+    return await(&output_transfer);
 }
 
 /* Reserves the blocks. */
@@ -257,6 +272,7 @@ int32_t depthwise_nested(const void *input, void *output)
         .input = input,
         .output = output,
     };
+    MATCH_TRACE_LAYER("depthwise_nested", "depthwise_conv2d");
     return pulp_cluster_offload(run, &arguments);
 }
 
