@@ -80,7 +80,7 @@ Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
 ]
 Objective = Annotated[
-    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency or bytes.")
+    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
 ]
 Numerics = Annotated[
     str,
@@ -89,6 +89,13 @@ Numerics = Annotated[
         metavar="hardware|exact",
         help="Take each module's closest requantization, or only those that compute the network's own integers.",
     ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Processes that search at a time. [default: one per processor]"),
+]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Search anew, and keep nothing. [default: schedules are cached, see docs]")
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 InputFile = Annotated[
@@ -128,6 +135,8 @@ def compile_model(
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
+    jobs: Jobs = None,
+    no_cache: NoCache = False,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -144,6 +153,8 @@ def compile_model(
             engine=engine,
             objective=objective,
             numerics=numerics,
+            jobs=jobs,
+            cache=not no_cache,
             output=output,
         )
     console = Console()

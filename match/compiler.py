@@ -100,6 +100,8 @@ def compile(  # noqa: A001
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
+    jobs: int | None = None,
+    cache: bool | str | PathLike[str] = True,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
@@ -114,13 +116,15 @@ def compile(  # noqa: A001
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+        jobs: processes that search for schedules at a time; none: one for each processor.
+        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
         output: folder to `CompiledModel.save` the C project to.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     stopwatch = Stopwatch()
-    options = Options.parse(engine, objective, numerics)
+    options = Options.parse(engine, objective, numerics, jobs, cache)
     chip = get_target(target, l1, modules)
     with stopwatch.phase("frontend"):
         network = _model(model, params)

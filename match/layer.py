@@ -9,7 +9,7 @@ element, takes tensors of any rank: K is the last axis, OX the one before, OY al
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
@@ -55,6 +55,7 @@ class Layer:
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights. `clip` is the closed range of output values (activation and saturation together).
+    `input_range` is that of the values that the inputs of a layer that accumulates can have, where that is known.
     """
 
     name: str
@@ -75,6 +76,12 @@ class Layer:
     weight_dtype: str = "int8"
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
+    input_range: tuple[int, int] | None = None
+
+    @property
+    def geometry(self) -> Layer:
+        """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
+        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None)
 
     @property
     def channelwise(self) -> bool:
@@ -95,14 +102,8 @@ class Layer:
 
     def size(self, dim: Dim) -> int:
         """Extent of a loop dimension."""
-        return {
-            Dim.K: self.k,
-            Dim.C: self.c,
-            Dim.OY: self.oy,
-            Dim.OX: self.ox,
-            Dim.FY: self.fy,
-            Dim.FX: self.fx,
-        }[dim]
+        extent: int = getattr(self, dim.lower())
+        return extent
 
     @property
     def window(self) -> tuple[int, int]:

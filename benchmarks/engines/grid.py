@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from benchmarks.engines.networks import Network
 from benchmarks.engines.results import Measurement
 from match.cost import Cost
-from match.dispatch import Workload
 from match.errors import ScheduleError
 from match.form import Form, choose_form
 from match.hardware import HwModule, MatchTarget
@@ -17,6 +16,7 @@ from match.layer import Layer
 from match.options import Numerics
 from match.registry import get_target
 from match.requantize import Requantizer
+from match.request import Workload
 from match.schedule.engine import Engine, engine
 from match.schedule.predict import predict
 
@@ -66,7 +66,7 @@ def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
     tasks: list[_Task] = []
     for module in target.modules:
         if any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
-            form = choose_form(module, workload.constants, workload.accumulator, Numerics.HARDWARE)
+            form = choose_form(module, layer, workload.constants, workload.accumulator, Numerics.HARDWARE)
             if isinstance(form, Form):
                 tasks.append(_Task(module.name, form.requantizer, layer))
     return tasks

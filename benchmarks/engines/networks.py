@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from match import zoo
-from match.dispatch import Workload
 from match.errors import OptionError
 from match.frontend import Model, load
+from match.request import Workload
 
 MLPERF_TINY: Mapping[str, str] = {
     "mobilenet": "vww_96_int8.tflite",
@@ -68,7 +68,7 @@ def of_model(name: str, model: Model, activations: Literal["uint8"] | None) -> N
 
     module = integer_relay(model, activations)
     workloads = tuple(
-        Workload(replace(row.layer, name=f"{row.layer.op}_{index}"), row.constants, row.accumulator)
+        Workload(replace(row.layer, name=f"{row.layer.op}_{index}"), row.constants, row.accumulator, "")
         for index, row in enumerate(rows(module["main"], find(module)))
         if isinstance(row, Match)
     )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from ortools.sat.python import cp_model
 
-from match.errors import ScheduleError
+from match.errors import NoMappingError
 from match.layer import Component, Dim
 from match.schedule.dory_rules import Rules
 from match.schedule.mapping import align, block_bytes, component_bytes
@@ -45,7 +45,9 @@ class Program:
         self.buffers = buffers
         self.whole = {dim: pricing.layer.size(dim) for dim in Dim}
         allowed = {**multiples, **dict.fromkeys(rules.whole, 0)}
-        self.sizes: dict[Dim, list[int]] = {dim: candidate_sizes(pricing.layer, dim, allowed).tolist() for dim in TILED}
+        self.sizes: dict[Dim, list[int]] = {
+            dim: candidate_sizes(pricing.layer.size(dim), allowed.get(dim, 1)).tolist() for dim in TILED
+        }
         self.smallest: Tile = {dim: sizes[0] for dim, sizes in self.sizes.items()}
 
     def scratch(self, tile: Tile) -> int:
@@ -72,7 +74,7 @@ class Program:
         Of equals it is the one with the fewest channels, then rows, then columns.
 
         Raises:
-            ScheduleError: if CP-SAT gives up.
+            NoMappingError: if CP-SAT gives up.
         """
         if not self.fits(self.smallest, self.buffers):
             return None
@@ -116,7 +118,7 @@ class _Model:
         solver.parameters.max_deterministic_time = EFFORT
         if solver.solve(self._model) != cp_model.OPTIMAL:
             name = self._program.pricing.layer.name
-            raise ScheduleError(f"layer {name} has a DORY program that CP-SAT does not solve; use another engine.")
+            raise NoMappingError(name, "has a DORY program that CP-SAT does not solve; use another engine")
         return {dim: self._program.sizes[dim][solver.value(choice)] for dim, choice in self._choice.items()}
 
     def exclude(self, corner: Tile) -> None:

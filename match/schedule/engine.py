@@ -10,8 +10,8 @@ from match.errors import OptionError
 from match.layer import Dim, Layer, Operand
 from match.schedule.mapping import Memory, Schedule
 
-OBJECTIVES = ("latency", "bytes")
-"""What a search may minimise: predicted cycles, or bytes moved between memories."""
+OBJECTIVES = ("latency", "energy", "bytes")
+"""What a search may minimise: predicted cycles, predicted pJ, or bytes moved between memories."""
 
 DEFAULT_ENGINE = "exact"
 
@@ -40,9 +40,9 @@ class Engine(Protocol):
                 cannot be tiled; 1 where it is not named.
 
         Raises:
-            ScheduleError: if no mapping fits or is found, or the engine does not map onto so many memories.
+            NoMappingError: if no mapping fits or is found, or the engine does not map onto so many memories.
             CostModelError: if the cost model fails.
-            OptionError: if the objective is unknown.
+            OptionError: if the objective is unknown, or "energy" of a cost model that has none.
         """
         ...
 
@@ -80,13 +80,22 @@ def engine(name: str) -> Engine:
     Raises:
         OptionError: if there is none of that name.
     """
-    makers = _makers()
-    if name not in makers:
-        raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(makers)}.")
-    return makers[name]()
+    check_engine(name)
+    return _makers()[name]()
 
 
-def check_objective(objective: str) -> None:
-    """Raises OptionError if there is no such objective."""
+def check_engine(name: str) -> None:
+    """Raises OptionError if there is no such engine; loads none."""
+    if name not in engine_names():
+        raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(engine_names())}.")
+
+
+def check_objective(objective: str, cost_model: CostModel | None = None) -> None:
+    """Raises OptionError if there is no such objective, or `cost_model` does not know what it takes."""
     if objective not in OBJECTIVES:
         raise OptionError(f"objective {objective!r} is unknown; choose one of: {', '.join(OBJECTIVES)}.")
+    if objective == "energy" and cost_model is not None and cost_model.energy is None:
+        raise OptionError(
+            f"objective 'energy' needs pJ per multiply-accumulate and per byte, and cost model "
+            f"{type(cost_model).__name__} has none; set its `energy` or choose another objective."
+        )

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from match.cost import CostModel
-from match.errors import ScheduleError
+from match.errors import NoMappingError, ScheduleError
 from match.layer import Dim, Layer, Operand
 from match.schedule.engine import check_objective
 from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
@@ -45,10 +45,10 @@ class LomaEngine:
         multiples: Mapping[Dim, int] | None = None,
     ) -> Schedule:
         """See `Engine.search`."""
-        check_objective(objective)
+        check_objective(objective, cost_model)
         if len(memories) != 1:
-            raise ScheduleError(
-                f"layer {layer.name} has {len(memories)} levels of scratchpad, and the loma engine maps onto one."
+            raise NoMappingError(
+                layer.name, f"has {len(memories)} levels of scratchpad, and the loma engine maps onto one"
             )
         search = _Search(Pricing(layer, operands, memories[0], cost_model), multiples or {}, self.lpf_limit)
         for rooms in search.rooms():
@@ -57,9 +57,8 @@ class LomaEngine:
             if found:
                 return min(found, key=lambda schedule: search.rank(schedule, objective))
         memory = memories[0]
-        raise ScheduleError(
-            f"layer {layer.name} has no mapping that LOMA finds, along divisors, in the {memory.size} bytes of "
-            f"{memory.name}."
+        raise NoMappingError(
+            layer.name, f"has no mapping that LOMA finds, along divisors, in the {memory.size} bytes of {memory.name}"
         )
 
 
@@ -136,6 +135,7 @@ class _Search:
         memory = self.pricing.memory
         placements = [schedule.placement(operand.name, memory) for operand in self.pricing.operands]
         cost = latency(self.pricing, schedule.loops, placements)
-        costs = (cost.cycles, float(cost.moved_bytes))
-        first, second = costs if objective == "latency" else reversed(costs)
+        cycles, moved = cost.cycles, float(cost.moved_bytes)
+        energy = cycles if cost.energy is None else cost.energy
+        first, second = {"latency": (cycles, moved), "energy": (energy, cycles), "bytes": (moved, cycles)}[objective]
         return first, second, -math.prod(schedule.extents(len(schedule.loops)).values())

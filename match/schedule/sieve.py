@@ -8,33 +8,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from match.layer import Dim, Role
 from match.schedule.floors import Floors
-from match.schedule.tiles import TILED, Floats, Ints, TileCosts, product, total
-
-Flags = npt.NDArray[np.bool_]
+from match.schedule.rooms import Flags, Ints
+from match.schedule.tiles import TILED, Floats, TileCosts, total
 
 
 @dataclass(frozen=True)
 class Sieve:
     """Tiles, shape (n, 3), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
-    `room` is the most that the tile's blocks may take, in bytes.
+    `room` is the most that the tile's blocks may take of the shared room, in bytes. `tail` are cycles of the core that
+    follow when all inputs are there, at least.
     """
 
     tiles: Ints
     room: Ints
     cycles: Floats
     moved: Floats
+    tail: Floats
 
     def __len__(self) -> int:
         return len(self.tiles)
 
     def select(self, rows: Ints) -> Sieve:
         """The sieve of these tiles."""
-        return Sieve(self.tiles[rows], self.room[rows], self.cycles[rows], self.moved[rows])
+        return Sieve(self.tiles[rows], self.room[rows], self.cycles[rows], self.moved[rows], self.tail[rows])
 
 
 def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints]) -> Sieve:
@@ -42,7 +42,6 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
     pricing = costs.pricing
     grid = np.meshgrid(*(candidates[dim] for dim in TILED), indexing="ij", sparse=True)
     sizes = dict(zip(TILED, grid, strict=True))
-    need = total(costs.block(n, sizes) for n in range(len(pricing.operands)))
     scratch = np.zeros((), np.int64)
     for dim in TILED:  # it never shrinks when a tile grows
         line = np.stack(
@@ -51,12 +50,14 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
         shape = [len(line) if d is dim else 1 for d in TILED]
         scratch = np.maximum(scratch, costs.scratch(line).reshape(shape))
     room = pricing.memory.size - scratch
-    index = np.nonzero(need <= room)
+    fits = costs.rooms.fit(costs.blocks(sizes), room)
+    index = np.nonzero(fits)
     tiles = np.stack([candidates[dim][places] for dim, places in zip(TILED, index, strict=True)], axis=1)
-    cycles = pricing.overhead + product(costs.counts(tiles).values()) * pricing.launch
+    cycles = pricing.overhead + costs.repeats(costs.counts(tiles), TILED) * pricing.launch
     if floors is not None:
         cycles = cycles + floors.compute(tiles)
-    return Sieve(tiles, np.broadcast_to(room, need.shape)[index], cycles.astype(np.float64), np.zeros(len(tiles)))
+    nothing = np.zeros(len(tiles))
+    return Sieve(tiles, np.broadcast_to(room, fits.shape)[index], cycles.astype(np.float64), nothing, nothing)
 
 
 def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float = math.inf) -> Sieve:
@@ -69,14 +70,14 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     counts = costs.counts(tiles)
     sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
     numbers = range(len(pricing.operands))
-    blocks = [costs.block(n, sizes) for n in numbers]
-    spare = sieve.room - total(blocks)
+    blocks = costs.blocks(sizes)
+    room = costs.rooms.left(blocks, sieve.room)
     allowed = [most_moved - sum(floors.least_moved) + floors.least_moved[n] for n in numbers]
-    ways = [_Ways(costs, floors, n, sieve, spare + blocks[n], allowed[n]) for n in numbers]
+    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n]) for n in numbers]
     cycles, moved = np.full(len(sieve), np.inf), np.full(len(sieve), np.inf)
-    uncut = product(counts.values()) == 1
+    uncut = costs.repeats(counts, TILED) == costs.outer_blocks
     for outermost in TILED:
-        possible = uncut | (counts[outermost] > 1)
+        possible = uncut | (counts[outermost] > costs.outer_counts[outermost])
         held = [way.floors[outermost] for way in ways]
         np.minimum(cycles, _latency(held, blocks, sieve, costs), out=cycles, where=possible)
         np.minimum(moved, total(np.minimum(one.moved, two.moved) for one, two in held), out=moved, where=possible)
@@ -88,22 +89,22 @@ class _Floor:
     """Lower bounds over several ways to hold an operand with the same number of buffers; arrays over tiles.
 
     transfer: DMA cycles of all its blocks. moved: their bytes. exposed: cycles of them beside which no kernel runs.
-    core: these and the cycles to issue transfers.
+    core: these and the cycles to issue transfers. chain: DMA cycles and those to issue all but the first transfers.
     """
 
     transfer: Floats
     moved: Floats
     exposed: Floats
     core: Floats
+    chain: Floats
 
     @classmethod
     def over_nothing(cls, count: int) -> _Floor:
-        return cls(*(np.full(count, np.inf) for _ in range(4)))
+        return cls(*(np.full(count, np.inf) for _ in range(5)))
 
-    def admit(self, fits: Flags, transfer: Floats, moved: Floats, exposed: Floats, core: Floats) -> None:
-        """Take in one more way, where it fits."""
-        ways = ((self.transfer, transfer), (self.moved, moved), (self.exposed, exposed), (self.core, core))
-        for mine, its in ways:
+    def admit(self, fits: Flags, *figures: Floats) -> None:
+        """Take in one more way, with its figures in the order of the fields, where it fits."""
+        for mine, its in zip((self.transfer, self.moved, self.exposed, self.core, self.chain), figures, strict=True):
             np.minimum(mine, its, out=mine, where=fits)
 
 
@@ -116,26 +117,35 @@ class _Ways:
         operand = costs.pricing.operands[number]
         out = operand.role is Role.OUTPUT
         dims = [dim for dim in TILED if dim in operand.dims]
+        others = [dim for dim in TILED if dim not in operand.dims]
         counts = costs.counts(sieve.tiles)
+        once = costs.repeats(counts, (), others)
         sizes = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
         self.floors = {dim: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for dim in TILED}
         for cut in itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1)):
             block = costs.block(number, {dim: sizes[dim] for dim in cut})
             sums = floors.sums(number, frozenset(cut), sieve.tiles)
             moved = costs.moved(number, frozenset(cut), sieve.tiles).astype(np.float64)
-            blocks = product(counts[dim] for dim in cut).astype(np.float64)
+            blocks = costs.repeats(counts, cut, dims).astype(np.float64)
+            first, last = once * sums.first, once * sums.last
             for outermost in TILED:
                 if cut and outermost in dims and outermost not in cut:
                     continue  # a block is fetched inside the outermost loop, or before all of them
-                again = counts[outermost] if cut and outermost not in dims else np.ones((), np.int64)
+                again = costs.repeats(counts, (outermost,) if cut else (), others)
                 for buffers in (1, 2) if cut else (1,):
                     fits = (buffers * block <= room) & (again * moved <= most_moved)
                     fetches = again * blocks
-                    issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - buffers))
+                    before = buffers * costs.outer_blocks
+                    issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - before))
                     transfer = again * sums.transfer
-                    exposed = transfer if buffers == 1 else sums.last if out else sums.first
+                    exposed = transfer if buffers == 1 else last if out else first
                     self.floors[outermost][buffers - 1].admit(
-                        fits, transfer, again * moved, exposed + issues if out else exposed, exposed + issues
+                        fits,
+                        transfer,
+                        again * moved,
+                        exposed + issues if out else exposed,
+                        exposed + issues,
+                        transfer + issues,
                     )
 
 
@@ -148,12 +158,18 @@ def _latency(held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve
     core = np.full(len(sieve), np.inf)
     outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
     for buffers in itertools.product((0, 1), repeat=len(held)):
-        need = total((1 + more) * block for more, block in zip(buffers, blocks, strict=True))
+        needs = [(1 + more) * block for more, block in zip(buffers, blocks, strict=True)]
         # While the core waits for a write-back, it can issue transfers.
         waits = any(out and not more for out, more in zip(outputs, buffers, strict=True))
         added = total(
             ways[more].exposed if waits and not out else ways[more].core
             for out, more, ways in zip(outputs, buffers, held, strict=True)
         )
-        np.minimum(core, added, out=core, where=need <= sieve.room)
-    return np.maximum(sieve.cycles + pricing.issue + core, pricing.overhead + pricing.issue + transfer)
+        np.minimum(core, added, out=core, where=costs.rooms.fit(needs, sieve.room))
+    begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
+    inputs = [way for out, way in zip(outputs, held, strict=True) if not out]
+    fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
+    for one, two in inputs:  # the core issues a fetch when the one before has arrived
+        fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
+    dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail)
+    return np.maximum(sieve.cycles + begun + core, dma)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -18,7 +18,8 @@ from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
-from match.schedule.tiles import TILED, Floats, Ints, Sums, TileCosts, product, total
+from match.schedule.rooms import Ints
+from match.schedule.tiles import TILED, Floats, Sums, TileCosts, total
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,27 @@ class Nest:
 class Nests:
     """The mappings of one loop order that fit; arrays of shape (n,).
 
-    cycles: lower bounds of their latencies. moved: bytes. tile: rows of their tiles.
+    cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
+    cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. fetched: what of
+    the DMA's part comes before the last kernel or behind it. moved: bytes. tile: rows of their tiles.
     """
 
     cycles: Floats
+    expected: Floats
+    core: Floats
+    dma: Floats
+    fetched: Floats
     moved: Floats
     tile: Ints
     _structures: Structures
     _order: tuple[Dim, ...]
     _held: tuple[tuple[tuple[int, int], ...], ...]
     _choices: tuple[Ints, ...]
+
+    def inside(self, operand: int) -> Iterator[tuple[frozenset[Dim], Ints]]:
+        """The dimensions of loops that an operand is fetched inside of, with the rows of the mappings where it is."""
+        for choice, (depth, _) in enumerate(self._held[operand]):
+            yield frozenset(self._order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
 
     def nest(self, row: int) -> Nest:
         """One of them."""
@@ -95,6 +107,14 @@ class _Stream(NamedTuple):
     issues: Floats
 
 
+class _Blocks(NamedTuple):
+    """An operand's blocks when it is cut in some way, once each: bytes of a buffer, costs, bytes moved."""
+
+    size: Ints
+    sums: Sums
+    moved: Ints
+
+
 class Structures:
     """The mappings of some tiles, shape (n, 3), that cut the dimensions `cut` and no other.
 
@@ -108,9 +128,10 @@ class Structures:
         self._cut = cut
         pricing = costs.pricing
         self._counts = costs.counts(tiles)
-        self._work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
+        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
         self._room = pricing.memory.size - costs.scratch(tiles)
-        self._streams: dict[tuple[int, frozenset[Dim], int], _Stream] = {}
+        self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
+        self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
 
     def nests(self) -> Iterator[Nests]:
         """All mappings that fit, one loop order at a time."""
@@ -125,56 +146,79 @@ class Structures:
         return tuple(
             (depth, buffers)
             for depth in depths
-            if operand.indivisible_dims.isdisjoint(order[depth:])
+            if self.costs.packing or operand.indivisible_dims.isdisjoint(order[depth:])
             for buffers in ((1, 2) if depth else (1,))
         )
 
-    def _blocks(self, dims: Iterable[Dim]) -> Ints:
-        """How many parts cuts along `dims` make."""
-        return product(self._counts[dim] for dim in dims)
+    def _blocks(self, dims: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
+        """How many iterations loops over `dims`, of those `among`, have."""
+        return self.costs.repeats(self._counts, dims, among)
 
-    def _stream(self, number: int, outer: frozenset[Dim], buffers: int) -> _Stream:
-        """Operand number `number`, its blocks fetched inside the loops `outer`."""
+    def _stream(self, number: int, outer: frozenset[Dim], buffers: int) -> Floats:
+        """Operand number `number`, its blocks fetched inside the loops `outer`: rows in the order of `_Stream`."""
         known = self._streams.get((number, outer, buffers))
         if known is None:
             operand = self.costs.pricing.operands[number]
-            dims = operand.dims & outer
+            blocks = self._blocks_of(number, operand.dims & outer)
+            others = [dim for dim in TILED if dim not in operand.dims]
+            again, once = self._blocks(outer, others), self._blocks((), others)
+            known = np.zeros((len(_Stream._fields), len(self.tiles)))
+            stream = _Stream(*known)
+            stream.need[:] = buffers * blocks.size
+            stream.moved[:] = again * blocks.moved
+            stream.transfer[:] = again * blocks.sums.transfer
+            fetches = self._blocks(outer)
+            if operand.role is Role.OUTPUT:
+                stream.last[:] = once * blocks.sums.last
+                stream.exposed[:] = stream.transfer - stream.last if buffers == 1 else 0.0
+                stream.issues[:] = fetches
+            else:
+                stream.exposed[:] = stream.transfer if buffers == 1 else once * blocks.sums.first
+                stream.issues[:] = fetches - buffers * self.costs.outer_blocks
+            self._streams[number, outer, buffers] = known
+        return known
+
+    def _blocks_of(self, number: int, dims: frozenset[Dim]) -> _Blocks:
+        known = self._known.get((number, dims))
+        if known is None:
             size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
             sums = self._figures.sums(number, dims, self.tiles)
-            again = self._blocks(outer - dims)
-            moved = again * self.costs.moved(number, dims, self.tiles)
-            transfer, fetches = again * sums.transfer, again * self._blocks(dims)
-            if operand.role is Role.OUTPUT:
-                exposed = transfer - sums.last if buffers == 1 else np.zeros(())
-                rows = (buffers * size, moved, transfer, exposed, sums.last, fetches)
-            else:
-                exposed = transfer if buffers == 1 else sums.first
-                rows = (buffers * size, moved, transfer, exposed, np.zeros(()), fetches - buffers)
-            known = self._streams[number, outer, buffers] = _Stream(*np.broadcast_arrays(*rows))
+            known = self._known[number, dims] = _Blocks(size, sums, self.costs.moved(number, dims, self.tiles))
         return known
 
     def _combine(self, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]]) -> Nests:
         pricing = self.costs.pricing
-        streams: list[_Stream] = []
-        for number, ways in enumerate(held):
-            stacked = np.array([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in ways])
-            shape = [len(ways) if n == number else 1 for n in range(len(held))]
-            streams.append(_Stream(*(rows.reshape(*shape, -1) for rows in stacked.transpose(1, 0, 2))))
+        ways = [
+            np.stack([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in choices], 1)
+            for number, choices in enumerate(held)
+        ]
+        needs: list[Ints] = []
+        for number, figures in enumerate(ways):
+            shape = [figures.shape[1] if n == number else 1 for n in range(len(held))]
+            needs.append(_Stream(*figures).need.astype(np.int64).reshape(*shape, -1))
+        *choices, tile = np.nonzero(self.costs.rooms.fit(needs, self._room))
+        streams = [_Stream(*figures[:, choice, tile]) for figures, choice in zip(ways, choices, strict=True)]
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
         inputs = [stream for stream, is_output in zip(streams, outputs, strict=True) if not is_output]
-        (output,) = (stream for stream, is_output in zip(streams, outputs, strict=True) if is_output)
-        transfer = total(stream.transfer for stream in streams)
+        written = [stream for stream, is_output in zip(streams, outputs, strict=True) if is_output]
+        fetched = total(stream.transfer for stream in inputs)
+        transfer = fetched + total(stream.transfer for stream in written)
         issues = pricing.issue * total(stream.issues for stream in inputs)
-        cycles = self._work + pricing.issue * (1 + output.issues) + output.last
+        begun = pricing.issue * self.costs.outer_blocks if inputs else 0.0
+        last = total(stream.last for stream in written)
+        core = self.work[tile] + begun + pricing.issue * total(stream.issues for stream in written) + last
         if pricing.overlap:
             # While the core waits for a write-back, it can issue transfers.
-            cycles = cycles + total(stream.exposed for stream in inputs) + np.maximum(output.exposed, issues)
-            cycles = np.maximum(cycles, pricing.overhead + pricing.issue + transfer)
+            waits = total(stream.exposed for stream in written)
+            core = core + total(stream.exposed for stream in inputs) + np.maximum(waits, issues)
+            for stream in inputs:  # the core issues a fetch when the one before has arrived
+                fetched = np.maximum(fetched, stream.transfer + pricing.issue * stream.issues)
+            fetched = pricing.overhead + begun + fetched + last + np.zeros(len(tile))
+            dma = np.maximum(pricing.overhead + begun + transfer, fetched)
         else:
-            cycles = cycles + issues + transfer - output.last
-        fits = total(stream.need for stream in streams) <= self._room
-        *choices, tile = np.nonzero(fits)
-        moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
-        return Nests(
-            np.broadcast_to(cycles, fits.shape)[fits], moved[fits], tile, self, order, tuple(held), tuple(choices)
-        )
+            core = core + issues + transfer - last
+            dma = fetched = np.zeros(len(tile))
+        moved = total(stream.moved for stream in streams) + np.zeros(len(tile))
+        expected = np.maximum(core, dma)
+        least = self.work[tile] if pricing.has_latency else expected
+        return Nests(least, expected, core, dma, fetched, moved, tile, self, order, tuple(held), tuple(choices))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Axis, Component, Dim, Layer, Role
+from match.layer import Axis, Component, Dim, Role
 from match.schedule.blocks import Span, axis_length
+from match.schedule.kinds import Kinds, Look
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
+from match.schedule.rooms import Ints, Rooms
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
@@ -24,9 +26,8 @@ Sizes = tuple[int, ...]
 """A tile: extents along `TILED`."""
 
 
-def candidate_sizes(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> Ints:
-    """Every tile size that a dimension may have, rising: the multiples allowed, and the whole."""
-    size, multiple = layer.size(dim), multiples.get(dim, 1)
+def candidate_sizes(size: int, multiple: int) -> Ints:
+    """Every tile size of a dimension, rising: the multiples of a number, none of 0, and the whole `size`."""
     smaller = range(multiple, size, multiple) if multiple else ()
     return np.array([*smaller, size], np.int64)
 
@@ -54,7 +55,7 @@ def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
 class Sums(NamedTuple):
     """What all blocks of an operand that is cut in one way cost, once each; arrays over tiles.
 
-    transfer: DMA cycles of all. first, last: DMA cycles of the block at that end.
+    transfer: DMA cycles of all. first, last: DMA cycles of the blocks at that end: one, or one in each outer block.
     """
 
     transfer: Floats
@@ -62,23 +63,48 @@ class Sums(NamedTuple):
     last: Floats
 
 
+@dataclass(frozen=True)
+class OuterBlocks:
+    """Blocks that the memory outside holds one after the other, each of which is tiled by itself.
+
+    `tile` are their extents along `TILED`, `held` the operands that lie in them. With `last`, only the last one counts.
+    """
+
+    tile: Sizes
+    held: frozenset[str]
+    last: bool = False
+
+
 class TileCosts:
     """Costs of whole tilings, summed over one representative of each kind of tile.
 
-    Tiles are rows of extents along `TILED`, shape (n, 3).
+    Tiles are rows of extents along `TILED`, shape (n, 3). With `outer`, costs are of all the blocks that a memory
+    outside of this one holds one after the other, and tiles are at most as large as one. `packing` is of a memory in
+    which no kernels run: its alignment. It has no scratch, and constants take what they need at least when they are
+    packed with the alignment of the pricing's memory.
     """
 
-    def __init__(self, pricing: Pricing) -> None:
+    def __init__(self, pricing: Pricing, outer: OuterBlocks | None = None, packing: int = 0) -> None:
         self.pricing = pricing
-        layer = pricing.layer
-        self.extents = {dim: layer.size(dim) for dim in Dim}
+        self.outer = outer
+        self.packing = packing
+        self._sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.extents = self._sizes | (dict(zip(TILED, outer.tile, strict=True)) if outer else {})
+        self.outer_extents = {dim: self._extents(dim) for dim in TILED}
+        self.outer_counts = {dim: sum(times for _, times in self.outer_extents[dim]) for dim in TILED}
+        self.outer_blocks = math.prod(self.outer_counts.values())
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
+        self.rooms = Rooms(pricing.memory, pricing.operands)
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
-        self._blocks = [_Blocks(pricing, number) for number in range(len(pricing.operands))]
-        self._channels = _Kinds(pricing, Dim.K, lambda span: (span[1],))
-        self._rows = _Kinds(pricing, Dim.OY, lambda span: (span[1], pricing.rows.span(*span)[1]))
-        self._columns = _Kinds(pricing, Dim.OX, lambda span: (span[1], pricing.columns.span(*span)[1]))
+        self._blocks = [_Blocks(self, number) for number in range(len(pricing.operands))]
+        self._channels = self.kinds(Dim.K, lambda span, _: (span[1],))
+        self._rows = self.kinds(Dim.OY, lambda span, _: (span[1], pricing.rows.span(*span)[1]))
+        self._columns = self.kinds(Dim.OX, lambda span, _: (span[1], pricing.columns.span(*span)[1]))
+
+    def kinds(self, dim: Dim, looks: Callable[[Span, Span], Look]) -> Kinds:
+        """The tiles along a dimension."""
+        return Kinds(self.pricing, dim, self.extents[dim], looks, last=bool(self.outer) and self.outer.last)
 
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
@@ -90,12 +116,24 @@ class TileCosts:
         blocks = self._blocks[operand]
         return Sums(*np.array([blocks.sums(tuple(tile)) for tile in cut.tolist()], np.float64).T)
 
+    def asked_compute(self, tiles: Ints) -> tuple[Ints, Floats]:
+        """`tiles` and all that `compute` has been asked for, with what it says of them."""
+        self.compute(tiles)
+        return np.array(list(self._kernels), np.int64), np.array(list(self._kernels.values()), np.float64)
+
+    def asked_sums(self, operand: int, tiles: Ints) -> tuple[Ints, Sums]:
+        """`tiles` and all that `sums` has been asked for, with what it says of an operand cut into them."""
+        self.sums(operand, frozenset(TILED), tiles)
+        known = self._blocks[operand].known
+        return np.array(list(known), np.int64), Sums(*np.array(list(known.values()), np.float64).T)
+
     def moved(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Ints:
         """Bytes of the same blocks: the product of what tiles of each dimension touch together."""
         tensor = self.pricing.operands[operand]
         sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED) if dim in dims}
-        if tensor.role is Role.CONSTANT:
-            return self.block(operand, sizes) * product(-(-self.extents[dim] // size) for dim, size in sizes.items())
+        if tensor.role is Role.CONSTANT and not self.packing:
+            among = [dim for dim in TILED if dim in tensor.dims]
+            return self.block(operand, sizes) * self.repeats(self.counts(tiles), dims, among)
         return total(
             component.element_bytes
             * product(
@@ -108,6 +146,8 @@ class TileCosts:
     def scratch(self, tiles: Ints) -> Ints:
         """Bytes of scratch, aligned."""
         pricing = self.pricing
+        if self.packing:
+            return np.zeros(len(tiles), np.int64)
         bytes_of = [pricing.scratch({**self.extents, **dict(zip(TILED, tile, strict=True))}) for tile in tiles.tolist()]
         return round_up(np.array(bytes_of, np.int64), pricing.memory.alignment)
 
@@ -119,16 +159,29 @@ class TileCosts:
             for axis in component.axes:
                 size = size * axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim])))
             result = result + round_up(size, self.pricing.memory.alignment)
-        return result
+        return round_up(result, self.packing) if self.packing else result
 
-    def need(self, tiles: Ints) -> Ints:
-        """Bytes of memory that every mapping with these tiles needs: one buffer of each block, and the scratch."""
-        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
-        return self.scratch(tiles) + total(self.block(n, sizes) for n in range(len(self.pricing.operands)))
+    def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
+        """`block` of every operand: what each needs at least in any mapping with these tiles."""
+        return [self.block(number, sizes) for number in range(len(self.pricing.operands))]
 
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
-        """How many tiles each dimension has."""
-        return {dim: -(-self.extents[dim] // tiles[:, n]) for n, dim in enumerate(TILED)}
+        """How many tiles each dimension has, those of all outer blocks together."""
+        return {
+            dim: total(times * -(-extent // tiles[:, n]) for extent, times in self.outer_extents[dim])
+            for n, dim in enumerate(TILED)
+        }
+
+    def repeats(self, counts: Mapping[Dim, Ints], inside: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
+        """How many iterations loops over the dimensions `inside`, of those `among`, have in all outer blocks."""
+        return product(counts[dim] if dim in inside else np.array(self.outer_counts[dim]) for dim in among)
+
+    def _extents(self, dim: Dim) -> list[tuple[int, int]]:
+        """Extents of the outer blocks along a dimension, and how many have them."""
+        full, rest = divmod(self._sizes[dim], self.extents[dim])
+        if self.outer and self.outer.last:
+            return [(rest or self.extents[dim], 1)]
+        return [(self.extents[dim], full), *([(rest, 1)] if rest else [])]
 
     def _touched(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` that all tiles of a size touch together, by size."""
@@ -136,9 +189,9 @@ class TileCosts:
         if known is None:
             axes = [axis for axis in component.axes if axis.dim is dim]
             extent = self.extents[dim]
-            known = np.full(extent + 1, extent)
-            if axes != [Axis(dim, extent)]:  # else every element is touched once, whatever the size
-                kinds = _Kinds(self.pricing, dim, lambda span: (_elements(axes, span),))
+            known = np.full(extent + 1, sum(size * times for size, times in self.outer_extents.get(dim, [(extent, 1)])))
+            if axes != [Axis(dim, self._sizes[dim])]:  # else every element is touched once, whatever the size
+                kinds = self.kinds(dim, lambda span, _: (_elements(axes, span),))
                 for size in range(1, extent + 1) if dim in TILED else (extent,):
                     known[size] = sum(elements * times for (elements,), times in kinds.of(size))
             self._lengths[component, dim] = known
@@ -157,57 +210,34 @@ class TileCosts:
         return known
 
 
-class _Kinds:
-    """The tiles along one dimension: what they look like, and how many look the same."""
-
-    def __init__(self, pricing: Pricing, dim: Dim, looks: Callable[[Span], tuple[int, ...]]) -> None:
-        self.pricing = pricing
-        self.dim = dim
-        self.extent = pricing.layer.size(dim)
-        self.looks = looks
-        self.known: dict[int, list[tuple[tuple[int, ...], int]]] = {}
-
-    def of(self, size: int) -> list[tuple[tuple[int, ...], int]]:
-        """Of tiles of `size`."""
-        known = self.known.get(size)
-        if known is None:
-            kinds: dict[tuple[int, ...], int] = {}
-            for run in self.pricing.runs(self.dim, 0, self.extent, size):
-                start = run.first * size
-                looks = self.looks((start, min(size, self.extent - start)))
-                kinds[looks] = kinds.get(looks, 0) + run.last - run.first + 1
-            known = self.known[size] = list(kinds.items())
-        return known
-
-    def ends(self, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What the first and the last tile look like."""
-        start = (self.extent - 1) // size * size
-        return self.looks((0, size)), self.looks((start, self.extent - start))
-
-
 class _Blocks:
-    """The blocks of one operand."""
+    """The blocks of one operand in the tilings of `costs`."""
 
-    def __init__(self, pricing: Pricing, number: int) -> None:
+    def __init__(self, costs: TileCosts, number: int) -> None:
+        pricing = costs.pricing
         operand, axes = pricing.operands[number], pricing.axes[number]
-        extents = {dim: pricing.layer.size(dim) for dim in Dim}
-        constant = operand.role is Role.CONSTANT
+        equal = operand.role is Role.CONSTANT and not costs.packing
+        held = bool(costs.outer) and operand.name in costs.outer.held
 
-        def looks(mine: list[Axis]) -> Callable[[Span], tuple[int, ...]]:
-            return lambda span: tuple([align(axis.span(*span)[1], axis.multiple) for axis in mine])
+        def looks(mine: list[Axis]) -> Callable[[Span, Span], Look]:
+            def lengths(span: Span) -> Look:
+                return tuple([align(axis.span(*span)[1], axis.multiple) for axis in mine])
+
+            return lambda span, block: lengths(span) + lengths(block) if held else lengths(span)
 
         self.pricing = pricing
         self.number = number
         self.axes = axes
-        self.lengths = [axis_length(operand, axis, (0, extents[axis.dim]), extents[axis.dim]) for axis in axes]
+        self.limited = held and operand.role is not Role.CONSTANT
+        sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.lengths = [axis_length(operand, axis, (0, sizes[axis.dim]), sizes[axis.dim]) for axis in axes]
         self.cuts = [
-            (place, extents[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
+            (place, costs.outer_extents[dim], sizes[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
             for place, dim in enumerate(TILED)
             if dim in operand.dims
         ]
         self.kinds = [
-            None if constant else _Kinds(pricing, dim, looks([axis for axis in axes if axis.dim is dim]))
-            for dim in TILED
+            None if equal else costs.kinds(dim, looks([axis for axis in axes if axis.dim is dim])) for dim in TILED
         ]
         self.known: dict[Sizes, tuple[float, ...]] = {}
 
@@ -219,34 +249,46 @@ class _Blocks:
         return known
 
     def _sum(self, tile: Sizes) -> tuple[float, ...]:
-        blocks = [(self.lengths, 1)]
-        first = last = self.lengths
-        for place, extent, positions in self.cuts:
+        whole = [(self.lengths + self.lengths if self.limited else self.lengths, 1)]
+        every = first = last = whole
+        for place, outer, extent, positions in self.cuts:
             size, kinds = tile[place], self.kinds[place]
             if size == extent:
                 continue
             if kinds is None:  # constants: all blocks are as long as the largest
                 longest = tuple([self.axes[position].length(size) for position in positions])
-                ends, along = (longest, longest), [(longest, -(-extent // size))]
+                along = [(longest, sum(times * -(-length // size) for length, times in outer))]
+                begin = end = [(longest, sum(times for _, times in outer))]
             else:
-                ends, along = kinds.ends(size), kinds.of(size)
-            blocks = [
-                (_put(lengths, positions, looks), times * more) for lengths, times in blocks for looks, more in along
-            ]
-            first, last = _put(first, positions, ends[0]), _put(last, positions, ends[1])
-        transfer = sum(times * self._transfer(lengths) for lengths, times in blocks)
-        return transfer, self._transfer(first), self._transfer(last)
+                along, begin, end = kinds.of(size), kinds.first(size), kinds.last(size)
+            places = positions + [len(self.axes) + n for n in positions] if self.limited else positions
+            every, first, last = _put(every, places, along), _put(first, places, begin), _put(last, places, end)
+        return self._transfers(every), self._transfers(first), self._transfers(last)
 
-    def _transfer(self, lengths: list[int]) -> float:
-        return self.pricing.block(self.number, tuple(lengths)).transfer
+    def _transfers(self, blocks: list[tuple[list[int], int]]) -> float:
+        """DMA cycles of blocks: lengths, where they lie in outer blocks those of these too, and how many there are."""
+        count, block, number = len(self.axes), self.pricing.block, self.number
+        if self.limited:
+            return sum(
+                times * block(number, tuple(lengths[:count]), tuple(lengths[count:])).transfer
+                for lengths, times in blocks
+            )
+        return sum(times * block(number, tuple(lengths)).transfer for lengths, times in blocks)
 
 
 def _elements(axes: list[Axis], span: Span) -> int:
     return math.prod(align(axis.span(*span)[1], axis.multiple) for axis in axes)
 
 
-def _put(lengths: list[int], positions: list[int], values: tuple[int, ...]) -> list[int]:
-    result = lengths.copy()
-    for position, value in zip(positions, values, strict=True):
-        result[position] = value
+def _put(
+    blocks: list[tuple[list[int], int]], positions: list[int], along: list[tuple[Look, int]]
+) -> list[tuple[list[int], int]]:
+    """Every one of `blocks` cut into what there is along one dimension."""
+    result: list[tuple[list[int], int]] = []
+    for lengths, times in blocks:
+        for looks, more in along:
+            cut = lengths.copy()
+            for position, value in zip(positions, looks, strict=True):
+                cut[position] = value
+            result.append((cut, times * more))
     return result

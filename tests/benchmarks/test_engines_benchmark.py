@@ -14,11 +14,11 @@ from benchmarks.engines.cli import main
 from benchmarks.engines.grid import measure
 from benchmarks.engines.networks import Network
 from match.cost import Cost
-from match.dispatch import Workload
 from match.errors import OptionError
 from match.hardware import LayerConstants
 from match.layer import Layer, Op
 from match.registry import get_target
+from match.request import Workload
 from match.schedule.engine import engine
 from match.schedule.predict import predict
 
@@ -27,12 +27,12 @@ SCHEMA = Path(results.__file__).with_name("results.schema.json")
 
 def pool(name: str, channels: int, size: int) -> Workload:
     layer = Layer(name, Op.MAX_POOL2D, channels, 1, size, size, 2 * size, 2 * size, 2, 2, (2, 2), weight_dtype="")
-    return Workload(layer, LayerConstants(None, None), None)
+    return Workload(layer, LayerConstants(None, None), None, "")
 
 
 def addition(name: str, channels: int, size: int) -> Workload:
     layer = Layer(name, Op.ADD, channels, 1, size, size, size, size, weight_dtype="")
-    return Workload(layer, LayerConstants(None, None), None)
+    return Workload(layer, LayerConstants(None, None), None, "")
 
 
 NETWORK = Network("small", (pool("wide", 8, 16), addition("sum", 32, 4), pool("again", 8, 16)))

@@ -51,6 +51,24 @@ def test_options_reach_the_compiler(command: Command, tmp_path: Path) -> None:
     assert report.totals.inexact_layers == 0
 
 
+def test_schedules_are_cached_unless_told_otherwise(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("MATCH_CACHE_DIR", str(cache))
+    reports = []
+    for options in (("--no-cache",), ("--jobs", "1"), ("--jobs", "2"), ()):
+        assert command("compile", DIGITS, "-o", tmp_path / "x", *options).status == 0
+        assert cache.exists() == (options != ("--no-cache",))
+        document = json.loads((tmp_path / "x" / "report.json").read_text())
+        seconds = document["totals"].pop("compile_seconds")
+        reports.append(document)
+    assert all(document == reports[0] for document in reports)
+    assert seconds["search"] < 0.1
+    assert len(list(cache.iterdir())) >= 4
+    assert reports[0]["layers"][0]["candidates"][-1]["module"] == "cpu"
+
+
 def test_run_equals_onnxruntime(command: Command, project: Path, tmp_path: Path) -> None:
     images, _ = load_images(DIGITS.with_name("digits.npz"))
     np.savez(tmp_path / "x.npz", image=images[:20])

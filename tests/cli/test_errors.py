@@ -201,3 +201,14 @@ def test_c_compiler_that_fails(command: Command, project: Path, folder: Path, mo
     copy = shutil.copytree(project, folder / "given" / "copy", ignore=shutil.ignore_patterns("build"))
     monkeypatch.setenv("CC", "false")
     assert "failed" in command("run", copy).error
+
+
+def test_energy_of_a_target_that_gives_none(command: Command, folder: Path) -> None:
+    sentence = command("compile", DIGITS, "--objective", "energy", "-o", folder / "out").error
+    assert "target gap9 does not give that of cluster, ne16, cpu" in sentence
+    assert "choose another objective" in sentence
+
+
+def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:
+    for jobs in ("0", "-1", "many"):
+        assert "--jobs" in command("compile", DIGITS, "--jobs", jobs, "-o", folder / "out").error

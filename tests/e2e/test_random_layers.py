@@ -6,27 +6,31 @@ address and undefined-behaviour sanitizers. What fits no module runs on the CPU 
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import match
-from tests.e2e.random_layers import LayerCase, inputs_of, layer_cases, module
+from tests.e2e.random_layers import LayerCase, diana_shaped, inputs_of, layer_cases, module
 
 BATCH = 20
+DIANA_BATCH = 14
+"""What fits DIANA's 512 kB."""
 
 
-def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int) -> set[str]:
-    """Compile and run a batch; returns the modules that took part."""
-    compiled = match.compile(module(cases), "gap9", modules=modules, l1=l1, numerics="exact")
+def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int, target: str = "gap9") -> Counter[tuple[str, str]]:
+    """Compile and run a batch; returns how many layers of each operator were each module's."""
+    compiled = match.compile(module(cases), target, modules=modules, l1=l1, numerics="exact")
     inputs = inputs_of(cases, cases[0].seed)
     outputs = list(compiled.run(inputs, sanitize=True).values())
     for index, (case, output) in enumerate(zip(cases, outputs, strict=True)):
         arguments = [inputs[f"x{index}_{j}"] for j in range(case.inputs)]
         expected = case.reference(*arguments)
         assert np.array_equal(output, expected), f"{case}: {np.count_nonzero(output != expected)} outputs differ"
-    return {decision.module for decision in compiled.layers}
+    return Counter((decision.module, decision.op) for decision in compiled.layers)
 
 
 def batches(examples: int) -> settings:
@@ -42,11 +46,13 @@ def batches(examples: int) -> settings:
 
 batch = st.lists(layer_cases, min_size=BATCH, max_size=BATCH)
 l1_sizes = st.sampled_from((4096, 8192, 16384, 131072))
+diana_batch = st.lists(diana_shaped(), min_size=DIANA_BATCH, max_size=DIANA_BATCH)
+diana_l1_sizes = st.sampled_from((4096, 8192, 24576, 262144))
 
 
 @pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
 def test_layers_equal_their_definition(modules: tuple[str, ...]) -> None:
-    seen: set[str] = set()
+    seen: Counter[tuple[str, str]] = Counter()
 
     @batches(13)
     @given(batch, l1_sizes)
@@ -54,7 +60,20 @@ def test_layers_equal_their_definition(modules: tuple[str, ...]) -> None:
         seen.update(check(cases, modules, l1))
 
     property_holds()
-    assert set(modules) <= seen
+    assert set(modules) <= {name for name, _ in seen}
+
+
+def test_layers_on_diana_equal_their_definition() -> None:
+    seen: Counter[tuple[str, str]] = Counter()
+
+    @batches(10)
+    @given(diana_batch, diana_l1_sizes)
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        seen.update(check(cases, ("digital",), l1, "diana"))
+
+    property_holds()
+    for op in ("conv2d", "depthwise_conv2d", "dense", "add"):
+        assert seen["digital", op] >= 3
 
 
 @pytest.mark.sweep
@@ -63,5 +82,15 @@ def test_many_layers_equal_their_definition() -> None:
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
         check(cases, ("cluster", "ne16"), l1)
+
+    property_holds()
+
+
+@pytest.mark.sweep
+def test_many_layers_on_diana_equal_their_definition() -> None:
+    @batches(200)
+    @given(diana_batch, diana_l1_sizes)
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        check(cases, ("digital",), l1, "diana")
 
     property_holds()

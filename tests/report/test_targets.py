@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from match.registry import get_target
@@ -20,9 +21,17 @@ def test_table_of_targets() -> None:
         assert part in text
 
 
-def test_page_of_supported_operators_is_current() -> None:
-    """To update: write match.report.targets.markdown(match.registry.get_target("gap9")) to the page."""
-    assert (DOCS / "gap9-operators.md").read_text() == markdown(get_target("gap9"))
+def test_memories_of_single_operands_are_listed() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    show_targets([get_target("diana")], console)
+    assert isinstance(console.file, io.StringIO)
+    assert "L1 256 KiB, weights 64 KiB" in console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["diana", "gap9"])
+def test_page_of_supported_operators_is_current(name: str) -> None:
+    """To update: write match.report.targets.markdown(match.registry.get_target(name)) to the page."""
+    assert (DOCS / f"{name}-operators.md").read_text() == markdown(get_target(name))
 
 
 def test_every_condition_is_a_sentence() -> None:

@@ -33,7 +33,7 @@ def test_bounds_hold() -> None:
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
         pricing = Pricing(layer, operands, memory, random_cost(rng))
         costs = TileCosts(pricing)
-        candidates = {dim: candidate_sizes(layer, dim, {}) for dim in TILED}
+        candidates = {dim: candidate_sizes(layer.size(dim), 1) for dim in TILED}
         floors = Floors(costs, candidates)
         sieve = feasible(costs, floors, candidates)
         refined = with_transfers(sieve, costs, floors)
@@ -73,7 +73,7 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
         memory = Memory("L1", rng.randint(100, 700))
         expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, {})}
         costs = TileCosts(Pricing(layer, operands, memory, model))
-        tiles = feasible(costs, None, {dim: candidate_sizes(layer, dim, {}) for dim in TILED}).tiles
+        tiles = feasible(costs, None, {dim: candidate_sizes(layer.size(dim), 1) for dim in TILED}).tiles
         found = []
         for tile in tiles:
             cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))

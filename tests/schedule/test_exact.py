@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from match.cost import Block, CostModel, Tile
+from match.cost import Block, CostModel, Energy, Tile
 from match.errors import CostModelError, OptionError, ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.blocks import largest_tile
@@ -46,26 +46,38 @@ def small_problem(rng: random.Random, most: int) -> tuple[Layer, tuple[Operand, 
             return layer, operands, multiples
 
 
-def check_optimal(rng: random.Random, model: CostModel, most: int, *, by_walking: bool = False) -> None:
+def check_optimal(
+    rng: random.Random, model: CostModel, most: int, *, by_walking: bool = False, private: bool = False
+) -> None:
     layer, operands, multiples = small_problem(rng, most)
-    everything = list(schedules(layer, operands, Memory("L1", 1 << 20), model, multiples))
-    needs = sorted({schedule.used_bytes(schedule.inner_memory) for schedule in everything})
-    size = rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 50])
-    memory = Memory("L1", size)
-    fitting = [schedule for schedule in everything if schedule.used_bytes(schedule.inner_memory) <= size]
-    objective = rng.choice(["latency", "latency", "bytes"])
+    alone = [operand.name for operand in operands if private and rng.random() < 0.5]
+    largest = Memory("L1", 1 << 20, private=tuple((name, 1 << 20) for name in alone))
+    everything = list(schedules(layer, operands, largest, model, multiples))
+
+    def small_size(room: str) -> int:
+        needs = sorted({schedule.used_bytes(largest, room) for schedule in fitting})
+        return rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 50])
+
+    fitting, sizes = everything, {}
+    for room, _ in largest.rooms:
+        sizes[room] = small_size(room)
+        fitting = [schedule for schedule in fitting if schedule.used_bytes(largest, room) <= sizes[room]]
+    memory = Memory("L1", sizes["L1"], private=tuple((name, sizes[name]) for name in alone))
+    objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
+    assert model.energy is not None
+    byte_energy = model.energy.byte["L1"]
     ranks = []
     for schedule in fitting:
         if by_walking:
             line = walk(schedule, model)
-            ranks.append(rank(schedule, line.cycles, sum(line.moved.values()), objective))
+            ranks.append(rank(schedule, line.cycles, sum(line.moved.values()), objective, byte_energy))
         else:
             cost = predict(schedule, model)
-            ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective))
+            ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, byte_energy))
     best = engine("exact").search(layer, operands, (memory,), model, objective, multiples)
     cost = predict(best, model)
-    found = rank(best, cost.cycles, cost.moved_bytes, objective)
-    assert found == min(ranks), (layer, size, objective, multiples, model)  # type: ignore[type-var]
+    found = rank(best, cost.cycles, cost.moved_bytes, objective, byte_energy)
+    assert found == min(ranks), (layer, memory, objective, multiples, model)  # type: ignore[type-var]
 
 
 def test_equals_brute_force() -> None:
@@ -78,6 +90,12 @@ def test_equals_brute_force_over_an_event_by_event_walk() -> None:
     rng = random.Random(11)
     for _ in range(25):
         check_optimal(rng, random_cost(rng), most=300, by_walking=True)
+
+
+def test_equals_brute_force_where_operands_have_rooms_of_their_own() -> None:
+    rng = random.Random(14)
+    for _ in range(60):
+        check_optimal(rng, random_cost(rng), most=800, private=True)
 
 
 def test_equals_brute_force_without_regularity() -> None:
@@ -142,6 +160,19 @@ def test_fits_at_every_size_from_the_least_on() -> None:
     assert costs[-1] < costs[0]
 
 
+def test_names_the_room_that_is_too_small() -> None:
+    operands, model = operands_of(CONV), SteppedCost()
+    memory = Memory("L1", 1 << 20, private=(("weights", 40),))
+    with pytest.raises(ScheduleError, match="layer conv needs at least 52 bytes of L1's memory for weights, 40 are"):
+        engine("exact").search(CONV, operands, (memory,), model)
+    memory = Memory("L1", 8, private=(("weights", 52),))
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least 40 bytes of L1, 8 are there"):
+        engine("exact").search(CONV, operands, (memory,), model)
+    memory = Memory("L1", 40, private=(("weights", 52),))
+    schedule = engine("exact").search(CONV, operands, (memory,), model)
+    assert (schedule.used_bytes(memory), schedule.used_bytes(memory, "weights")) == (40, 52)
+
+
 def test_is_deterministic() -> None:
     operands, memory = operands_of(CONV), Memory("L1", 600)
     found = {engine("exact").search(CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
@@ -173,6 +204,26 @@ def test_objectives() -> None:
     lean = predict(engine("exact").search(CONV, operands, (memory,), model, "bytes"), model)
     assert fast.cycles < lean.cycles
     assert lean.moved_bytes < fast.moved_bytes
+    frugal = predict(engine("exact").search(CONV, operands, (memory,), model, "energy"), model)
+    assert frugal.energy == 3.0 * CONV.macs + 1.5 * lean.moved_bytes
+    assert fast.energy is not None
+    assert 3.0 * CONV.macs + 1.5 * lean.moved_bytes < fast.energy
+
+
+def test_energy_needs_figures() -> None:
+    operands, memory = operands_of(CONV), Memory("L1", 420)
+    with pytest.raises(OptionError, match=r"'energy' needs pJ .* cost model SteppedCost has none"):
+        engine("exact").search(CONV, operands, (memory,), SteppedCost(energy=None), "energy")
+    other = SteppedCost(energy=Energy(1.0, {"L2": 1.0}))
+    with pytest.raises(CostModelError, match="layer conv: energy has no entry for memory L1; it has: L2"):
+        engine("exact").search(CONV, operands, (memory,), other, "energy")
+    negative = SteppedCost(energy=Energy(1.0, {"L1": -1.0}))
+    with pytest.raises(CostModelError, match=r"layer conv: energy.byte\['L1'\] returned -1"):
+        engine("exact").search(CONV, operands, (memory,), negative, "energy")
+    assert (
+        predict(engine("exact").search(CONV, operands, (memory,), model := SteppedCost(energy=None)), model).energy
+        is None
+    )
 
 
 def test_dimensions_that_cannot_be_cut_are_whole() -> None:
@@ -185,28 +236,13 @@ def test_unknown_names() -> None:
     assert "exact" in engine_names()
     with pytest.raises(OptionError, match="engine 'annealing' is unknown; choose one of: exact"):
         engine("annealing")
-    with pytest.raises(OptionError, match="objective 'beauty' is unknown; choose one of: latency, bytes"):
+    with pytest.raises(OptionError, match="objective 'beauty' is unknown; choose one of: latency, energy, bytes"):
         engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), SteppedCost(), "beauty")
 
 
-def test_one_level_of_scratchpad() -> None:
-    with pytest.raises(ScheduleError, match="one level of scratchpad, not 2"):
-        engine("exact").search(CONV, operands_of(CONV), (Memory("L2", 4096), Memory("L1", 4096)), SteppedCost())
-
-
-@pytest.mark.parametrize("method", ["compute", "transfer", "scratch", "launch", "issue", "overhead"])
-@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "many", None, ZeroDivisionError("boom")])
-def test_faulty_cost_models_are_named(method: str, value: object) -> None:
-    def faulty(*arguments: object) -> object:
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-    model = type("FaultyCost", (SteppedCost,), {method: lambda self, *arguments: faulty(*arguments)})()
-    with pytest.raises(CostModelError, match=rf"cost model FaultyCost, layer conv: {method}\(") as error:
-        engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), model)
-    assert "\n" not in str(error.value)
-    if method in ("compute", "scratch"):
-        assert "Tile(k=" in str(error.value)
-    if method == "transfer":
-        assert "Block(operand=" in str(error.value)
+def test_one_or_two_levels_of_scratchpad() -> None:
+    memories = tuple(Memory(name, 4096) for name in ("L3", "L2", "L1"))
+    with pytest.raises(ScheduleError, match="is to pass 3 levels of scratchpad, and the exact engine maps onto"):
+        engine("exact").search(CONV, operands_of(CONV), memories, SteppedCost())
+    with pytest.raises(ScheduleError, match=r"needs a cost model that is regular .* which SteppedCost does not"):
+        engine("exact").search(CONV, operands_of(CONV), memories[1:], SteppedCost(regular=False))

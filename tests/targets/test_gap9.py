@@ -163,7 +163,7 @@ def test_api_functions_and_host_files_exist() -> None:
         assert (PACKAGE / path).exists()
     on_disk = {
         path.relative_to(PACKAGE).as_posix()
-        for folder in ("kernels", "targets/gap9")
+        for folder in ("kernels/host", "kernels/pulp", "kernels/ne16", "targets/gap9")
         for path in (PACKAGE / folder).rglob("*.c")
     }
     assert on_disk == {path.as_posix() for path in target.host.sources}

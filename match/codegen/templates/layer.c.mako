@@ -266,20 +266,18 @@ ${indent(capture(nested, 0))}\
 /* Reserves the blocks. */
 static int32_t reserve(buffers_t *l1)
 {
-<% buffers = [(f"l1->{buffer}", operand.name.upper() + "_BYTES") for operand in text.operands for buffer in operand.buffers] %>\
-<% buffers += [("l1->scratch", "SCRATCH_BYTES")] if text.schedule.scratch else [] %>\
-% for buffer, size in buffers:
-    ${buffer} = ${api.memory.allocate}(${size});
+% for buffer, size, allocator in text.buffers:
+    ${buffer} = ${allocator.allocate}(${size});
 % endfor
-    const bool complete = ${" && ".join(f"{buffer} != NULL" for buffer, _ in buffers)};
+    const bool complete = ${" && ".join(f"{buffer} != NULL" for buffer, _, _ in text.buffers)};
     return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
 }
 
 /* Gives them back, those that could be reserved. */
 static void release(const buffers_t *l1)
 {
-% for buffer, _ in reversed(buffers):
-    ${api.memory.free}(${buffer});
+% for buffer, _, allocator in reversed(text.buffers):
+    ${allocator.free}(${buffer});
 % endfor
 }
 

@@ -1,0 +1,132 @@
+"""The exhaustive search over the mappings onto two memories, each block of the outer one being mapped onto the inner.
+
+Every tile of the outer memory is a candidate, the least bounds first. In one, every mapping onto the inner memory is a
+candidate, under bounds that count all blocks of the outer one and what their transfers add in the best of cases; what
+is left is predicted with every way to hold the outer blocks that may still be better than the best mapping known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from match.schedule.floors import Floors
+from match.schedule.inner_floors import InnerFloors
+from match.schedule.inner_search import InnerSearch
+from match.schedule.mapping import Schedule
+from match.schedule.nesting import Nesting
+from match.schedule.rooms import Ints
+from match.schedule.search import refusal
+from match.schedule.sieve import Sieve, feasible, with_transfers
+from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_sizes
+
+LARGEST_GRID = 1 << 10
+"""Outer tiles that are all candidates; of more, only some sizes of each dimension are. What the others may gain is
+reported as the schedule's loss."""
+
+MOST_SEARCHED = 12
+"""Outer tiles whose mappings are searched at most, if only some are candidates."""
+
+LARGEST_BOUNDED = 1 << 16
+"""Outer tiles that each have a bound of what they may gain; of more there is one bound for all."""
+
+FIRST_SLAB, SLAB = 256, 1 << 10
+"""Outer tiles whose bounds are refined at a time."""
+
+
+class OuterSearch:
+    """Finds a mapping onto two memories whose predicted cost no other has less of."""
+
+    def __init__(self, nesting: Nesting) -> None:
+        self.nesting = nesting
+        layer, multiples = nesting.layer, nesting.multiples
+        self.sizes_inside = {dim: candidate_sizes(layer.size(dim), multiples.get(dim, 1)) for dim in TILED}
+        self.thinned = math.prod(len(sizes) for sizes in self.sizes_inside.values()) > LARGEST_GRID
+        self.candidates = {dim: _thinned(sizes) if self.thinned else sizes for dim, sizes in self.sizes_inside.items()}
+        self.inner_floors = InnerFloors(nesting.inner_pricing, self.sizes_inside)
+        self.floors = Floors(nesting.costs, self.candidates)
+
+    def best(self) -> Schedule:
+        """The best mapping.
+
+        Raises:
+            ScheduleError: if none fits.
+            CostModelError: if the cost model fails.
+        """
+        sieve = self.sieve()
+        if not len(sieve):
+            raise refusal(self.nesting.costs, self.candidates)
+        for searched, tile in enumerate(self.promising(sieve)):
+            if searched >= MOST_SEARCHED and self.thinned and self.nesting.rank is not None:
+                break
+            InnerSearch(self.nesting, tile).run()
+        if self.nesting.rank is None or self.nesting.schedule is None:
+            raise refusal(TileCosts(self.nesting.inner_pricing), self.sizes_inside)
+        self.nesting.inner_pricing.confirm()
+        self.nesting.costs.pricing.confirm()
+        loss = self.nesting.rank.objective - self.least() if self.thinned else 0.0
+        return replace(self.nesting.schedule, loss=max(0.0, loss))
+
+    def least(self) -> float:
+        """What no mapping has less of, of all outer tiles that fit, candidates or not."""
+        if math.prod(len(sizes) for sizes in self.sizes_inside.values()) > LARGEST_BOUNDED:
+            whole, numbers = np.array([self.nesting.costs.whole]), range(len(self.nesting.held))
+            outer = sum(self.floors.sums(n, frozenset(), whole).transfer[0] for n in numbers)
+            cycles = self.nesting.pricing.overhead + max(self.inner_floors.least, outer)
+            bounds = np.array([cycles]), np.array([float(sum(self.floors.least_moved))])
+        else:
+            floors = Floors(self.nesting.costs, self.sizes_inside)
+            sieve = self.bounded(feasible(self.nesting.costs, floors, self.sizes_inside))
+            sieve = with_transfers(sieve, self.nesting.costs, floors)
+            bounds = sieve.cycles, sieve.moved
+        return float(self.nesting.keys(*bounds, np.zeros(()))[0].min())
+
+    def sieve(self) -> Sieve:
+        """The outer tiles that fit, with bounds of what any mapping costs."""
+        return self.bounded(feasible(self.nesting.costs, self.floors, self.candidates))
+
+    def bounded(self, sieve: Sieve) -> Sieve:
+        """The same outer tiles with bounds of what they take on the inner memory."""
+        inner = self.inner_floors.cycles(sieve.tiles, self.full_blocks(sieve.tiles))
+        return replace(sieve, cycles=np.maximum(sieve.cycles, self.nesting.inner_pricing.overhead + inner))
+
+    def full_blocks(self, tiles: Ints) -> Ints:
+        """How many blocks of the full size outer tiles make."""
+        return np.prod(np.array(self.nesting.costs.whole) // tiles, axis=1)
+
+    def promising(self, sieve: Sieve) -> Iterator[Sizes]:
+        """Outer tiles that may have a mapping better than the best so far."""
+        objective, second = self.nesting.keys(sieve.cycles, sieve.moved, np.zeros(len(sieve)))
+        order = np.lexsort((-sieve.tiles.prod(axis=1), second, objective))
+        begin, end = 0, FIRST_SLAB
+        while begin < len(order):
+            rows = order[begin:end]
+            rows = rows[self.nesting.may_win(objective[rows], second[rows])]
+            if not len(rows):
+                return
+            slab = self.refined(sieve.select(rows))
+            bounds = self.nesting.keys(slab.cycles, slab.moved, np.zeros(len(slab)))
+            for row in np.lexsort((-slab.tiles.prod(axis=1), bounds[1], bounds[0])).tolist():
+                if not self.nesting.may_win(bounds[0][row : row + 1], bounds[1][row : row + 1])[0]:
+                    break
+                yield tuple(slab.tiles[row].tolist())
+            begin, end = end, end + SLAB
+
+    def refined(self, sieve: Sieve) -> Sieve:
+        """The same tiles with higher bounds."""
+        inner = self.inner_floors.refined(sieve.tiles, self.full_blocks(sieve.tiles))
+        cycles = np.maximum(sieve.cycles, self.nesting.inner_pricing.overhead + inner)
+        return with_transfers(
+            replace(sieve, cycles=cycles, tail=self.nesting.tail(sieve.tiles)), self.nesting.costs, self.floors
+        )
+
+
+def _thinned(sizes: Ints) -> Ints:
+    """Of tile sizes the whole, the least for each number of tiles, and the next that are multiples of 4 and of 16."""
+    whole = sizes[-1]
+    fewest: Ints = -(-whole // np.arange(1, whole + 1, dtype=np.int64))
+    least = sizes[np.searchsorted(sizes, fewest)]
+    return np.unique([sizes[np.searchsorted(sizes, np.minimum(whole, -(-least // n) * n))] for n in (1, 4, 16)])
