@@ -68,7 +68,7 @@ def of_model(name: str, model: Model, activations: Literal["uint8"] | None) -> N
 
     module = integer_relay(model, activations)
     workloads = tuple(
-        Workload(replace(row.layer, name=f"{row.layer.op}_{index}"), row.constants, row.accumulator, row.layer.op.value)
+        Workload(replace(row.layer, name=f"{row.layer.op}_{index}"), row.constants, row.accumulator, "")
         for index, row in enumerate(rows(module["main"], find(module)))
         if isinstance(row, Match)
     )

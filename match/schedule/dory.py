@@ -40,17 +40,17 @@ class DoryEngine:
         objective: str = "latency",
         multiples: Mapping[Dim, int] | None = None,
     ) -> Schedule:
-        """See `Engine.search`; there is no mapping, too, if CP-SAT gives up."""
+        """See `Engine.search`; raises NoMappingError, too, if CP-SAT gives up."""
         check_objective(objective, cost_model)
         if len(memories) != 1:
             raise NoMappingError(
-                layer.name, f"is to pass {len(memories)} levels of scratchpad, and the dory engine maps onto one"
+                layer.name, f"has {len(memories)} levels of scratchpad, and the dory engine maps onto one"
             )
         buffers = 2 if cost_model.overlap else 1
         program = Program(Pricing(layer, operands, memories[0], cost_model), rules(layer), buffers, multiples or {})
         tile = program.whole if program.fits(program.whole, 1) else program.solve()
         if tile is None:
-            raise NoMappingError(layer.name, _refusal(program))
+            raise _refusal(program)
         return _schedule(program, tile)
 
 
@@ -67,10 +67,12 @@ def _schedule(program: Program, tile: Tile) -> Schedule:
     return Schedule(pricing.layer, pricing.operands, (memory,), loops, tuple(placements), scratch)
 
 
-def _refusal(program: Program) -> str:
-    memory = program.pricing.memory
+def _refusal(program: Program) -> NoMappingError:
+    name, memory = program.pricing.layer.name, program.pricing.memory
     needed = program.need(program.smallest, program.buffers)
     room, size = next((room, size) for room, size in memory.rooms if needed[room] > size)
     where = memory.name if room == memory.name else f"{memory.name}'s memory for {room}"
     times = "two buffers" if program.buffers == 2 else "one buffer"
-    return f"needs at least {needed[room]} bytes of {where} with {times} of every operand, {size} are there"
+    return NoMappingError(
+        name, f"needs at least {needed[room]} bytes of {where} with {times} of every operand, {size} are there"
+    )

@@ -46,7 +46,7 @@ class Program:
         self.whole = {dim: pricing.layer.size(dim) for dim in Dim}
         allowed = {**multiples, **dict.fromkeys(rules.whole, 0)}
         self.sizes: dict[Dim, list[int]] = {
-            dim: candidate_sizes(self.whole[dim], allowed.get(dim, 1)).tolist() for dim in TILED
+            dim: candidate_sizes(pricing.layer.size(dim), allowed.get(dim, 1)).tolist() for dim in TILED
         }
         self.smallest: Tile = {dim: sizes[0] for dim, sizes in self.sizes.items()}
 
@@ -74,7 +74,7 @@ class Program:
         Of equals it is the one with the fewest channels, then rows, then columns.
 
         Raises:
-            ScheduleError: if CP-SAT gives up.
+            NoMappingError: if CP-SAT gives up.
         """
         if not self.fits(self.smallest, self.buffers):
             return None

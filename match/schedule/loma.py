@@ -48,7 +48,7 @@ class LomaEngine:
         check_objective(objective, cost_model)
         if len(memories) != 1:
             raise NoMappingError(
-                layer.name, f"is to pass {len(memories)} levels of scratchpad, and the loma engine maps onto one"
+                layer.name, f"has {len(memories)} levels of scratchpad, and the loma engine maps onto one"
             )
         search = _Search(Pricing(layer, operands, memories[0], cost_model), multiples or {}, self.lpf_limit)
         for rooms in search.rooms():
@@ -135,6 +135,7 @@ class _Search:
         memory = self.pricing.memory
         placements = [schedule.placement(operand.name, memory) for operand in self.pricing.operands]
         cost = latency(self.pricing, schedule.loops, placements)
-        asked = {"latency": cost.cycles, "energy": cost.energy or 0.0, "bytes": float(cost.moved_bytes)}
-        first, second = asked[objective], float(cost.moved_bytes) if objective == "latency" else cost.cycles
+        cycles, moved = cost.cycles, float(cost.moved_bytes)
+        energy = cycles if cost.energy is None else cost.energy
+        first, second = {"latency": (cycles, moved), "energy": (energy, cycles), "bytes": (moved, cycles)}[objective]
         return first, second, -math.prod(schedule.extents(len(schedule.loops)).values())
