@@ -76,7 +76,9 @@ Modules = Annotated[
 L1Size = Annotated[
     int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
 ]
-Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="How schedules are searched.")]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
+]
 Objective = Annotated[
     str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
 ]

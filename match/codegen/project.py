@@ -84,7 +84,9 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     try:
         foreign = directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir())
     except OSError as error:
-        raise OutputError(f"{directory} cannot be read: {error.strerror or error}; choose another folder.") from error
+        raise OutputError(
+            f"{directory} cannot be written: {error.strerror or error}; choose another folder."
+        ) from error
     if foreign:
         raise OutputError(
             f"{directory} holds files that are no project of this compiler; choose another folder or empty it."

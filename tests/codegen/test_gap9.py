@@ -10,9 +10,10 @@ from match.hardware import HwModule
 from match.layer import Dim, Op, Padding
 from match.plan import LayerPlan
 from match.schedule.mapping import Loop
-from match.targets.gap9.cluster import INT64, INT64_SIGNED, Cluster
+from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
 from match.targets.gap9.target import Gap9
+from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
 
@@ -76,7 +77,7 @@ def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
 
 
 @pytest.mark.parametrize(
-    ("module", "cases"), [(Cluster(), cluster_cases()), (Ne16(), ne16_cases())], ids=("cluster", "ne16")
+    ("module", "cases"), [(Cluster(L1), cluster_cases()), (Ne16(), ne16_cases())], ids=("cluster", "ne16")
 )
 def test_layers_equal_their_definition(module: HwModule, cases: list[Case]) -> None:
     repeated = [case for case in cases for _ in range(3)]

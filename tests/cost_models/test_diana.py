@@ -88,13 +88,13 @@ def test_transfers_block_and_are_charged_by_piece() -> None:
 
 
 @pytest.mark.parametrize(
-    ("macs", "outputs", "milliseconds"),
-    [(12_501_632, 114_856, 133.1), (264_192, 1_672, 2.58)],
+    ("op", "macs", "outputs", "milliseconds"),
+    [("conv2d", 12_501_632, 114_856, 133.1), ("dense", 264_192, 1_672, 2.58)],
     ids=["ResNet", "auto-encoder"],
 )
-def test_tvms_code_on_the_core(macs: int, outputs: int, milliseconds: float) -> None:
+def test_tvms_code_on_the_core(op: str, macs: int, outputs: int, milliseconds: float) -> None:
     """Latencies of whole networks at 260 MHz (MATCH paper, Table III)."""
-    assert DIANA_CORE.cycles("conv2d", macs, outputs) / 260e3 == pytest.approx(milliseconds, rel=0.1)
+    assert DIANA_CORE.cycles(op, macs, outputs) / 260e3 == pytest.approx(milliseconds, rel=0.1)
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: f"{layer.op}{layer.fy}x{layer.fx}")

@@ -21,7 +21,7 @@ DIANA_BATCH = 14
 """What fits DIANA's 512 kB."""
 
 
-def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int, target: str = "gap9") -> Counter[tuple[str, str]]:
+def check(cases: list[LayerCase], target: str, modules: tuple[str, ...], l1: int) -> Counter[tuple[str, str]]:
     """Compile and run a batch; returns how many layers of each operator were each module's."""
     compiled = match.compile(module(cases), target, modules=modules, l1=l1, numerics="exact")
     inputs = inputs_of(cases, cases[0].seed)
@@ -50,14 +50,18 @@ diana_batch = st.lists(diana_shaped(), min_size=DIANA_BATCH, max_size=DIANA_BATC
 diana_l1_sizes = st.sampled_from((4096, 8192, 24576, 262144))
 
 
-@pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
-def test_layers_equal_their_definition(modules: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("target", "modules", "examples"),
+    [("gap9", ("cluster",), 13), ("gap9", ("cluster", "ne16"), 13), ("gap8", ("cluster",), 3)],
+    ids=["gap9-cluster", "gap9", "gap8"],
+)
+def test_layers_equal_their_definition(target: str, modules: tuple[str, ...], examples: int) -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
-    @batches(13)
+    @batches(examples)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        seen.update(check(cases, modules, l1))
+        seen.update(check(cases, target, modules, l1))
 
     property_holds()
     assert set(modules) <= {name for name, _ in seen}
@@ -69,7 +73,7 @@ def test_layers_on_diana_equal_their_definition() -> None:
     @batches(10)
     @given(diana_batch, diana_l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        seen.update(check(cases, ("digital",), l1, "diana"))
+        seen.update(check(cases, "diana", ("digital",), l1))
 
     property_holds()
     for op in ("conv2d", "depthwise_conv2d", "dense", "add"):
@@ -81,7 +85,7 @@ def test_many_layers_equal_their_definition() -> None:
     @batches(250)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        check(cases, ("cluster", "ne16"), l1)
+        check(cases, "gap9", ("cluster", "ne16"), l1)
 
     property_holds()
 
@@ -91,6 +95,6 @@ def test_many_layers_on_diana_equal_their_definition() -> None:
     @batches(200)
     @given(diana_batch, diana_l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        check(cases, ("digital",), l1, "diana")
+        check(cases, "diana", ("digital",), l1)
 
     property_holds()

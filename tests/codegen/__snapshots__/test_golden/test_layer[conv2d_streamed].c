@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gap9.h"
+#include "pulp.h"
 #include "match_pulp.h"
 #include "match_layer.h"
 
@@ -89,7 +89,7 @@ static match_span_t input_columns_under(int32_t start, int32_t end)
 }
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
+static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
     match_span_t columns)
 {
     const match_copy_t shape = {
@@ -99,18 +99,18 @@ static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = IN_WIDTH * IN_CHANNELS,
         .local_row_stride = columns.count * IN_CHANNELS,
     };
-    gap9_dma_copy_in(transfer, block, input + (rows.first * IN_WIDTH + columns.first) * IN_CHANNELS, &shape);
+    pulp_dma_copy_in(transfer, block, input + (rows.first * IN_WIDTH + columns.first) * IN_CHANNELS, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(gap9_dma_t *transfer, uint8_t *block, int32_t index)
+static void fetch_weights(pulp_dma_t *transfer, uint8_t *block, int32_t index)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    gap9_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
+    pulp_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
+static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
     match_span_t columns, match_span_t channels)
 {
     const match_copy_t shape = {
@@ -122,7 +122,7 @@ static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .local_plane_stride = columns.count * channels.count,
         .local_row_stride = channels.count,
     };
-    gap9_dma_copy_out(transfer, block, output + (rows.first * OUT_WIDTH + columns.first) * OUT_CHANNELS
+    pulp_dma_copy_out(transfer, block, output + (rows.first * OUT_WIDTH + columns.first) * OUT_CHANNELS
         + channels.first, &shape);
 }
 
@@ -153,9 +153,9 @@ static bool advance_ox(position_t *at)
 /* The layer, once its blocks are reserved. */
 static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
 {
-    gap9_dma_t input_transfer = {0};
-    gap9_dma_t weights_transfer = {0};
-    gap9_dma_t output_transfer[2] = {0};
+    pulp_dma_t input_transfer = {0};
+    pulp_dma_t weights_transfer = {0};
+    pulp_dma_t output_transfer[2] = {0};
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
@@ -172,7 +172,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         const bool more_k = advance_k(&next_k);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(gap9_dma_wait(&weights_transfer));
+        MATCH_TRY(pulp_dma_wait(&weights_transfer));
         const uint8_t *const weights = l1->weights[weights_turn];
         weights_turn ^= 1;
         if (more_k) {
@@ -193,7 +193,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_ox = advance_ox(&next_ox);
 
                 /* The next block of the input comes in while this one is used. */
-                MATCH_TRY(gap9_dma_wait(&input_transfer));
+                MATCH_TRY(pulp_dma_wait(&input_transfer));
                 const uint8_t *const input = l1->input[input_turn];
                 input_turn ^= 1;
                 if (more_ox) {
@@ -236,12 +236,12 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending[output_turn]) {
-                    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
+                    MATCH_TRY(pulp_dma_wait(&output_transfer[output_turn]));
                     output_pending[output_turn] = false;
                 }
 
-                MATCH_TRY(gap9_cluster_run(match_pulp_conv2d, &tile));
-                MATCH_TRY(gap9_cluster_wait());
+                MATCH_TRY(pulp_cluster_run(match_pulp_conv2d, &tile));
+                MATCH_TRY(pulp_cluster_wait());
 
                 store_output(&output_transfer[output_turn], l1->output[output_turn], arguments->output, output_rows,
                     output_columns, output_channels);
@@ -251,20 +251,20 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         }
     }
 
-    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
-    return gap9_dma_wait(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(pulp_dma_wait(&output_transfer[output_turn]));
+    return pulp_dma_wait(&output_transfer[output_turn ^ 1]);
 }
 
 /* Reserves the blocks. */
 static int32_t reserve(buffers_t *l1)
 {
-    l1->input[0] = gap9_l1_alloc(INPUT_BYTES);
-    l1->input[1] = gap9_l1_alloc(INPUT_BYTES);
-    l1->weights[0] = gap9_l1_alloc(WEIGHTS_BYTES);
-    l1->weights[1] = gap9_l1_alloc(WEIGHTS_BYTES);
-    l1->output[0] = gap9_l1_alloc(OUTPUT_BYTES);
-    l1->output[1] = gap9_l1_alloc(OUTPUT_BYTES);
-    l1->scratch = gap9_l1_alloc(SCRATCH_BYTES);
+    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
+    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
+    l1->weights[0] = pulp_l1_alloc(WEIGHTS_BYTES);
+    l1->weights[1] = pulp_l1_alloc(WEIGHTS_BYTES);
+    l1->output[0] = pulp_l1_alloc(OUTPUT_BYTES);
+    l1->output[1] = pulp_l1_alloc(OUTPUT_BYTES);
+    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
     const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights[0] != NULL
         && l1->weights[1] != NULL && l1->output[0] != NULL && l1->output[1] != NULL && l1->scratch != NULL;
     return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
@@ -273,13 +273,13 @@ static int32_t reserve(buffers_t *l1)
 /* Gives them back, those that could be reserved. */
 static void release(const buffers_t *l1)
 {
-    gap9_l1_free(l1->scratch);
-    gap9_l1_free(l1->output[1]);
-    gap9_l1_free(l1->output[0]);
-    gap9_l1_free(l1->weights[1]);
-    gap9_l1_free(l1->weights[0]);
-    gap9_l1_free(l1->input[1]);
-    gap9_l1_free(l1->input[0]);
+    pulp_l1_free(l1->scratch);
+    pulp_l1_free(l1->output[1]);
+    pulp_l1_free(l1->output[0]);
+    pulp_l1_free(l1->weights[1]);
+    pulp_l1_free(l1->weights[0]);
+    pulp_l1_free(l1->input[1]);
+    pulp_l1_free(l1->input[0]);
 }
 
 /* The layer as it runs on the module. */
@@ -300,7 +300,7 @@ int32_t conv2d_streamed(const void *input, void *output)
         .input = input,
         .output = output,
     };
-    return gap9_cluster_offload(run, &arguments);
+    return pulp_cluster_offload(run, &arguments);
 }
 
 static const uint8_t constants[612] = {
