@@ -66,7 +66,7 @@ def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
     tasks: list[_Task] = []
     for module in target.modules:
         if any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
-            form = choose_form(module, workload.constants, workload.accumulator, Numerics.HARDWARE)
+            form = choose_form(module, workload.layer, workload.constants, workload.accumulator, Numerics.HARDWARE)
             if isinstance(form, Form):
                 tasks.append(_Task(module.name, form.requantizer, layer))
     return tasks
