@@ -16,9 +16,10 @@ import pytest
 
 import match.schedule.cache
 from match.cost import Energy
+from match.errors import ScheduleError
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.cache import Cache
-from match.schedule.mapping import Memory
+from match.schedule.mapping import Memory, Schedule
 from match.schedule.problem import Problem, Solution, solve
 from match.schedule.solutions import solutions
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
@@ -86,12 +87,17 @@ def test_anything_else_is_another_problem(folder: Path, change: Callable[[Proble
     assert cache.look_up(change(PROBLEM)) is None
 
 
-def test_refusals_that_name_their_layer_are_not_kept(folder: Path) -> None:
-    deep = replace(
-        PROBLEM, memories=(Memory("L4", 1 << 20), Memory("L3", 1 << 20), Memory("L2", 900), Memory("L1", 700))
-    )
+class Stubborn:
+    """An engine that builds a mapping that cannot be."""
+
+    def search(self, layer: Layer, *arguments: object) -> Schedule:
+        raise ScheduleError(f"layer {layer.name}: this cannot be.")
+
+
+def test_refusals_that_name_their_layer_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("match.schedule.problem.engine", lambda name: Stubborn())
     for name in ("conv", "other"):
-        (found,) = solutions([replace(deep, layer=replace(CONV, name=name))], Cache(folder), 1)
+        (found,) = solutions([replace(PROBLEM, layer=replace(CONV, name=name))], Cache(folder), 1)
         assert (found.refusal or "").startswith(f"layer {name}: ")
     assert entries(folder) == []
 

@@ -21,6 +21,9 @@ from tests.schedule.networks import ds_cnn
 from tests.schedule.problems import Failing, gap9_problems, problem
 from tests.schedule.random_schedules import SteppedCost
 
+SURVIVOR = "MATCH_TEST_PROCESS"
+"""Environment variable with the number of the process that tests run in."""
+
 LAYERS = [Layer(f"conv{n}", Op.CONV2D, 8 + n, 4, 12, 12, 12, 12) for n in range(8)]
 
 
@@ -80,12 +83,13 @@ class Suicidal(SteppedCost):
     """Ends every process but the one that the tests run in."""
 
     def launch(self, layer: Layer) -> float:
-        if sys.argv[0] == "-c":
+        if os.environ[SURVIVOR] != str(os.getpid()):
             os._exit(1)
         return super().launch(layer)
 
 
-def test_workers_that_die_are_missed_by_nobody(solved_here: list[Problem]) -> None:
+def test_workers_that_die_are_missed_by_nobody(solved_here: list[Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SURVIVOR, str(os.getpid()))
     problems = [problem(layer, Suicidal()) for layer in LAYERS[:4]]
     assert solve_all(problems, 3) == [solve(one) for one in problems]
     assert len(solved_here) == len(problems)
