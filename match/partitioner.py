@@ -20,7 +20,7 @@ from match.hardware import MatchTarget
 from match.options import Options
 from match.pattern import Match, Rejection, find
 from match.pattern.graph import post_order
-from match.pattern.rows import Chain, rows
+from match.pattern.rows import Chain, products, rows
 from match.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.registry import get_target
 from match.relay import relay, tvm
@@ -126,13 +126,16 @@ def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDec
     """The decision for what no module is asked about."""
     candidates: tuple[Candidate, ...] = ()
     if isinstance(row, Rejection):
-        op, macs, outputs = row.op.value, row.macs, row.outputs
+        op = kind = row.op.value
+        macs, outputs = row.macs, row.outputs
         candidates = tuple(Candidate(module.name, refusal=row.reason) for module in target.modules)
     else:
         op = "+".join(operator_name(call) or "function" for call in row)
-        macs, outputs = 0, _elements(row[-1].checked_type)
+        layer = products(row)
+        kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
+        outputs = _elements(row[-1].checked_type)
     name = f"{op}_{index}"
-    cost = cpu_cost(target, name, op, macs, outputs)
+    cost = cpu_cost(target, name, kind, macs, outputs)
     return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
 
 

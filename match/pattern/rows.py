@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
+from match.layer import Op
 from match.pattern.graph import post_order, users
 from match.pattern.types import Match, Rejection
 from match.relay import relay
-from match.transform.rewrite import operator_name, shape
+from match.transform.rewrite import is_call, operator_name, shape
 
 _ELEMENTWISE = (0, 1)
 """TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
@@ -33,6 +35,21 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
             ordered = [row for row in ordered if row is not continued]
             ordered.append(chains[expr])
     return tuple(ordered)
+
+
+def products(chain: Chain) -> tuple[Op, int] | None:
+    """Which layer the operators are one of, and its multiply-accumulates; None if they multiply no weights.
+
+    That is what a layer is whose sums stay 32 bits, or are scaled in floating point.
+    """
+    for call in chain:
+        if is_call(call, "nn.dense"):
+            return Op.DENSE, math.prod(shape(call)) * shape(call.args[1])[1]
+        if is_call(call, "nn.conv2d"):
+            channels = shape(call)[str(call.attrs.out_layout or call.attrs.data_layout).index("C")]
+            op = Op.CONV2D if int(call.attrs.groups) == 1 else Op.DEPTHWISE_CONV2D
+            return op, math.prod(shape(call)) * math.prod(shape(call.args[1])) // channels
+    return None
 
 
 def _continues(call: relay.Call, previous: relay.Call) -> bool:
