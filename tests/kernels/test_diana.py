@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from match.operands import WEIGHTS
 from match.targets.diana import packing
+from match.targets.diana.memory import L1
 from tests.kernels.diana_harness import DianaHarness, connected_weights, grouped_weights
 from tests.kernels.harness import EMPTY, Bytes, HarnessError, TileFields, embed
 from tests.kernels.reference import (
@@ -27,6 +29,7 @@ from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, host_s
 
 COMPUTE = -4
 EXAMPLES = settings(max_examples=60, deadline=None)
+WEIGHT_MEMORY = dict(L1.private)[WEIGHTS]
 seeds = st.integers(0, 2**32 - 1)
 sides = st.sampled_from((1, 3, 5, 7))
 
@@ -89,6 +92,7 @@ def test_convolutions(
     clip = {"clip_low": 0 if relu else -128, "clip_high": 127}
     fields = geometry.fields(**strides_of(source), **output_strides_of(target), **clip)
     stream = grouped_weights(weights, bias, 4 if depthwise else 16)
+    assume(stream.nbytes <= WEIGHT_MEMORY)
     status, output = diana.run_kernel(kind, fields, shift, (source.block, EMPTY, stream), target.block)
     target.tile[...] = shifted(acc + bias, shift, relu)
     assert status == 0
