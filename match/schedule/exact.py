@@ -1,6 +1,6 @@
 """The exhaustive engine: the best of all mappings under the predicted cost, found without trying most of them.
 
-Every integer tile size of K, OY and OX is a candidate: kernels round work up in their own ways, so that no size can
+Every integer tile size of K, OY and OX is a candidate, and of C those that the module can add up: kernels round work up in their own ways, so that no size can
 be left out for having the same number of tiles as another. With it go every loop order, every depth of every
 operand and one or two buffers each. What keeps the search short are bounds, each below the predicted cost of what it
 stands for and each dearer than the one before: of tiles by themselves (`feasible`), of tiles with transfers
@@ -85,6 +85,8 @@ class _Search:
         self.pricing = pricing
         self.by_latency = objective == "latency"
         self.costs = TileCosts(pricing)
+        if not any(operand.partial_bytes for operand in pricing.operands):
+            multiples = {**multiples, Dim.C: 0}
         self.candidates = {dim: candidate_sizes(pricing.layer, dim, multiples) for dim in TILED}
         self.floors = Floors(self.costs, self.candidates) if pricing.cost_model.regular else None
         self.rank: _Rank | None = None
@@ -99,18 +101,31 @@ class _Search:
 
     def refusal(self) -> ScheduleError:
         """Why not even the smallest tile fits."""
-        smallest = np.array([[self.candidates[dim][0] for dim in TILED]])
-        needs = [int(need) for need in self.costs.blocks({dim: smallest[0, n] for n, dim in enumerate(TILED)})]
-        lacking = self.costs.rooms.lacking(needs, int(self.costs.scratch(smallest)[0]))
-        assert lacking is not None, "the smallest tile fits, and so has mappings"
-        where, needed, there = lacking
+        lacking: list[tuple[str, int, int]] = []
+        for reduced in self.candidates[Dim.C].tolist():
+            smallest = np.array([[reduced if dim is Dim.C else self.candidates[dim][0] for dim in TILED]])
+            needs = [int(need) for need in self.costs.blocks({dim: smallest[0, n] for n, dim in enumerate(TILED)})]
+            lack = self.costs.rooms.lacking(needs, int(self.costs.taken(smallest)[0]))
+            assert lack is not None, "the smallest tile fits, and so has mappings"
+            lacking.append(lack)
+        where, needed, there = min(lacking, key=lambda lack: lack[1])
         return ScheduleError(
             f"layer {self.pricing.layer.name} needs at least {needed} bytes of {where}, {there} are there."
         )
 
     def promising(self) -> Iterator[Ints]:
-        """Tiles that may have a mapping better than the best so far, a few at a time, shape (n, 3)."""
-        sieve = feasible(self.costs, self.floors, self.candidates)
+        """Tiles that may have a mapping better than the best so far, a few at a time, shape (n, 4).
+
+        Those with all input channels come first: the others rarely win, and most need no more than a look then.
+        """
+        *parts, whole = self.candidates[Dim.C]
+        yield from self.sifted({**self.candidates, Dim.C: np.array([whole])})
+        if parts:
+            yield from self.sifted({**self.candidates, Dim.C: np.array(parts)})
+
+    def sifted(self, candidates: Mapping[Dim, Ints]) -> Iterator[Ints]:
+        """Of these tiles."""
+        sieve = feasible(self.costs, self.floors, candidates)
         for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
             slab = sieve.select(rows)
             if self.floors is not None:

@@ -17,7 +17,7 @@ from match.schedule.tiles import TILED, Floats, TileCosts, product, total
 
 @dataclass(frozen=True)
 class Sieve:
-    """Tiles, shape (n, 3), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
+    """Tiles, shape (n, 4), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
     `room` is the most that the tile's blocks may take of the shared room, in bytes.
     """
@@ -47,7 +47,7 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
         )
         shape = [len(line) if d is dim else 1 for d in TILED]
         scratch = np.maximum(scratch, costs.scratch(line).reshape(shape))
-    room = pricing.memory.size - scratch
+    room = pricing.memory.size - scratch - costs.partial_sums(sizes, sizes[Dim.C])
     fits = costs.rooms.fit(costs.blocks(sizes), room)
     index = np.nonzero(fits)
     tiles = np.stack([candidates[dim][places] for dim, places in zip(TILED, index, strict=True)], axis=1)
@@ -70,10 +70,11 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     blocks = costs.blocks(sizes)
     room = costs.rooms.left(blocks, sieve.room)
     allowed = [most_moved - sum(floors.least_moved) + floors.least_moved[n] for n in numbers]
-    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n]) for n in numbers]
+    dims = [dim for dim in TILED if counts[dim].max(initial=1) > 1] or [TILED[0]]
+    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n], dims) for n in numbers]
     cycles, moved = np.full(len(sieve), np.inf), np.full(len(sieve), np.inf)
     uncut = product(counts.values()) == 1
-    for outermost in TILED:
+    for outermost in dims:
         possible = uncut | (counts[outermost] > 1)
         held = [way.floors[outermost] for way in ways]
         np.minimum(cycles, _latency(held, blocks, sieve, costs), out=cycles, where=possible)
@@ -109,25 +110,41 @@ class _Ways:
     """What an operand costs at least in `room` bytes: `floors` by outermost loop, with one buffer and with two."""
 
     def __init__(
-        self, costs: TileCosts, floors: Floors, number: int, sieve: Sieve, room: Ints, most_moved: float
+        self,
+        costs: TileCosts,
+        floors: Floors,
+        number: int,
+        sieve: Sieve,
+        room: Ints,
+        most_moved: float,
+        loops: list[Dim],
     ) -> None:
         operand = costs.pricing.operands[number]
         out = operand.role is Role.OUTPUT
-        dims = [dim for dim in TILED if dim in operand.dims]
+        dims = [dim for dim in loops if dim in operand.dims]
         counts = costs.counts(sieve.tiles)
         sizes = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
-        self.floors = {dim: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for dim in TILED}
+        reduced = sizes[Dim.C]
+        cut_reduction = reduced < costs.extents[Dim.C]
+        in_shared_room = out and not any(name == operand.name for name, _ in costs.pricing.memory.private)
+        least_sums = costs.partial_sums(sizes, reduced)
+        self.floors = {dim: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for dim in loops}
         for cut in itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1)):
             block = costs.block(number, {dim: sizes[dim] for dim in cut})
+            possible = room
+            if in_shared_room:
+                possible = room - costs.partial_sums({dim: sizes[dim] for dim in cut}, reduced) + least_sums
+            elif Dim.C in operand.indivisible_dims and Dim.C not in cut:
+                possible = np.where(cut_reduction, -1, room)
             sums = floors.sums(number, frozenset(cut), sieve.tiles)
             moved = costs.moved(number, frozenset(cut), sieve.tiles).astype(np.float64)
             blocks = product(counts[dim] for dim in cut).astype(np.float64)
-            for outermost in TILED:
-                if cut and outermost in dims and outermost not in cut:
+            for outermost in loops:
+                if cut and (outermost not in cut if outermost in dims else out and outermost is Dim.C):
                     continue  # a block is fetched inside the outermost loop, or before all of them
                 again = counts[outermost] if cut and outermost not in dims else np.ones((), np.int64)
                 for buffers in (1, 2) if cut else (1,):
-                    fits = (buffers * block <= room) & (again * moved <= most_moved)
+                    fits = (buffers * block <= possible) & (again * moved <= most_moved)
                     fetches = again * blocks
                     issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - buffers))
                     transfer = again * sums.transfer

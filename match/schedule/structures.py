@@ -17,7 +17,7 @@ import numpy as np
 from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
 from match.schedule.rooms import Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts, product, total
 
@@ -83,12 +83,13 @@ class TilingCosts(Protocol):
 class _Stream(NamedTuple):
     """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
 
-    need: bytes of memory. moved: bytes. transfer: DMA cycles. exposed: those beside which no kernel runs, `last` left
+    need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those beside which no kernel runs, `last` left
     out. last: those of the write-back behind the last kernel. issues: transfers, without those that may be programmed
     before the first kernel.
     """
 
     need: Floats
+    sums: Floats
     moved: Floats
     transfer: Floats
     exposed: Floats
@@ -97,7 +98,7 @@ class _Stream(NamedTuple):
 
 
 class Structures:
-    """The mappings of some tiles, shape (n, 3), that cut the dimensions `cut` and no other.
+    """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
 
     Their bounds follow from `figures`: those of `costs`, or cheaper and lower ones.
     """
@@ -123,10 +124,11 @@ class Structures:
     def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
         """The depths and numbers of buffers that an operand may have in loops of this order."""
         depths = [0, *(depth for depth, dim in enumerate(order, 1) if dim in operand.dims)]
+        outside = REDUCTIONS if operand.role is Role.OUTPUT else frozenset[Dim]()  # partial sums stay with their block
         return tuple(
             (depth, buffers)
             for depth in depths
-            if operand.indivisible_dims.isdisjoint(order[depth:])
+            if operand.indivisible_dims.isdisjoint(order[depth:]) and outside.isdisjoint(order[:depth])
             for buffers in ((1, 2) if depth else (1,))
         )
 
@@ -140,17 +142,19 @@ class Structures:
         if known is None:
             operand = self.costs.pricing.operands[number]
             dims = operand.dims & outer
-            size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
+            sizes = {dim: self.tiles[:, TILED.index(dim)] for dim in dims}
+            need = buffers * self.costs.block(number, sizes)
             sums = self._figures.sums(number, dims, self.tiles)
             again = self._blocks(outer - dims)
             moved = again * self.costs.moved(number, dims, self.tiles)
             transfer, fetches = again * sums.transfer, again * self._blocks(dims)
             if operand.role is Role.OUTPUT:
                 exposed = transfer - sums.last if buffers == 1 else np.zeros(())
-                rows = (buffers * size, moved, transfer, exposed, sums.last, fetches)
+                partial = self.costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
+                rows = (need, partial, moved, transfer, exposed, sums.last, fetches)
             else:
                 exposed = transfer if buffers == 1 else sums.first
-                rows = (buffers * size, moved, transfer, exposed, np.zeros(()), fetches - buffers)
+                rows = (need, np.zeros(()), moved, transfer, exposed, np.zeros(()), fetches - buffers)
             known = self._streams[number, outer, buffers] = _Stream(*np.broadcast_arrays(*rows))
         return known
 
@@ -173,7 +177,8 @@ class Structures:
             cycles = np.maximum(cycles, pricing.overhead + pricing.issue + transfer)
         else:
             cycles = cycles + issues + transfer - output.last
-        fits = self.costs.rooms.fit([stream.need.astype(np.int64) for stream in streams], self._room)
+        room = self._room - output.sums.astype(np.int64)
+        fits = self.costs.rooms.fit([stream.need.astype(np.int64) for stream in streams], room)
         *choices, tile = np.nonzero(fits)
         moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
         return Nests(

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from match.layer import Axis, Component, Dim, Layer, Role
-from match.schedule.blocks import Span, axis_length
-from match.schedule.mapping import align
+from match.schedule.blocks import Span, axis_length, reduction
+from match.schedule.mapping import REDUCTIONS, align
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints, Rooms
 
 Floats = npt.NDArray[np.float64]
 
-TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
-"""Dimensions that are cut. Kernels accumulate whole reductions, so C, FY and FX are not."""
+TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
+"""Dimensions that may be cut. No kernel adds up parts of a window, so FY and FX are not."""
 
 Sizes = tuple[int, ...]
 """A tile: extents along `TILED`."""
@@ -26,7 +26,7 @@ Sizes = tuple[int, ...]
 
 def candidate_sizes(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> Ints:
     """Every tile size that a dimension may have, rising: the multiples allowed, and the whole."""
-    size, multiple = layer.size(dim), multiples.get(dim, 1)
+    size, multiple = layer.size(dim), multiples.get(dim, 0 if dim in REDUCTIONS else 1)
     smaller = range(multiple, size, multiple) if multiple else ()
     return np.array([*smaller, size], np.int64)
 
@@ -65,7 +65,7 @@ class Sums(NamedTuple):
 class TileCosts:
     """Costs of whole tilings, summed over one representative of each kind of tile.
 
-    Tiles are rows of extents along `TILED`, shape (n, 3).
+    Tiles are rows of extents along `TILED`, shape (n, 4).
     """
 
     def __init__(self, pricing: Pricing) -> None:
@@ -74,12 +74,14 @@ class TileCosts:
         self.extents = {dim: layer.size(dim) for dim in Dim}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.rooms = Rooms(pricing.memory, pricing.operands)
+        self._output = next(operand for operand in pricing.operands if operand.role is Role.OUTPUT)
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
         self._blocks = [_Blocks(pricing, number) for number in range(len(pricing.operands))]
         self._channels = _Kinds(pricing, Dim.K, lambda span: (span[1],))
         self._rows = _Kinds(pricing, Dim.OY, lambda span: (span[1], pricing.rows.span(*span)[1]))
         self._columns = _Kinds(pricing, Dim.OX, lambda span: (span[1], pricing.columns.span(*span)[1]))
+        self._reductions = _Kinds(pricing, Dim.C, lambda span: reduction(layer, span))
 
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
@@ -116,15 +118,30 @@ class TileCosts:
         """Bytes of one buffer of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
         result = np.zeros((), np.int64)
         for component in self.pricing.operands[operand].components:
-            size = np.full((), component.element_bytes, np.int64)
-            for axis in component.axes:
-                size = size * axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim])))
+            size = component.element_bytes * self._elements(component, sizes)
             result = result + round_up(size, self.pricing.memory.alignment)
         return result
+
+    def _elements(self, component: Component, sizes: Mapping[Dim, Ints]) -> Ints:
+        """Of the largest block of a component."""
+        return product(
+            axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim]))) for axis in component.axes
+        )
 
     def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
         """`block` of every operand: what each needs at least in any mapping with these tiles."""
         return [self.block(number, sizes) for number in range(len(self.pricing.operands))]
+
+    def partial_sums(self, sizes: Mapping[Dim, Ints], reduced: Ints) -> Ints:
+        """Bytes of the partial sums of an output block of these sizes, where `reduced` input channels make a tile."""
+        elements = total(self._elements(component, sizes) for component in self._output.components)
+        size = round_up(self._output.partial_bytes * elements, self.pricing.memory.alignment)
+        return np.where(reduced < self.extents[Dim.C], size, 0)
+
+    def taken(self, tiles: Ints) -> Ints:
+        """Bytes of the shared room that blocks must leave at least: the scratch and the partial sums of one tile."""
+        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
+        return self.scratch(tiles) + self.partial_sums(sizes, sizes[Dim.C])
 
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
         """How many tiles each dimension has."""
@@ -149,10 +166,11 @@ class TileCosts:
         if known is None:
             price = self.pricing.kernel
             known = self._kernels[tile] = sum(
-                many * more * most * price(k, (oy, iy), (ox, ix))
+                many * more * most * times * price(k, (oy, iy), (ox, ix), (c, bool(begin), bool(end)))
                 for (k,), many in self._channels.of(tile[0])
                 for (oy, iy), more in self._rows.of(tile[1])
                 for (ox, ix), most in self._columns.of(tile[2])
+                for (c, begin, end), times in self._reductions.of(tile[3])
             )
         return known
 

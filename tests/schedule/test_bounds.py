@@ -87,7 +87,7 @@ def test_bounds_are_tight_where_transfers_are_uniform() -> None:
     """Double-buffered rows of a convolution whose weights stay: what is bounded is what happens."""
     layer = Layer("conv", Op.CONV2D, 8, 8, 32, 16, 32, 16, 3, 3, padding=Padding(1, 1, 1, 1))
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125))
-    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16]]), (Dim.OY,)).nests()
+    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16, 8]]), (Dim.OY,)).nests()
     costs = {}
     for n in range(len(nests.cycles)):
         nest = nests.nest(n)
