@@ -98,9 +98,7 @@ class Pricing:
             self._kernels[key] = known
         return known
 
-    def kernel(
-        self, k: int, rows: tuple[int, int], columns: tuple[int, int], reduced: tuple[int, bool, bool]
-    ) -> float:
+    def kernel(self, k: int, rows: tuple[int, int], columns: tuple[int, int], reduced: tuple[int, bool, bool]) -> float:
         """Cycles of a kernel call, without `launch`.
 
         `rows` and `columns` are of the output and of the input, `reduced` what `blocks.reduction` gives.

@@ -83,9 +83,9 @@ class TilingCosts(Protocol):
 class _Stream(NamedTuple):
     """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
 
-    need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those beside which no kernel runs, `last` left
-    out. last: those of the write-back behind the last kernel. issues: transfers, without those that may be programmed
-    before the first kernel.
+    need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those
+    beside which no kernel runs, `last` left out. last: those of the write-back behind the last kernel. issues:
+    transfers, without those that may be programmed before the first kernel.
     """
 
     need: Floats
