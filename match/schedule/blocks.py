@@ -63,10 +63,18 @@ def axis_length(operand: Operand, axis: Axis, span: Span, extent: int) -> int:
     return align(axis.span(*span)[1], axis.multiple)
 
 
-def block_of_lengths(operand: Operand, lengths: Sequence[int], memory: Memory) -> Block:
+def array_limits(operand: Operand) -> tuple[int, ...]:
+    """Elements along `axes_of(operand)` of the whole tensor, as it lies in memory."""
+    return tuple(align(axis.limit, axis.multiple) for axis in axes_of(operand))
+
+
+def block_of_lengths(
+    operand: Operand, lengths: Sequence[int], memory: Memory, limits: Sequence[int] | None = None
+) -> Block:
     """The transfer, into `memory` or out of it, of a block with these elements along `axes_of(operand)`.
 
-    The components of constants are aligned and stored as one contiguous piece; others lie in dense tensors.
+    The components of constants are aligned and stored as one contiguous piece; others lie in a dense array of `limits`,
+    by default the tensor's.
     """
     size = position = 0
     for component in operand.components:
@@ -78,7 +86,7 @@ def block_of_lengths(operand: Operand, lengths: Sequence[int], memory: Memory) -
     shape = tuple(lengths[: len(axes)])
     if operand.role is Role.CONSTANT:
         return Block(operand.name, shape, size, 1, memory=memory.name)
-    chunks, series = pieces(shape, [align(axis.limit, axis.multiple) for axis in axes])
+    chunks, series = pieces(shape, (limits or array_limits(operand))[: len(axes)])
     return Block(operand.name, shape, size, chunks, series, memory.name)
 
 

@@ -13,8 +13,8 @@ as if each were a layer of its own, and its streams begin and end with that bloc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from match.errors import ScheduleError
 from match.layer import Component, Dim, Layer, Operand, Role
@@ -100,6 +100,19 @@ def block_bytes(operand: Operand, extents: Mapping[Dim, int], alignment: int) ->
     return sum(align(component_bytes(component, extents), alignment) for component in operand.components)
 
 
+def parts(extent: int, tiles: Iterable[int]) -> int:
+    """Into how many pieces iterations are cut by the first of `tiles`, each of these by the next, and so on."""
+    pieces = {extent: 1}
+    for tile in tiles:
+        smaller: dict[int, int] = {}
+        for size, times in pieces.items():
+            for piece, more in ((tile, size // tile), (size % tile, 1)):
+                if piece and more:
+                    smaller[piece] = smaller.get(piece, 0) + times * more
+        pieces = smaller
+    return sum(pieces.values())
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A byte range of a room of a memory: `placement.buffers` copies of `bytes` each, from `offset`."""
@@ -116,6 +129,9 @@ class Schedule:
     Loops run outermost first, those of a memory outside those of the next. `scratch` bytes of the innermost memory are
     the kernel's own; where input channels are cut, so are the partial sums of an output block. Raises ScheduleError on
     construction when a loop or placement contradicts the layer or the blocks do not fit.
+
+    `loss` is of the search that found the mapping, in units of its objective: as much less than this one may cost
+    those that an engine which looks for the best left out; 0 if it left out none. It does not tell mappings apart.
     """
 
     layer: Layer
@@ -124,6 +140,7 @@ class Schedule:
     loops: tuple[Loop, ...]
     placements: tuple[Placement, ...]
     scratch: int = 0
+    loss: float = field(default=0.0, compare=False)
 
     def __post_init__(self) -> None:
         self._check_loops()
@@ -246,10 +263,24 @@ class Schedule:
             if not memory.has(operand.name):
                 continue
             placement, room = self.placement(operand.name, memory), memory.room(operand.name)
-            size = block_bytes(operand, self.extents(placement.depth), memory.alignment)
+            if operand.role is Role.CONSTANT and memory != self.inner_memory:
+                size = align(self.packed_bytes(operand, memory), memory.alignment)
+            else:
+                size = block_bytes(operand, self.extents(placement.depth), memory.alignment)
             buffers.append(Buffer(placement, used[room], size))
             used[room] += size * placement.buffers
         return tuple(buffers)
+
+    def packed_bytes(self, operand: Operand, memory: Memory) -> int:
+        """Bytes of the largest block of constants in an outer memory.
+
+        It holds the blocks of the innermost one, in the order in which they are fetched, each as long as the largest.
+        """
+        inner = self.inner_memory
+        outermost, innermost = self.placement(operand.name, memory).depth, self.placement(operand.name, inner).depth
+        extents, cuts = self.extents(outermost), self.loops[outermost:innermost]
+        count = math.prod(parts(extents[dim], [loop.tile for loop in cuts if loop.dim is dim]) for dim in operand.dims)
+        return count * block_bytes(operand, self.extents(innermost), inner.alignment)
 
     @property
     def partial_bytes(self) -> int:

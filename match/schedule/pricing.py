@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from match.cost import CostModel, Tile
+from match.cost import Block, CostModel, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
 from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile, reduction
 from match.schedule.mapping import Memory
+
+Lengths = tuple[int, ...]
+"""Elements along the axes of an operand."""
 
 
 class Move(NamedTuple):
@@ -54,8 +57,8 @@ class Pricing:
         self._kernels: dict[tuple[Span, Span, Span, Span], float] = {}
         self._tiles: dict[Tile, float] = {}
         self._scratch: dict[Tile, int] = {}
-        self._fetches: tuple[dict[tuple[tuple[Span, int], ...], Move], ...] = tuple({} for _ in operands)
-        self._moves: tuple[dict[tuple[int, ...], Move], ...] = tuple({} for _ in operands)
+        self._fetches: tuple[dict[object, Move], ...] = tuple({} for _ in operands)
+        self._moves: tuple[dict[tuple[Lengths, Lengths | None], Move], ...] = tuple({} for _ in operands)
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
 
     def gapless(self) -> Pricing:
@@ -111,24 +114,38 @@ class Pricing:
             known = self._tiles[tile] = self._number("compute", self.cost_model.compute, tile)
         return known
 
-    def move(self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int]) -> Move:
-        """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`."""
-        key = tuple([(spans[dim], extents[dim]) for dim in self._dims[operand]])
+    def move(
+        self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], limits: Lengths | None = None
+    ) -> Move:
+        """The transfer of an operand's block that covers `spans`, one of the blocks of at most `extents`.
+
+        It lies in a dense array of `limits`, by default the tensor.
+        """
+        key = limits, *[(spans[dim], extents[dim]) for dim in self._dims[operand]]
         known = self._fetches[operand].get(key)
         if known is None:
             tensor, axes = self.operands[operand], self.axes[operand]
             lengths = tuple([axis_length(tensor, axis, spans[axis.dim], extents[axis.dim]) for axis in axes])
-            known = self._fetches[operand][key] = self.block(operand, lengths)
+            known = self._fetches[operand][key] = self.block(operand, lengths, limits)
         return known
 
-    def block(self, operand: int, lengths: tuple[int, ...]) -> Move:
+    def block(self, operand: int, lengths: Lengths, limits: Lengths | None = None) -> Move:
         """The transfer of a block of operand number `operand` with these elements along its axes."""
-        known = self._moves[operand].get(lengths)
+        known = self._moves[operand].get((lengths, limits))
         if known is None:
-            block = block_of_lengths(self.operands[operand], lengths, self.memory)
-            known = Move(self._number("transfer", self.cost_model.transfer, block), block.bytes)
-            self._moves[operand][lengths] = known
+            known = self.transfer(block_of_lengths(self.operands[operand], lengths, self.memory, limits))
+            self._moves[operand][lengths, limits] = known
         return known
+
+    def transfer(self, block: Block) -> Move:
+        """The transfer of a block, asked of the cost model each time."""
+        return Move(self._number("transfer", self.cost_model.transfer, block), block.bytes)
+
+    def alike(self, dim: Dim, span: Span) -> Span:
+        """The first span that looks the same to every operand: the same extent, and where one is clipped itself."""
+        start, extent = span
+        low, high = _unclipped(self._clipping[dim], start + extent)
+        return (low, extent) if low <= start and start + extent <= high else span
 
     def runs(self, dim: Dim, start: int, extent: int, tile: int) -> tuple[Run, ...]:
         """The iterations of a loop that cuts `extent` iterations of `dim`, from `start`, into tiles.
@@ -169,12 +186,17 @@ def _gapless(axis: Axis, layer: Layer) -> Axis:
     return replace(axis, stride=axis.window, before=before, limit=size * axis.window - before - behind)
 
 
+def _unclipped(axes: Sequence[Axis], end: int) -> tuple[int, int]:
+    """The iterations, from a first one to before another, whose windows lie inside all tensors; `end` without axes."""
+    low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
+    return low, min(((axis.limit + axis.before - axis.window) // axis.stride + 1 for axis in axes), default=end)
+
+
 def _runs(axes: Sequence[Axis], start: int, extent: int, tile: int) -> tuple[Run, ...]:
     last_tile = (extent - 1) // tile
-    low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
-    high = min(((axis.limit + axis.before - axis.window) // axis.stride for axis in axes), default=start + extent)
+    low, high = _unclipped(axes, start + extent)
     first = max(0, -(-(low - start) // tile))
-    last = min(extent // tile - 1, (high - tile + 1 - start) // tile)
+    last = min(extent // tile - 1, (high - tile - start) // tile)
     if last <= first:
         return tuple(Run(index, index) for index in range(last_tile + 1))
     before = [Run(index, index) for index in range(first)]

@@ -62,7 +62,8 @@ class SteppedCost(CostModel):
         return self.fixed
 
     def transfer(self, layer: Layer, block: Block) -> float:
-        return 2 * block.chunks + 3 * block.series + -(-block.bytes // 4) * 4 / self.bandwidth
+        slowness = {"L2": 2, "L3": 5}.get(block.memory, 1)
+        return slowness * (2 * block.chunks + 3 * block.series + -(-block.bytes // 4) * 4 / self.bandwidth)
 
     def issue(self, layer: Layer) -> float:
         return self.fixed / 4
@@ -83,26 +84,46 @@ def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
     return SteppedCost(**{**choices, **fixed})  # type: ignore[arg-type]
 
 
-def random_schedule(rng: random.Random, layer: Layer, depth: int = 4) -> Schedule:
-    """Any legal mapping onto a memory without limit; a dimension may be cut more than once."""
+def random_schedule(
+    rng: random.Random, layer: Layer, depth: int = 4, memories: tuple[Memory, ...] = (Memory("L1", 1 << 30),)
+) -> Schedule:
+    """Any legal mapping onto memories without limit; a dimension may be cut more than once."""
     operands = operands_of(layer)
     left = {dim: layer.size(dim) for dim in (Dim.K, Dim.OY, Dim.OX)}
     loops: list[Loop] = []
-    for _ in range(rng.randint(0, depth)):
+    for level in sorted(rng.randrange(len(memories)) for _ in range(rng.randint(0, depth))):
         dims = [dim for dim, extent in left.items() if extent > 1]
         if not dims:
             break
         dim = rng.choice(dims)
         tile = rng.randint(1, left[dim] - 1)
-        loops.append(Loop(dim, tile, left[dim]))
+        loops.append(Loop(dim, tile, left[dim], level))
         left[dim] = tile
-    memory = Memory("L1", 1 << 30)
     placements: list[Placement] = []
-    for operand in operands:
-        depths = [0] + [n + 1 for n, loop in enumerate(loops) if loop.dim in operand.dims]
-        placements.append(Placement(operand.name, "L1", rng.choice(depths), rng.choice([1, 2])))
+    for level, memory in enumerate(memories):
+        first = sum(loop.level < level for loop in loops)
+        for operand in operands:
+            depths = [first]
+            depths += [n for n, loop in enumerate(loops, 1) if loop.level == level and loop.dim in operand.dims]
+            if memory.has(operand.name):
+                placements.append(Placement(operand.name, memory.name, rng.choice(depths), rng.choice([1, 2])))
     rng.shuffle(placements)
-    return Schedule(layer, operands, (memory,), tuple(loops), tuple(placements))
+    return Schedule(layer, operands, memories, tuple(loops), tuple(placements))
+
+
+def random_memories(rng: random.Random, layer: Layer, levels: int) -> tuple[Memory, ...]:
+    """Memories without limit, some of which do not hold all operands, and one whose alignment is another."""
+    names = [operand.name for operand in operands_of(layer)]
+    outer = [
+        Memory(
+            f"L{level + 1}",
+            1 << 30,
+            rng.choice([4, 4, 16]),
+            holds=rng.choice([None, frozenset(name for name in names if rng.random() < 0.6)]),
+        )
+        for level in range(levels - 1, 0, -1)
+    ]
+    return (*outer, Memory("L1", 1 << 30, rng.choice([1, 4, 8])))
 
 
 def roles(schedule: Schedule) -> dict[str, Role]:

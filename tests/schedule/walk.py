@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from match.cost import Block, CostModel, Tile
 from match.layer import Component, Dim, Layer, Operand, Role
-from match.schedule.mapping import Memory, Schedule
+from match.schedule.mapping import Loop, Memory, Schedule
 
 Spans = dict[Dim, tuple[int, int]]
 
@@ -30,10 +31,11 @@ def touched(component: Component, spans: Spans) -> list[list[int]]:
     return result
 
 
-def contiguous_pieces(component: Component, indices: list[list[int]]) -> list[int]:
-    """First addresses, in elements, of the contiguous pieces of a block in the dense tensor."""
-    strides = [math.prod(axis.limit for axis in component.axes[n + 1 :]) for n in range(len(component.axes))]
-    addresses = sorted(sum(i * s for i, s in zip(index, strides, strict=True)) for index in itertools.product(*indices))
+def contiguous_pieces(array: list[list[int]], indices: list[list[int]]) -> list[int]:
+    """First addresses, in elements, of the contiguous pieces of a block in a dense array that holds `array`."""
+    strides = [math.prod(len(axis) for axis in array[n + 1 :]) for n in range(len(array))]
+    places = [[array[n].index(i) for i in axis] for n, axis in enumerate(indices)]
+    addresses = sorted(sum(i * s for i, s in zip(index, strides, strict=True)) for index in itertools.product(*places))
     return [a for n, a in enumerate(addresses) if n == 0 or a != addresses[n - 1] + 1]
 
 
@@ -55,24 +57,50 @@ def equally_spaced_groups(starts: list[int], shape: list[int]) -> int:
     raise AssertionError("every piece is a group of its own")
 
 
-def reference_block(operand: Operand, spans: Spans, extents: dict[Dim, int], memory: Memory) -> Block:
-    first = operand.components[0]
-    if operand.role is Role.CONSTANT:
-        total = 0
-        for component in operand.components:
-            size = component.element_bytes
-            for axis in component.axes:
-                length = min(axis.limit, (extents[axis.dim] - 1) * axis.stride + axis.window)
-                size *= math.ceil(length / axis.multiple) * axis.multiple
-            total += math.ceil(size / memory.alignment) * memory.alignment
-        shape = [min(axis.limit, (extents[axis.dim] - 1) * axis.stride + axis.window) for axis in first.axes]
-        shape = [math.ceil(n / axis.multiple) * axis.multiple for n, axis in zip(shape, first.axes, strict=True)]
-        return Block(operand.name, tuple(shape), total, 1, 1, memory.name)
-    indices = touched(first, spans)
+def constant_piece(operand: Operand, extents: dict[Dim, int], memory: Memory) -> tuple[list[int], int]:
+    """Shape of the first component, and bytes, of a block of constants in the innermost memory."""
+    total = 0
+    for component in operand.components:
+        size = component.element_bytes
+        for axis in component.axes:
+            length = min(axis.limit, (extents[axis.dim] - 1) * axis.stride + axis.window)
+            size *= math.ceil(length / axis.multiple) * axis.multiple
+        total += math.ceil(size / memory.alignment) * memory.alignment
+    axes = operand.components[0].axes
+    shape = [min(axis.limit, (extents[axis.dim] - 1) * axis.stride + axis.window) for axis in axes]
+    return [math.ceil(n / axis.multiple) * axis.multiple for n, axis in zip(shape, axes, strict=True)], total
+
+
+def constant_block(schedule: Schedule, operand: Operand, spans: Spans, depth: int, memory: Memory) -> Block:
+    """The blocks of the innermost memory that lie in one block of constants, fetched inside `depth` loops."""
+    inside = schedule.placement(operand.name, schedule.inner_memory).depth
+    shape, size = constant_piece(operand, schedule.extents(inside), schedule.inner_memory)
+    fetched = list(iterations(schedule.loops[depth:inside], spans))
+    distinct = {tuple(piece[dim] for dim in sorted(operand.dims)) for piece in fetched}
+    along = [len({piece[axis.dim] for piece in fetched}) for axis in operand.components[0].axes]
+    shape = [length * times for length, times in zip(shape, along, strict=True)]
+    return Block(operand.name, tuple(shape), size * len(distinct), 1, 1, memory.name)
+
+
+def activation_block(operand: Operand, spans: Spans, array: Spans | None, memory: Memory) -> Block:
+    """A block of an activation that lies in a dense block of `array`, or in the whole tensor."""
+    (component,) = operand.components
+    indices = touched(component, spans)
+    outside = touched(component, array) if array else [list(range(axis.limit)) for axis in component.axes]
     shape = [len(i) for i in indices]
-    starts = contiguous_pieces(first, indices)
-    size = math.prod(shape) * first.element_bytes
+    starts = contiguous_pieces(outside, indices)
+    size = math.prod(shape) * component.element_bytes
     return Block(operand.name, tuple(shape), size, len(starts), equally_spaced_groups(starts, shape), memory.name)
+
+
+def iterations(loops: tuple[Loop, ...], spans: Spans) -> Iterator[Spans]:
+    if not loops:
+        yield spans
+        return
+    loop = loops[0]
+    begin, extent = spans[loop.dim]
+    for offset in range(0, extent, loop.tile):
+        yield from iterations(loops[1:], {**spans, loop.dim: (begin + offset, min(loop.tile, extent - offset))})
 
 
 def reference_tile(layer: Layer, spans: Spans) -> Tile:
@@ -98,83 +126,104 @@ class Timeline:
     events: list[tuple[str, str, int, float]] = field(default_factory=list)
 
 
-def walk(schedule: Schedule, model: CostModel) -> Timeline:
-    layer, memory = schedule.layer, schedule.inner_memory
-    line = Timeline(moved={operand.name: 0 for operand in schedule.operands})
-    blocks = {
-        operand.name: [spans for _, spans in schedule.blocks(schedule.placement(operand.name, memory).depth)]
-        for operand in schedule.operands
-    }
-    finished: dict[tuple[str, int], float] = {}
-    engine_free = 0.0
-    clock = model.overhead(layer)
-    line.overhead = clock
+class Walker:
+    """Executes a schedule event by event; streams are dictionaries by operand and number of the block."""
 
-    def start(operand: Operand, n: int) -> None:
-        nonlocal clock, engine_free
-        extents = schedule.extents(schedule.placement(operand.name, memory).depth)
-        block = reference_block(operand, blocks[operand.name][n], extents, memory)
-        clock += model.issue(layer)
-        line.overhead += model.issue(layer)
-        begin = max(clock, engine_free)
-        engine_free = finished[operand.name, n] = begin + model.transfer(layer, block)
-        line.transfer += model.transfer(layer, block)
-        line.moved[operand.name] += block.bytes
-        line.events.append(("start", operand.name, n, clock))
-        if not model.overlap:
-            clock = engine_free
+    def __init__(self, schedule: Schedule, model: CostModel) -> None:
+        self.schedule = schedule
+        self.model = model
+        self.layer = schedule.layer
+        self.clock = model.overhead(schedule.layer)
+        self.line = Timeline(overhead=self.clock, moved={operand.name: 0 for operand in schedule.operands})
+        self.engine_free = [0.0] * len(schedule.memories)
+        self.lies_in: dict[str, Spans | None] = {operand.name: None for operand in schedule.operands}
 
-    def wait(operand: Operand, n: int) -> None:
-        nonlocal clock
-        if n >= 0:
-            clock = max(clock, finished[operand.name, n])
-            line.events.append(("wait", operand.name, n, clock))
+    def run(self, level: int, spans: Spans) -> None:
+        """Execute the loops of one level and those inside of it on one block of the level outside."""
+        schedule, memory = self.schedule, self.schedule.memories[level]
+        first, last = schedule.first_loop(level), schedule.first_loop(level + 1)
+        held = {o.name: schedule.placement(o.name, memory) for o in schedule.operands if memory.has(o.name)}
+        operands = [operand for operand in schedule.operands if operand.name in held]
+        blocks = {name: list(iterations(schedule.loops[first : p.depth], spans)) for name, p in held.items()}
+        arrays = dict(self.lies_in)
+        finished: dict[tuple[str, int], float] = {}
+        entered = dict.fromkeys(held, 0)
 
-    fetched = [operand for operand in schedule.operands if operand.role is not Role.OUTPUT]
-    (output,) = [operand for operand in schedule.operands if operand.role is Role.OUTPUT]
-    entered = {operand.name: 0 for operand in schedule.operands}
-
-    def placement(operand: Operand) -> tuple[int, int]:
-        found = schedule.placement(operand.name, memory)
-        return found.depth, found.buffers
-
-    def body(depth: int, spans: Spans) -> None:
-        nonlocal clock
-        for operand in fetched:
-            where, buffers = placement(operand)
-            if where != depth:
-                continue
-            n = entered[operand.name]
-            entered[operand.name] += 1
-            if buffers == 2:
-                wait(operand, n)
-                if n + 1 < len(blocks[operand.name]):
-                    start(operand, n + 1)
+        def start(operand: Operand, n: int) -> None:
+            spans = blocks[operand.name][n]
+            if operand.role is Role.CONSTANT:
+                block = constant_block(schedule, operand, spans, held[operand.name].depth, memory)
             else:
-                if where > 0:
-                    start(operand, n)
-                wait(operand, n)
-        if depth == len(schedule.loops):
-            wait(output, entered[output.name] - placement(output)[1])
-            cycles = model.compute(layer, reference_tile(layer, spans))
-            clock += model.launch(layer) + cycles
-            line.compute += cycles
-            line.overhead += model.launch(layer)
-        else:
-            loop = schedule.loops[depth]
-            begin, extent = spans[loop.dim]
-            for offset in range(0, extent, loop.tile):
-                body(depth + 1, {**spans, loop.dim: (begin + offset, min(loop.tile, extent - offset))})
-        if placement(output)[0] == depth:
-            start(output, entered[output.name])
-            entered[output.name] += 1
+                block = activation_block(operand, spans, arrays[operand.name], memory)
+            cycles = self.model.transfer(self.layer, block)
+            self.clock += self.model.issue(self.layer)
+            self.line.overhead += self.model.issue(self.layer)
+            self.engine_free[level] = max(self.clock, self.engine_free[level]) + cycles
+            finished[operand.name, n] = self.engine_free[level]
+            self.line.transfer += cycles
+            self.line.moved[operand.name] += block.bytes
+            self.line.events.append(("start", operand.name, n, self.clock))
+            if not self.model.overlap:
+                self.clock = self.engine_free[level]
 
-    for operand in fetched:
-        where, buffers = placement(operand)
-        if buffers == 2 or where == 0:
-            start(operand, 0)
-    body(0, {dim: (0, layer.size(dim)) for dim in Dim})
-    for n in range(entered[output.name]):
-        wait(output, n)
-    line.cycles = clock
-    return line
+        def wait(operand: Operand, n: int) -> None:
+            if n >= 0:
+                self.clock = max(self.clock, finished[operand.name, n])
+                self.line.events.append(("wait", operand.name, n, self.clock))
+
+        def body(depth: int, spans: Spans) -> None:
+            for operand in operands:
+                if operand.role is Role.OUTPUT or held[operand.name].depth != depth:
+                    continue
+                n = entered[operand.name]
+                entered[operand.name] += 1
+                if held[operand.name].buffers == 2:
+                    wait(operand, n)
+                    if n + 1 < len(blocks[operand.name]):
+                        start(operand, n + 1)
+                else:
+                    if depth > first:
+                        start(operand, n)
+                    wait(operand, n)
+            for operand in operands:
+                if held[operand.name].depth == depth:
+                    self.lies_in[operand.name] = spans
+            if depth == last:
+                for operand in operands:
+                    if operand.role is Role.OUTPUT:
+                        wait(operand, entered[operand.name] - held[operand.name].buffers)
+                self.innermost(level, spans)
+            else:
+                for inner in iterations(schedule.loops[depth : depth + 1], spans):
+                    body(depth + 1, inner)
+            for operand in operands:
+                if operand.role is Role.OUTPUT and held[operand.name].depth == depth:
+                    start(operand, entered[operand.name])
+                    entered[operand.name] += 1
+
+        for operand in operands:
+            placed = held[operand.name]
+            if operand.role is not Role.OUTPUT and (placed.buffers == 2 or placed.depth == first):
+                start(operand, 0)
+        body(first, spans)
+        for operand in operands:
+            for n in range(entered[operand.name] if operand.role is Role.OUTPUT else 0):
+                wait(operand, n)
+        self.lies_in = arrays
+
+    def innermost(self, level: int, spans: Spans) -> None:
+        """The body of a level's innermost loop: the next level, or the kernel."""
+        if level + 1 < len(self.schedule.memories):
+            self.run(level + 1, spans)
+            return
+        cycles = self.model.compute(self.layer, reference_tile(self.layer, spans))
+        self.clock += self.model.launch(self.layer) + cycles
+        self.line.compute += cycles
+        self.line.overhead += self.model.launch(self.layer)
+
+
+def walk(schedule: Schedule, model: CostModel) -> Timeline:
+    walker = Walker(schedule, model)
+    walker.run(0, {dim: (0, schedule.layer.size(dim)) for dim in Dim})
+    walker.line.cycles = walker.clock
+    return walker.line
