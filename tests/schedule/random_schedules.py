@@ -58,8 +58,8 @@ class SteppedCost(CostModel):
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         steps = -(-tile.k // 2) * -(-tile.oy // 4) * -(-tile.ox // 3)
-        finish = steps * ((0 if tile.begin else 1) + (3 if tile.end else 0.5))
-        return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix + finish)
+        sums = steps * ((not tile.begin) + (not tile.end) / 2)
+        return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix + sums)
 
     def launch(self, layer: Layer) -> float:
         return self.fixed

@@ -26,14 +26,15 @@ def test_bounds_hold() -> None:
     while layers < 60:
         layer = random_layer(rng, rng.choice([4, 6, 9]))
         operands = operands_of(layer)
-        if not 1 < size_of_search(layer, operands, {}) <= 2500:
+        multiples = {Dim.C: rng.choice([0, 1, 2])}
+        if not 1 < size_of_search(layer, operands, multiples) <= 2500:
             continue
         layers += 1
         whole = sum(o.components[0].element_bytes * 200 for o in operands)
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
         pricing = Pricing(layer, operands, memory, random_cost(rng))
         costs = TileCosts(pricing)
-        candidates = {dim: candidate_sizes(layer, dim, {}) for dim in TILED}
+        candidates = {dim: candidate_sizes(layer, dim, multiples) for dim in TILED}
         floors = Floors(costs, candidates)
         sieve = feasible(costs, floors, candidates)
         refined = with_transfers(sieve, costs, floors)
@@ -67,13 +68,14 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
     for _ in range(30):
         layer = random_layer(rng, 5)
         operands = operands_of(layer)
-        if size_of_search(layer, operands, {}) > 2000:
+        multiples = {Dim.C: rng.choice([0, 1, 2])}
+        if size_of_search(layer, operands, multiples) > 2000:
             continue
         model = random_cost(rng)
         memory = Memory("L1", rng.randint(100, 700))
-        expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, {})}
+        expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, multiples)}
         costs = TileCosts(Pricing(layer, operands, memory, model))
-        tiles = feasible(costs, None, {dim: candidate_sizes(layer, dim, {}) for dim in TILED}).tiles
+        tiles = feasible(costs, None, {dim: candidate_sizes(layer, dim, multiples) for dim in TILED}).tiles
         found = []
         for tile in tiles:
             cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))
