@@ -189,7 +189,7 @@ class Operand:
         Those of components that are not divisible, and, of constants, the input channels: what a kernel is given of a
         filter lies together.
         """
-        reduced = {Dim.C} & self.dims if self.role is Role.CONSTANT else frozenset[Dim]()
+        reduced = self.dims & {Dim.C} if self.role is Role.CONSTANT else frozenset[Dim]()
         return reduced.union(
             axis.dim for component in self.components if not component.divisible for axis in component.axes
         )
