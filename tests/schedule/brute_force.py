@@ -73,15 +73,17 @@ def schedules(
             continue
 
 
-def rank(schedule: Schedule, cycles: float, moved: int, objective: str) -> tuple[object, ...]:
+def rank(schedule: Schedule, cycles: float, moved: int, objective: str, byte_energy: float = 0.0) -> tuple[object, ...]:
     """The order of preference as documented: objective, bytes or cycles, larger tiles, order, residency, buffers."""
     extents = schedule.extents(len(schedule.loops))
     tile = [extents[dim] for dim in CUT]
     memory = schedule.inner_memory
     held = tuple(schedule.placement(operand.name, memory) for operand in schedule.operands)
     rounded = round(cycles * 256) / 256
+    first = {"latency": (rounded, moved), "bytes": (moved, rounded)}
+    first["energy"] = (round(moved * byte_energy * 256) / 256, rounded)
     return (
-        *((rounded, moved) if objective == "latency" else (moved, rounded)),
+        *first[objective],
         -math.prod(tile),
         tuple(CUT.index(loop.dim) for loop in schedule.loops),
         tuple((placement.depth, placement.buffers) for placement in held),

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from match.cost import Block, CostModel, Tile
+from match.cost import Block, CostModel, Energy, Tile
 from match.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.operands import standard_operands
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
@@ -41,6 +41,9 @@ def operands_of(layer: Layer) -> tuple[Operand, ...]:
     return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0, sums)
 
 
+PER_BYTE = Energy(3.0, {"L1": 1.5, "L2": 7.25, "L3": 40.0})
+
+
 @dataclass(frozen=True)
 class SteppedCost(CostModel):
     """Ceilings in every dimension, fixed costs everywhere, a transfer that depends on the shape: nothing is linear."""
@@ -52,6 +55,7 @@ class SteppedCost(CostModel):
     bandwidth: float = 4.0
     offload: float = 100.0
     kernel_scratch: int = 0
+    energy: Energy | None = PER_BYTE
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         return self.kernel_scratch * tile.k * tile.ox + (4 * tile.c if self.kernel_scratch else 0)
@@ -83,6 +87,10 @@ def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
         "bandwidth": rng.choice([0.25, 1.0, 4.0, 8.0]),
         "offload": rng.choice([0.0, 64.0]),
         "kernel_scratch": rng.choice([0, 0, 3]),
+        "energy": Energy(
+            rng.choice([0.0, 2.5]),
+            {"L1": rng.choice([0.0, 0.001, 0.3, 12.0]), "L2": rng.choice([0.1, 4.0]), "L3": 60.0},
+        ),
     }
     return SteppedCost(**{**choices, **fixed})  # type: ignore[arg-type]
 

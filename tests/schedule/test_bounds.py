@@ -13,7 +13,7 @@ from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
 from match.schedule.sieve import feasible, with_transfers
 from match.schedule.structures import Structures
-from match.schedule.tiles import TILED, TileCosts, candidate_sizes
+from match.schedule.tiles import TILED, TileCosts, candidate_tiles
 from tests.schedule.brute_force import size_of_search
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
 
@@ -34,7 +34,7 @@ def test_bounds_hold() -> None:
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
         pricing = Pricing(layer, operands, memory, random_cost(rng))
         costs = TileCosts(pricing)
-        candidates = {dim: candidate_sizes(layer, dim, multiples) for dim in TILED}
+        candidates = candidate_tiles(costs, multiples)
         floors = Floors(costs, candidates)
         sieve = feasible(costs, floors, candidates)
         refined = with_transfers(sieve, costs, floors)
@@ -75,7 +75,7 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
         memory = Memory("L1", rng.randint(100, 700))
         expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, multiples)}
         costs = TileCosts(Pricing(layer, operands, memory, model))
-        tiles = feasible(costs, None, {dim: candidate_sizes(layer, dim, multiples) for dim in TILED}).tiles
+        tiles = feasible(costs, None, candidate_tiles(costs, multiples)).tiles
         found = []
         for tile in tiles:
             cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))

@@ -126,6 +126,7 @@ class Timeline:
     transfer: float = 0.0
     overhead: float = 0.0
     moved: dict[str, int] = field(default_factory=dict)
+    moved_by_memory: dict[str, int] = field(default_factory=dict)
     events: list[tuple[str, str, int, float]] = field(default_factory=list)
 
 
@@ -165,6 +166,7 @@ class Walker:
             finished[operand.name, n] = self.engine_free[level]
             self.line.transfer += cycles
             self.line.moved[operand.name] += block.bytes
+            self.line.moved_by_memory[memory.name] = self.line.moved_by_memory.get(memory.name, 0) + block.bytes
             self.line.events.append(("start", operand.name, n, self.clock))
             if not self.model.overlap:
                 self.clock = self.engine_free[level]
