@@ -34,9 +34,14 @@ class ExactEngine:
             search = Search(Pricing(layer, operands, memories[0], cost_model), objective, multiples or {})
             schedule = search.best().schedule(layer, operands, memories, cost_model)
             return replace(schedule, loss=search.loss)
-        if len(memories) > 2 or not cost_model.regular:
+        if len(memories) > 2:
             raise ScheduleError(
-                f"layer {layer.name}: the exact engine maps onto one or two levels of scratchpad, onto two if the cost "
-                f"model is regular; there are {len(memories)}."
+                f"layer {layer.name}: the exact engine maps onto one or two levels of scratchpad; there are "
+                f"{len(memories)}."
+            )
+        if not cost_model.regular or type(cost_model).latency is not CostModel.latency:
+            raise ScheduleError(
+                f"layer {layer.name}: a search over two levels of scratchpad needs a cost model that is regular and "
+                f"leaves the latency of mappings to the engine; {type(cost_model).__name__} does not."
             )
         return OuterSearch(layer, operands, memories, cost_model, objective, multiples or {}).best()

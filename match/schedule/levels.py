@@ -19,14 +19,18 @@ from match.errors import ScheduleError
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import Span, array_limits, axis_length
 from match.schedule.floors import Floors
+from match.schedule.inner_floors import InnerFloors
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Flags
-from match.schedule.search import Rank, Search, refusal, rounded
+from match.schedule.rooms import Flags, Ints
+from match.schedule.search import Keys, Rank, Search, refusal, rounded
 from match.schedule.sieve import Sieve, feasible, with_transfers
-from match.schedule.structures import Nest, Structures
+from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts, candidate_tiles
+
+FIRST_SLAB, SLAB = 256, 1 << 12
+"""Outer tiles whose bounds are refined at a time."""
 
 MOST_OUTER_TILES = 256
 """Outer tiles whose mappings are searched at most. What the others may gain is reported as the schedule's loss."""
@@ -34,10 +38,14 @@ MOST_OUTER_TILES = 256
 
 @dataclass(frozen=True)
 class _Held:
-    """One way to hold the outer blocks: what it adds to the core's time and how long the DMA takes, at least."""
+    """One way to hold the outer blocks: what it adds to the core's time, how long the DMA takes, at least.
+
+    `fetched` is what of the DMA's part comes before the last block is mapped or behind it.
+    """
 
     core: float
     dma: float
+    fetched: float
     moved: float
     nest: Nest
 
@@ -68,9 +76,11 @@ class OuterSearch:
         packed = replace(outer, alignment=min(outer.alignment, inner.alignment))
         self.costs = TileCosts(Pricing(layer, held, packed, cost_model, others), packing=outer.alignment)
         self.candidates = candidate_tiles(self.costs, multiples)
+        self.inner_candidates = candidate_tiles(TileCosts(self.inner_pricing), multiples)
         self.floors = Floors(self.costs, self.candidates)
         names = (outer.name, inner.name)
         self.energies = [self.pricing.byte_energy(name) for name in names] if objective == "energy" else None
+        self.gapless = self.inner_pricing.gapless()
         self.kernel_energy = self.pricing.energy({}) or 0.0
         self.sizes = {dim: layer.size(dim) for dim in Dim}
         self.rank: Rank | None = None
@@ -86,25 +96,66 @@ class OuterSearch:
         sieve = self.sieve()
         if not len(sieve):
             raise refusal(self.costs, self.candidates)
-        bounds = self.keys(sieve.cycles, sieve.moved, np.zeros(len(sieve)))
-        order = np.lexsort((-sieve.tiles.prod(axis=1), bounds[1], bounds[0]))
         loss = 0.0
-        for tried, row in enumerate(order.tolist()):
-            objective, second = float(bounds[0][row]), float(bounds[1][row])
-            if self.rank is not None and (objective, second) >= self.rank[:2]:
-                break
+        for tried, (objective, tile) in enumerate(self.promising(sieve)):
             if tried >= MOST_OUTER_TILES and self.rank is not None:
                 loss = self.rank.objective - objective
                 break
-            InnerSearch(self, tuple(sieve.tiles[row].tolist())).run()
+            InnerSearch(self, tile).run()
         if self.schedule is None:
-            whole = TileCosts(self.inner_pricing)
-            raise refusal(whole, candidate_tiles(whole, self.multiples))
+            raise refusal(TileCosts(self.inner_pricing), self.inner_candidates)
         return replace(self.schedule, loss=max(0.0, loss))
 
     def sieve(self) -> Sieve:
-        """The outer tiles that fit, with bounds of what any mapping costs."""
-        return with_transfers(feasible(self.costs, self.floors, self.candidates), self.costs, self.floors)
+        """The outer tiles that fit, with bounds of what they take on the inner memory."""
+        sieve = feasible(self.costs, self.floors, self.candidates)
+        blocks = np.prod(np.array(self.costs.whole) // sieve.tiles, axis=1)
+        cycles = self.inner_pricing.overhead + InnerFloors(self.inner_pricing, self.inner_candidates).cycles(
+            sieve.tiles, blocks
+        )
+        return replace(sieve, cycles=np.maximum(sieve.cycles, cycles))
+
+    def promising(self, sieve: Sieve) -> Iterator[tuple[float, Sizes]]:
+        """Outer tiles that may have a mapping better than the best so far.
+
+        With each comes what no mapping of theirs, or of those that follow, has less of.
+        """
+        objective, second = self.keys(sieve.cycles, sieve.moved, np.zeros(len(sieve)))
+        order = np.lexsort((-sieve.tiles.prod(axis=1), second, objective))
+        begin, end = 0, FIRST_SLAB
+        while begin < len(order):
+            rows = order[begin:end]
+            rows = rows[self.may_win(objective[rows], second[rows])]
+            if not len(rows):
+                return
+            following = float(objective[order[end]]) if end < len(order) else math.inf
+            slab = sieve.select(rows)
+            slab = with_transfers(replace(slab, tail=self.tail(slab.tiles)), self.costs, self.floors)
+            bounds = self.keys(slab.cycles, slab.moved, np.zeros(len(slab)))
+            for row in np.lexsort((-slab.tiles.prod(axis=1), bounds[1], bounds[0])).tolist():
+                if not self.may_win(bounds[0][row : row + 1], bounds[1][row : row + 1])[0]:
+                    break
+                yield min(following, float(bounds[0][row])), tuple(slab.tiles[row].tolist())
+            begin, end = end, end + SLAB
+
+    def tail(self, tiles: Ints) -> Floats:
+        """Cycles of the last block of each outer tile: a kernel call at least."""
+        pricing, ends = self.gapless, (np.array(self.costs.whole) - 1) // tiles * tiles
+        spans = zip(ends.tolist(), (np.array(self.costs.whole) - ends).tolist(), strict=True)
+        return pricing.launch + np.array(
+            [
+                pricing.kernel(
+                    k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
+                )
+                for (_, y, x, _), (k, oy, ox, c) in spans
+            ]
+        )
+
+    def may_win(self, objective: Floats, second: Floats) -> Flags:
+        """Which of these bounds leave room for a mapping better than the best so far; of equals, the first is kept."""
+        if self.rank is None:
+            return np.ones(len(objective), np.bool_)
+        return (objective < self.rank.objective) | ((objective == self.rank.objective) & (second < self.rank.second))
 
     def keys(self, cycles: Floats, outer: Floats, inner: Floats) -> tuple[Floats, Floats]:
         """The first two entries of `Rank`; `outer` and `inner` are bytes moved into each memory and out of it."""
@@ -123,7 +174,8 @@ class OuterSearch:
         for nests in structures.nests():
             for row in range(len(nests.cycles)):
                 core = float(nests.core[row] - structures.work[0])
-                result.append(_Held(core, float(nests.dma[row]), float(nests.moved[row]), nests.nest(row)))
+                dma, fetched, moved = (float(bound[row]) for bound in (nests.dma, nests.fetched, nests.moved))
+                result.append(_Held(core, dma, fetched, moved, nests.nest(row)))
         return sorted(result, key=lambda way: (way.core, way.dma))
 
     def placements(self, nest: Nest) -> tuple[Placement | None, ...]:
@@ -157,9 +209,11 @@ class InnerSearch(Search):
         super().__init__(parent.inner_pricing, "latency", parent.multiples, OuterBlocks(tile, parent.held))
         self.parent = parent
         self.rank = parent.rank
+        self.last = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held, last=True))
         self.ways = parent.ways(tile)
         self.front = _front(self.ways)
         self.least_moved = np.array(min(way.moved for way in self.ways))
+        self.tail = parent.tail(np.array([tile]))
         self.tile = dict(zip(TILED, tile, strict=True))
         self.blocks = list(_blocks(parent.pricing, self.tile))
 
@@ -169,25 +223,34 @@ class InnerSearch(Search):
             for _, tiles in self.promising(sieve):
                 self.try_tiles(tiles)
 
-    def keys(self, cycles: Floats, moved: Floats) -> tuple[Floats, Floats]:
+    def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""
-        total = np.minimum.reduce([np.maximum(cycles + way.core, way.dma) for way in self.front])
-        return self.parent.keys(total, self.least_moved, moved)
+        return self.keys_before(cycles, moved, self.tail)
+
+    def keys_before(self, cycles: Floats, moved: Floats, last: Floats) -> Keys:
+        """With the least that the outer memory adds, when `last` are the cycles of the last block."""
+        totals = [_total(way, cycles, last) for way in self.front]
+        return self.parent.keys(np.minimum.reduce(totals), self.least_moved, moved)
+
+    def bounded(self, tiles: Ints, cut: tuple[Dim, ...]) -> Iterator[tuple[Nests, Keys, Keys]]:
+        """See `Search.bounded`."""
+        both = zip(Structures(self.costs, tiles, cut).nests(), Structures(self.last, tiles, cut).nests(), strict=True)
+        for nests, lasts in both:
+            keys = self.keys_before(nests.cycles, nests.moved, lasts.cycles - self.pricing.overhead)
+            yield nests, keys, keys
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
-        """Of equals, the first is kept."""
-        if self.rank is None:
-            return np.ones(len(objective), np.bool_)
-        return (objective < self.rank.objective) | ((objective == self.rank.objective) & (second < self.rank.second))
+        """See `OuterSearch.may_win`."""
+        return self.parent.may_win(objective, second)
 
     def try_nest(self, nest: Nest) -> None:
         """Predict a mapping with every way to hold the outer blocks that may still win."""
         parent = self.parent
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)
-        least, moved = self._executed(inner)
+        least, last, moved = self._executed(inner)
         for way in self.ways:
-            cycles = np.array([max(least + way.core, way.dma)])
+            cycles = _total(way, np.array([least]), np.array([last]))
             if self.may_win(*parent.keys(cycles, np.array([way.moved]), np.array([moved])))[0]:
                 outer = Level(parent.pricing, way.nest.loops, parent.placements(way.nest))
                 levels = (outer, level)
@@ -201,14 +264,18 @@ class InnerSearch(Search):
         self.parent.keep(cost, loops, tuple(placements))
         self.rank = self.parent.rank
 
-    def _executed(self, inner: Nested) -> tuple[float, float]:
-        """Cycles, with the layer's overhead, and bytes moved when all outer blocks are mapped, as small as they are."""
-        cycles, moved = self.pricing.overhead, 0
+    def _executed(self, inner: Nested) -> tuple[float, float, float]:
+        """When all outer blocks are mapped, as small as they are: cycles, those of the last block, bytes moved.
+
+        The cycles of all include the layer's overhead.
+        """
+        cycles, last, moved = self.pricing.overhead, 0.0, 0
         for spans, times in self.blocks:
             work = inner.work(spans, self._arrays(spans))
             cycles += times * work.cycles
             moved += times * sum(work.moved)
-        return cycles, moved
+            last = work.cycles  # the last of the last kind
+        return cycles, last, moved
 
     def _arrays(self, spans: Mapping[Dim, Span]) -> tuple[tuple[int, ...], ...]:
         return tuple(
@@ -219,11 +286,16 @@ class InnerSearch(Search):
         )
 
 
+def _total(way: _Held, cycles: Floats, last: Floats) -> Floats:
+    """Lower bound of a mapping's latency from those of all its outer blocks, and of the last one."""
+    return np.maximum(np.maximum(cycles + way.core, way.dma), way.fetched + last)
+
+
 def _front(ways: list[_Held]) -> list[_Held]:
-    """Those that no other is below of in both bounds."""
+    """Those that no other is below of in all bounds."""
     result: list[_Held] = []
     for way in ways:
-        if not result or way.dma < result[-1].dma:
+        if all(way.dma < other.dma or way.fetched < other.fetched for other in result):
             result.append(way)
     return result
 

@@ -44,6 +44,10 @@ FIRST_CHUNK, CHUNK = 8, 256
 """Tiles whose mappings are enumerated at a time."""
 
 
+Keys = tuple[Floats, Floats]
+"""The first two entries of `Rank`, for arrays of mappings."""
+
+
 class Rank(NamedTuple):
     """How good a mapping is, the least being best.
 
@@ -168,10 +172,8 @@ class Search:
         for cut in np.unique(cuts).tolist():
             dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
             left = self.worth_asking(tiles[cuts == cut], dims)
-            for nests in Structures(self.costs, left, dims).nests() if len(left) else ():
-                bounds = self.keys(nests.cycles, nests.moved)
+            for nests, bounds, expected in self.bounded(left, dims) if len(left) else ():
                 rows = np.nonzero(self.may_win(*bounds))[0]
-                expected = self.keys(nests.expected, nests.moved)
                 figures = (figure[rows].tolist() for figure in (*expected, *bounds))
                 found += [(*entry, nests, row) for *entry, row in zip(*figures, rows.tolist(), strict=True)]
         found.sort(key=lambda entry: entry[:2])
@@ -182,6 +184,11 @@ class Search:
                 return  # so do all that follow
             if self.views_left <= 0 and self.by_latency:
                 return
+
+    def bounded(self, tiles: Ints, cut: tuple[Dim, ...]) -> Iterator[tuple[Nests, Keys, Keys]]:
+        """The mappings of tiles, with the first two entries of their ranks, at least and as expected."""
+        for nests in Structures(self.costs, tiles, cut).nests():
+            yield nests, self.keys(nests.cycles, nests.moved), self.keys(nests.expected, nests.moved)
 
     def worth_asking(self, tiles: Ints, cut: tuple[Dim, ...]) -> Ints:
         """The tiles, of some that cut `cut`, whose own costs must be known to tell whether they can win."""

@@ -20,20 +20,22 @@ from match.schedule.tiles import TILED, Floats, TileCosts, total
 class Sieve:
     """Tiles, shape (n, 4), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
-    `room` is the most that the tile's blocks may take of the shared room, in bytes.
+    `room` is the most that the tile's blocks may take of the shared room, in bytes. `tail` are cycles of the core that
+    follow when all inputs are there, at least.
     """
 
     tiles: Ints
     room: Ints
     cycles: Floats
     moved: Floats
+    tail: Floats
 
     def __len__(self) -> int:
         return len(self.tiles)
 
     def select(self, rows: Ints) -> Sieve:
         """The sieve of these tiles."""
-        return Sieve(self.tiles[rows], self.room[rows], self.cycles[rows], self.moved[rows])
+        return Sieve(self.tiles[rows], self.room[rows], self.cycles[rows], self.moved[rows], self.tail[rows])
 
 
 def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints]) -> Sieve:
@@ -58,7 +60,8 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
     cycles = pricing.overhead + costs.repeats(costs.counts(tiles), TILED) * pricing.launch
     if floors is not None:
         cycles = cycles + floors.compute(tiles)
-    return Sieve(tiles, room(places), cycles.astype(np.float64), np.zeros(len(tiles)))
+    nothing = np.zeros(len(tiles))
+    return Sieve(tiles, room(places), cycles.astype(np.float64), nothing, nothing)
 
 
 def _fitting(counts: Mapping[Dim, int], fit: Callable[[Mapping[Dim, Ints]], Flags]) -> dict[Dim, Ints]:
@@ -238,4 +241,7 @@ def _latency(held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve
         )
         np.minimum(core, added, out=core, where=costs.rooms.fit(needs, sieve.room))
     begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
-    return np.maximum(sieve.cycles + begun + core, pricing.overhead + begun + transfer)
+    inputs = [way for out, way in zip(outputs, held, strict=True) if not out]
+    fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
+    dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail)
+    return np.maximum(sieve.cycles + begun + core, dma)

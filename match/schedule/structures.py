@@ -45,14 +45,15 @@ class Nests:
     """The mappings of one loop order that fit; arrays of shape (n,).
 
     cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
-    cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. moved: bytes.
-    tile: rows of their tiles.
+    cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. fetched: what of
+    the DMA's part comes before the last kernel or behind it. moved: bytes. tile: rows of their tiles.
     """
 
     cycles: Floats
     expected: Floats
     core: Floats
     dma: Floats
+    fetched: Floats
     moved: Floats
     tile: Ints
     _structures: Structures
@@ -187,14 +188,15 @@ class Structures:
             waits = total(stream.exposed for stream in written)
             core = core + total(stream.exposed for stream in inputs) + np.maximum(waits, issues)
             dma = pricing.overhead + begun + transfer
+            fetched = pricing.overhead + begun + total(stream.transfer for stream in inputs) + last
         else:
             core = core + issues + transfer - last
-            dma = np.zeros(())
+            dma = fetched = np.zeros(())
         room = self._room - total(stream.sums for stream in streams).astype(np.int64)
         fits = self.costs.rooms.fit([stream.need.astype(np.int64) for stream in streams], room)
         *choices, tile = np.nonzero(fits)
         moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
-        core, dma = np.broadcast_to(core, fits.shape)[fits], np.broadcast_to(dma, fits.shape)[fits]
+        core, dma, fetched = (np.broadcast_to(bound, fits.shape)[fits] for bound in (core, dma, fetched))
         expected = np.maximum(core, dma)
         least = self.work[tile] if pricing.has_latency else expected
-        return Nests(least, expected, core, dma, moved[fits], tile, self, order, tuple(held), tuple(choices))
+        return Nests(least, expected, core, dma, fetched, moved[fits], tile, self, order, tuple(held), tuple(choices))

@@ -66,11 +66,12 @@ class Sums(NamedTuple):
 class OuterBlocks:
     """Blocks that the memory outside holds one after the other, each of which is tiled by itself.
 
-    `tile` are their extents along `TILED`, `held` the operands that lie in them.
+    `tile` are their extents along `TILED`, `held` the operands that lie in them. With `last`, only the last one counts.
     """
 
     tile: Sizes
     held: frozenset[str]
+    last: bool = False
 
 
 class TileCosts:
@@ -88,25 +89,23 @@ class TileCosts:
         self.packing = packing
         self._sizes = {dim: pricing.layer.size(dim) for dim in Dim}
         self.extents = self._sizes | (dict(zip(TILED, outer.tile, strict=True)) if outer else {})
-        self.outer_counts = {dim: -(-self._sizes[dim] // self.extents[dim]) for dim in TILED}
+        self.outer_extents = {dim: self._extents(dim) for dim in TILED}
+        self.outer_counts = {dim: sum(times for _, times in self.outer_extents[dim]) for dim in TILED}
         self.outer_blocks = math.prod(self.outer_counts.values())
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.rooms = Rooms(pricing.memory, pricing.operands)
         self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
-        held = [bool(outer) and operand.name in outer.held for operand in pricing.operands]
-        self._blocks = [
-            _Blocks(pricing, number, self.extents, held[number], not packing) for number in range(len(held))
-        ]
+        self._blocks = [_Blocks(self, number) for number in range(len(pricing.operands))]
+        self._channels = self.kinds(Dim.K, lambda span, _: (span[1],))
+        self._rows = self.kinds(Dim.OY, lambda span, _: (span[1], pricing.rows.span(*span)[1]))
+        self._columns = self.kinds(Dim.OX, lambda span, _: (span[1], pricing.columns.span(*span)[1]))
+        self._reductions = self.kinds(Dim.C, lambda span, _: reduction(pricing.layer, span))
 
-        def kinds(dim: Dim, looks: Callable[[Span], tuple[int, ...]]) -> Kinds:
-            return Kinds(pricing, dim, self.extents[dim], lambda span, _: looks(span))
-
-        self._channels = kinds(Dim.K, lambda span: (span[1],))
-        self._rows = kinds(Dim.OY, lambda span: (span[1], pricing.rows.span(*span)[1]))
-        self._columns = kinds(Dim.OX, lambda span: (span[1], pricing.columns.span(*span)[1]))
-        self._reductions = kinds(Dim.C, lambda span: reduction(pricing.layer, span))
+    def kinds(self, dim: Dim, looks: Callable[[Span, Span], Look]) -> Kinds:
+        """The tiles along a dimension."""
+        return Kinds(self.pricing, dim, self.extents[dim], looks, last=bool(self.outer) and self.outer.last)
 
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
@@ -187,25 +186,31 @@ class TileCosts:
 
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
         """How many tiles each dimension has, those of all outer blocks together."""
-        result: dict[Dim, Ints] = {}
-        for n, dim in enumerate(TILED):
-            full, rest = divmod(self._sizes[dim], self.extents[dim])
-            result[dim] = full * -(-self.extents[dim] // tiles[:, n]) + -(-rest // tiles[:, n])
-        return result
+        return {
+            dim: total(times * -(-extent // tiles[:, n]) for extent, times in self.outer_extents[dim])
+            for n, dim in enumerate(TILED)
+        }
 
     def repeats(self, counts: Mapping[Dim, Ints], inside: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
         """How many iterations loops over the dimensions `inside`, of those `among`, have in all outer blocks."""
         return product(counts[dim] if dim in inside else np.array(self.outer_counts[dim]) for dim in among)
+
+    def _extents(self, dim: Dim) -> list[tuple[int, int]]:
+        """Extents of the outer blocks along a dimension, and how many have them."""
+        full, rest = divmod(self._sizes[dim], self.extents[dim])
+        if self.outer and self.outer.last:
+            return [(rest or self.extents[dim], 1)]
+        return [(self.extents[dim], full), *([(rest, 1)] if rest else [])]
 
     def _touched(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` that all tiles of a size touch together, by size."""
         known = self._lengths.get((component, dim))
         if known is None:
             axes = [axis for axis in component.axes if axis.dim is dim]
-            extent, whole = self.extents[dim], self._sizes[dim]
-            known = np.full(extent + 1, whole)
-            if axes != [Axis(dim, whole)]:  # else every element is touched once, whatever the size
-                kinds = Kinds(self.pricing, dim, extent, lambda span, _: (_elements(axes, span),))
+            extent = self.extents[dim]
+            known = np.full(extent + 1, sum(size * times for size, times in self.outer_extents.get(dim, [(extent, 1)])))
+            if axes != [Axis(dim, self._sizes[dim])]:  # else every element is touched once, whatever the size
+                kinds = self.kinds(dim, lambda span, _: (_elements(axes, span),))
                 for size in range(1, extent + 1) if dim in TILED else (extent,):
                     known[size] = sum(elements * times for (elements,), times in kinds.of(size))
             self._lengths[component, dim] = known
@@ -232,10 +237,12 @@ Look = tuple[int, ...]
 class Kinds:
     """The tiles along one dimension of blocks of `outer` iterations: what they look like, how many look the same.
 
-    `looks` is asked about the span of a tile and that of the block it is in.
+    `looks` is asked about the span of a tile and that of the block it is in. With `last`, only that block counts.
     """
 
-    def __init__(self, pricing: Pricing, dim: Dim, outer: int, looks: Callable[[Span, Span], Look]) -> None:
+    def __init__(
+        self, pricing: Pricing, dim: Dim, outer: int, looks: Callable[[Span, Span], Look], *, last: bool = False
+    ) -> None:
         self.pricing = pricing
         self.dim = dim
         self.looks = looks
@@ -244,6 +251,9 @@ class Kinds:
             ((run.first * outer, min(outer, extent - run.first * outer)), run.last - run.first + 1)
             for run in pricing.runs(dim, 0, extent, outer)
         ]
+        if last:
+            start = (extent - 1) // outer * outer
+            self.blocks = [((start, extent - start), 1)]
         self.known: dict[int, list[tuple[Look, int]]] = {}
 
     def of(self, size: int) -> list[tuple[Look, int]]:
@@ -276,13 +286,13 @@ class Kinds:
 
 
 class _Blocks:
-    """The blocks of one operand.
+    """The blocks of one operand in the tilings of `costs`."""
 
-    `held` tells whether they lie in outer blocks or in the tensor, `equal` whether those of constants are equally long.
-    """
-
-    def __init__(self, pricing: Pricing, number: int, extents: Mapping[Dim, int], held: bool, equal: bool) -> None:
+    def __init__(self, costs: TileCosts, number: int) -> None:
+        pricing = costs.pricing
         operand, axes = pricing.operands[number], pricing.axes[number]
+        equal = operand.role is Role.CONSTANT and not costs.packing
+        held = bool(costs.outer) and operand.name in costs.outer.held
 
         def looks(mine: list[Axis]) -> Callable[[Span, Span], Look]:
             def lengths(span: Span) -> Look:
@@ -297,15 +307,12 @@ class _Blocks:
         sizes = {dim: pricing.layer.size(dim) for dim in Dim}
         self.lengths = [axis_length(operand, axis, (0, sizes[axis.dim]), sizes[axis.dim]) for axis in axes]
         self.cuts = [
-            (place, extents[dim], sizes[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
+            (place, costs.outer_extents[dim], sizes[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
             for place, dim in enumerate(TILED)
             if dim in operand.dims
         ]
         self.kinds = [
-            None
-            if operand.role is Role.CONSTANT and equal
-            else Kinds(pricing, dim, extents[dim], looks([axis for axis in axes if axis.dim is dim]))
-            for dim in TILED
+            None if equal else costs.kinds(dim, looks([axis for axis in axes if axis.dim is dim])) for dim in TILED
         ]
         self.known: dict[Sizes, tuple[float, ...]] = {}
 
@@ -325,9 +332,8 @@ class _Blocks:
                 continue
             if kinds is None:  # constants: all blocks are as long as the largest
                 longest = tuple([self.axes[position].length(size) for position in positions])
-                blocks = -(-extent // outer)
-                along = [(longest, extent // outer * -(-outer // size) + -(-(extent % outer) // size))]
-                begin = end = [(longest, blocks)]
+                along = [(longest, sum(times * -(-length // size) for length, times in outer))]
+                begin = end = [(longest, sum(times for _, times in outer))]
             else:
                 along, begin, end = kinds.of(size), kinds.first(size), kinds.last(size)
             places = positions + [len(self.axes) + n for n in positions] if self.limited else positions

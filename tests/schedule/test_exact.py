@@ -265,6 +265,9 @@ def test_unknown_names() -> None:
         engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), SteppedCost(), "beauty")
 
 
-def test_one_level_of_scratchpad() -> None:
-    with pytest.raises(ScheduleError, match="one level of scratchpad, not 2"):
-        engine("exact").search(CONV, operands_of(CONV), (Memory("L2", 4096), Memory("L1", 4096)), SteppedCost())
+def test_one_or_two_levels_of_scratchpad() -> None:
+    memories = tuple(Memory(name, 4096) for name in ("L3", "L2", "L1"))
+    with pytest.raises(ScheduleError, match="one or two levels of scratchpad; there are 3"):
+        engine("exact").search(CONV, operands_of(CONV), memories, SteppedCost())
+    with pytest.raises(ScheduleError, match=r"needs a cost model that is regular .* SteppedCost does not"):
+        engine("exact").search(CONV, operands_of(CONV), memories[1:], SteppedCost(regular=False))
