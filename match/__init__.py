@@ -2,7 +2,7 @@
 
 `compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
 and runs it on this machine. `load` reads a model file alone; `partition` prepares a Relay module for
-``tvm.relay.build``. To describe a chip, subclass `MatchTarget` and `HwModule`.
+``tvm.relay.build``. To describe a chip, subclass `MatchTarget` and `HwModule`. `zoo` makes networks to try it all on.
 
 Everything is imported when it is first used: TVM alone takes a second.
 """
@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from match import zoo
     from match.compiler import CompiledModel, compile  # noqa: A004
     from match.cost import CostModel, CpuCostModel
     from match.errors import (
@@ -65,6 +66,7 @@ __all__ = [
     "load",
     "partition",
     "target_names",
+    "zoo",
 ]
 
 _HOME = {
@@ -94,6 +96,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "zoo":
+        return import_module("match.zoo")
     for module, names in _HOME.items():
         if name in names:
             return getattr(import_module(module), name)

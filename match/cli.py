@@ -1,4 +1,4 @@
-"""The command line: `match compile`, `match run`, `match targets`, `match demo`.
+"""The command line: `match compile`, `match run`, `match targets`, `match zoo`, and what authors of targets need.
 
 Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
 stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from match.errors import MatchError
+from match.errors import MatchError, OptionError
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -33,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("compile")(compile_model)
     app.command("run")(run)
     app.command("targets")(targets)
+    app.command("ops")(ops)
+    app.command("new-target")(new_target)
+    app.command("check-target")(check_target)
+    app.command("zoo")(zoo)
     app.command("demo")(demo)
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
@@ -66,14 +70,15 @@ ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .
 ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
 TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
 Modules = Annotated[
-    str | None, typer.Option("--modules", metavar="A,B", help="Use these modules of the target only. [default: all]")
+    str | None,
+    typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
 ]
 L1Size = Annotated[
-    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1. [default: the target's]")
+    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
 ]
 Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="How schedules are searched.")]
 Objective = Annotated[
-    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency or bytes.")
+    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
 ]
 Numerics = Annotated[
     str,
@@ -83,15 +88,35 @@ Numerics = Annotated[
         help="Take each module's closest requantization, or only those that compute the network's own integers.",
     ),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Processes that search at a time. [default: one per processor]"),
+]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Search anew, and keep nothing. [default: schedules are cached, see docs]")
+]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 InputFile = Annotated[
     Path | None,
     typer.Option(
-        "--input", metavar="X.npz", help="Input tensors by name, one sample or a batch. [default: random, see --seed]"
+        "--input",
+        metavar="X.npz",
+        help="Input tensors by name, one sample or a batch.",
+        show_default="random, see --seed",
     ),
 ]
 OutputFile = Annotated[
-    Path | None, typer.Option("--output", metavar="Y.npz", help="Write the output tensors here. [default: print them]")
+    Path | None,
+    typer.Option("--output", metavar="Y.npz", help="Write the output tensors here.", show_default="print them"),
+]
+NetworkName = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The network to write.", show_default="list all")
+]
+NetworkFile = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="X.onnx", help="Write it here.", show_default="NAME.onnx")
+]
+Classes = Annotated[
+    int | None, typer.Option("--classes", metavar="N", help="Number of classes.", show_default="the network's own")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
 Sanitize = Annotated[
@@ -108,6 +133,8 @@ def compile_model(
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
+    jobs: Jobs = None,
+    no_cache: NoCache = False,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -124,6 +151,8 @@ def compile_model(
             engine=engine,
             objective=objective,
             numerics=numerics,
+            jobs=jobs,
+            cache=not no_cache,
             output=output,
         )
     console = Console()
@@ -168,6 +197,62 @@ def targets() -> None:
     console = Console()
     console.width = console.width if console.is_terminal else PIPE_WIDTH
     show_targets([get_target(name) for name in target_names()], console)
+
+
+def zoo(name: NetworkName = None, output: NetworkFile = None, classes: Classes = None) -> None:
+    """List networks that can be made for a try, or write one as a quantized ONNX model with random weights."""
+    from rich.console import Console
+
+    from match.zoo.catalogue import show_networks, write_network
+
+    console = Console()
+    if name is None:
+        if output is not None or classes is not None:
+            raise OptionError("--output and --classes need the name of a network; `match zoo` lists them.")
+        show_networks(console)
+        return
+    path = output or Path(f"{name}.onnx")
+    with _progress(f"Making {name}"):
+        write_network(name, path, classes)
+    console.print(f"{name}: {path} (`match compile {path} -o DIR` compiles it)", highlight=False, soft_wrap=True)
+
+
+def ops(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:
+    """Print which operators the modules of TARGET take, and under which conditions, as Markdown."""
+    from match.registry import get_target
+    from match.report.targets import markdown
+
+    sys.stdout.write(markdown(get_target(target)))
+
+
+def new_target(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the target and of its Python package.")],
+    parent: Annotated[Path, typer.Option("--in", metavar="DIR", help="Where the package's folder is made.")] = Path(),
+) -> None:
+    """Write a package with a target that works, to be changed into another chip."""
+    from rich.console import Console
+
+    from match import scaffold
+
+    place = scaffold.new_target(name, parent)
+    text = f"{place} is written; `pip install -e {place}` installs it, `match check-target {name}` checks it."
+    Console().print(text, highlight=False, soft_wrap=True)
+
+
+def check_target(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:
+    """Compile and run small layers of every pattern of TARGET and say what its description gets wrong."""
+    from rich.console import Console
+
+    from match.check import check_target as check
+    from match.registry import get_target
+    from match.report.targets import show_coverage
+
+    with _progress(f"Checking {target}"):
+        result = check(get_target(target))
+    if result.problems:
+        sys.stderr.write("".join(f"match: {problem}\n" for problem in result.problems))
+        raise typer.Exit(USAGE_ERROR)
+    show_coverage(result.coverage, Console())
 
 
 def demo(target: TargetName = "gap9") -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -14,7 +14,7 @@ from match import run as host
 from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import export
-from match.errors import ModelError, OptionError
+from match.errors import OptionError
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
@@ -27,6 +27,9 @@ from match.report import Report, encode
 from match.report import build as build_report
 from match.stopwatch import Stopwatch
 from match.transform.pipeline import integer_relay
+
+if TYPE_CHECKING:
+    import onnx
 
 REPORT = "report.json"
 
@@ -88,7 +91,7 @@ class CompiledModel:
 
 
 def compile(  # noqa: A001
-    model: str | PathLike[str] | tvm.IRModule,
+    model: str | PathLike[str] | onnx.ModelProto | tvm.IRModule,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
@@ -97,12 +100,15 @@ def compile(  # noqa: A001
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
+    jobs: int | None = None,
+    cache: bool | str | PathLike[str] = True,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
 
     Args:
-        model: path of a .tflite or .onnx file, or a Relay module with QNN operators or in integer form.
+        model: path of a .tflite or .onnx file, the ONNX model itself, or a Relay module with QNN operators or in
+            integer form.
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
@@ -110,13 +116,15 @@ def compile(  # noqa: A001
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+        jobs: processes that search for schedules at a time; none: one for each processor.
+        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
         output: folder to `CompiledModel.save` the C project to.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     stopwatch = Stopwatch()
-    options = Options.parse(engine, objective, numerics)
+    options = Options.parse(engine, objective, numerics, jobs, cache)
     chip = get_target(target, l1, modules)
     with stopwatch.phase("frontend"):
         network = _model(model, params)
@@ -142,10 +150,8 @@ def compile(  # noqa: A001
 
 
 def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
-    if isinstance(model, str | PathLike):
-        if params is not None:
-            raise OptionError("params belong to a Relay module; a model file has its own weights.")
-        return load(Path(fspath(model)))
-    if not isinstance(model, tvm.IRModule):
-        raise ModelError(f"a model is a path or a Relay module (tvm.IRModule), not {type(model).__name__}.")
-    return from_relay(model, params)
+    if isinstance(model, tvm.IRModule):
+        return from_relay(model, params)
+    if params is not None:
+        raise OptionError("params belong to a Relay module; a model file has its own weights.")
+    return load(model)

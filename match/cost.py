@@ -192,3 +192,7 @@ class CpuCostModel:
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements."""
         raise NotImplementedError
+
+    def energy(self, op: str, macs: int, outputs: int) -> float:
+        """Energy of the same operator in pJ, which the objective "energy" needs."""
+        raise NotImplementedError

@@ -1,35 +1,31 @@
 """Decides which module executes a layer: asks each for a schedule and its cost, and takes the cheapest.
 
 A module is asked in four steps, and the first that fails is the reason in its refusal: an operator pattern whose
-constraints hold, a form of requantization, a schedule that fits its memories, the least predicted cycles.
+constraints hold, a form of requantization, a schedule that fits its memories, the least predicted cost. The control
+core competes with what TVM's C costs. All schedules of a network are searched together, those of equal geometry once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from match.answers import call_text, number
 from match.codegen.constants import pack_constants
-from match.cost import Cost
-from match.errors import ScheduleError
-from match.form import Form, choose_form
-from match.hardware import HwModule, LayerConstants, MatchTarget, Verdict
+from match.cost import Cost, CpuCostModel
+from match.errors import OptionError
+from match.form import Form
+from match.hardware import HwModule, MatchTarget
 from match.layer import Layer
 from match.options import Options
 from match.plan import CPU, Candidate, LayerDecision, LayerPlan
-from match.requantize import Int64Array, Requantizer
-from match.schedule.engine import engine
+from match.request import Key, Request, Workload, problem, request
+from match.schedule.cache import Cache
 from match.schedule.mapping import Schedule
-from match.schedule.predict import predict
+from match.schedule.problem import Problem, Solution
+from match.schedule.solutions import solutions
 from match.stopwatch import Stopwatch
-
-
-@dataclass(frozen=True, eq=False)
-class Workload:
-    """A layer with its constants and, per channel, the smallest and largest accumulator it can reach."""
-
-    layer: Layer
-    constants: LayerConstants
-    accumulator: tuple[Int64Array, Int64Array] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,113 +42,124 @@ class _Offer:
         return Candidate(self.module.name, self.form.requantizer, self.form.fit, self.schedule, self.cost)
 
 
-class Dispatcher:
-    """Decides for the layers of one network; layers of equal geometry are searched once."""
+def dispatch(
+    workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> list[LayerDecision]:
+    """The decision for each layer of a network; the time for schedules is the phase "search" of `stopwatch`.
 
-    def __init__(self, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> None:
-        """Compares on the modules of `target`; the time for schedules is the phase "search" of `stopwatch`."""
-        self._target = target
-        self._options = options
-        self._stopwatch = stopwatch
-        self._engine = engine(options.engine)
-        self._searched: dict[tuple[str, Requantizer | None, Layer], tuple[Schedule, Cost] | str] = {}
+    Raises:
+        CostModelError: if a module's cost model or the control core's fails.
+        OptionError: if the target lacks what the objective needs.
+    """
+    if options.objective == "energy":
+        _check_energy(target)
+    asked = [[request(module, workload, options) for module in target.modules] for workload in workloads]
+    problems: dict[Key, Problem] = {}
+    for workload, answers in zip(workloads, asked, strict=True):
+        for answer in answers:
+            if isinstance(answer, Request) and answer.key not in problems:
+                problems[answer.key] = problem(answer, workload.layer, options)
+    with stopwatch.phase("search"):
+        cache = Cache(options.cache) if options.cache else None
+        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+    return [
+        _decide(workload, answers, found, target, options) for workload, answers in zip(workloads, asked, strict=True)
+    ]
 
-    def __call__(self, workload: Workload, symbol: str) -> LayerDecision:
-        """The decision for a layer; `symbol` is the name of its C function.
 
-        Raises:
-            CostModelError: if a module's cost model fails.
-        """
-        layer = workload.layer
-        offers: list[_Offer] = []
-        candidates: list[Candidate] = []
-        for module in self._target.modules:
-            offer = self._ask(module, workload)
-            if isinstance(offer, _Offer):
-                offers.append(offer)
-                candidates.append(offer.candidate)
-            else:
-                candidates.append(Candidate(module.name, refusal=offer))
-        best = min(offers, key=lambda offer: offer.cost.cycles, default=None)
-        outputs = layer.k * layer.oy * layer.ox
-        operations = outputs * layer.c * layer.fy * layer.fx
-        cpu_cycles = self._target.cpu_cost_model.cycles(layer.op.value, operations, outputs)
-        if best is None or cpu_cycles < best.cost.cycles:
-            return LayerDecision(layer.name, layer.op, CPU, layer.macs, outputs, cpu_cycles, tuple(candidates))
-        plan = self._plan(best, symbol)
-        return LayerDecision(
-            layer.name,
-            layer.op,
-            best.module.name,
-            layer.macs,
-            outputs,
-            best.cost.cycles,
-            tuple(candidates),
-            plan,
-        )
+def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int) -> Cost:
+    """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
 
-    def _ask(self, module: HwModule, workload: Workload) -> _Offer | str:
-        """The module's offer, or why it makes none."""
-        verdict = _accepts(module, workload.layer)
-        if not verdict.ok:
-            return verdict.reason
-        form = choose_form(module, workload.constants, workload.accumulator, self._options.numerics)
-        if isinstance(form, str):
-            return form
-        found = self._search(module, form.requantizer, workload.layer)
-        if isinstance(found, str):
-            return found
-        layer = workload.layer
-        if form.constants.requantization is not None:
-            layer = replace(layer, clip=form.constants.requantization.clip)
-        return _Offer(module, form, replace(found[0], layer=layer), found[1])
+    Raises:
+        CostModelError: if its cost model fails.
+    """
+    model, arguments = target.cpu_cost_model, (op, macs, outputs)
 
-    def _search(self, module: HwModule, requantizer: Requantizer | None, layer: Layer) -> tuple[Schedule, Cost] | str:
-        """The best schedule, or why there is none. Name and values of a layer do not matter to it."""
-        geometry = replace(layer, name="", pad_value=0, clip=(0, 0))
-        key = (module.name, requantizer, geometry)
-        if key not in self._searched:
-            with self._stopwatch.phase("search"):
-                self._searched[key] = self._searched_anew(module, requantizer, layer)
-        return self._searched[key]
+    def ask(method: str) -> float:
+        call = partial(call_text, model, name, method, arguments)
+        return number(partial(getattr(model, method), *arguments), lambda: f"module {CPU}: {call()}")
 
-    def _searched_anew(
-        self, module: HwModule, requantizer: Requantizer | None, layer: Layer
-    ) -> tuple[Schedule, Cost] | str:
-        cost_model = module.cost(layer, requantizer)
-        try:
-            schedule = self._engine.search(
-                layer,
-                module.operands(layer, requantizer),
-                module.memories,
-                cost_model,
-                self._options.objective,
-                module.tile_multiples(layer),
-            )
-        except ScheduleError as error:
-            return f"it {str(error).removeprefix(f'layer {layer.name}').strip(' :.')}"
-        return schedule, predict(schedule, cost_model)
+    cycles = ask("cycles")
+    energy = ask("energy") if _knows_energy(model) else None
+    return Cost(cycles, cycles, 0.0, 0.0, (), energy)
 
-    def _plan(self, offer: _Offer, symbol: str) -> LayerPlan:
-        layer, requantizer = offer.schedule.layer, offer.form.requantizer
-        requantization = offer.form.constants.requantization
-        return LayerPlan(
-            symbol=symbol,
-            target=self._target.name,
-            module=offer.module.name,
-            layer=layer,
-            requantizer=requantizer,
-            schedule=offer.schedule,
-            kernel=offer.module.kernel(layer, requantizer),
-            negative_step=requantization.negative_step if requantization else 0,
-            constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
-            api=offer.module.api,
+
+def _knows_energy(model: CpuCostModel) -> bool:
+    return type(model).energy is not CpuCostModel.energy
+
+
+def _check_energy(target: MatchTarget) -> None:
+    lacking = [module.name for module in target.modules if module.cost_model.energy is None]
+    if not _knows_energy(target.cpu_cost_model):
+        lacking.append(CPU)
+    if lacking:
+        raise OptionError(
+            f"objective 'energy' needs the energy of every module, and target {target.name} does not give that of "
+            f"{', '.join(lacking)}; add it to their cost models or choose another objective."
         )
 
 
-def _accepts(module: HwModule, layer: Layer) -> Verdict:
-    """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operator."""
-    verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.op is layer.op]
-    if not verdicts:
-        return Verdict(False, f"{module.name} has no {layer.op}")
-    return next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
+def _decide(
+    workload: Workload,
+    answers: Sequence[Request | str],
+    found: dict[Key, Solution],
+    target: MatchTarget,
+    options: Options,
+) -> LayerDecision:
+    """The least cost wins; between equals the module that comes first, and any module before the control core."""
+    layer = workload.layer
+    outputs = layer.k * layer.oy * layer.ox
+    operations = outputs * layer.c * layer.fy * layer.fx
+    offers: list[_Offer] = []
+    candidates: list[Candidate] = []
+    for module, answer in zip(target.modules, answers, strict=True):
+        offer = _offer(answer, found[answer.key], layer) if isinstance(answer, Request) else answer
+        if isinstance(offer, _Offer):
+            offers.append(offer)
+            candidates.append(offer.candidate)
+        else:
+            candidates.append(Candidate(module.name, refusal=offer))
+    cpu = cpu_cost(target, layer.name, layer.op.value, operations, outputs)
+    candidates.append(Candidate(CPU, cost=cpu))
+
+    def price(cost: Cost) -> float:
+        return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
+
+    best = min(offers, key=lambda offer: price(offer.cost), default=None)
+    taken = best if best is not None and price(best.cost) <= price(cpu) else None
+    return LayerDecision(
+        name=layer.name,
+        op=layer.op,
+        module=taken.module.name if taken else CPU,
+        macs=layer.macs,
+        outputs=outputs,
+        cycles=taken.cost.cycles if taken else cpu.cycles,
+        candidates=tuple(candidates),
+        plan=_plan(taken, workload.symbol, target) if taken else None,
+    )
+
+
+def _offer(request: Request, solution: Solution, layer: Layer) -> _Offer | str:
+    if solution.schedule is None or solution.cost is None:
+        return solution.refusal or "no schedule was found"
+    requantization = request.form.constants.requantization
+    if requantization is not None:
+        layer = replace(layer, clip=requantization.clip)
+    return _Offer(request.module, request.form, replace(solution.schedule, layer=layer), solution.cost)
+
+
+def _plan(offer: _Offer, symbol: str, target: MatchTarget) -> LayerPlan:
+    layer, requantizer = offer.schedule.layer, offer.form.requantizer
+    requantization = offer.form.constants.requantization
+    return LayerPlan(
+        symbol=symbol,
+        target=target.name,
+        module=offer.module.name,
+        layer=layer,
+        requantizer=requantizer,
+        schedule=offer.schedule,
+        kernel=offer.module.kernel(layer, requantizer),
+        negative_step=requantization.negative_step if requantization else 0,
+        constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
+        api=offer.module.api,
+    )

@@ -27,8 +27,20 @@ class ScheduleError(MatchError):
     """A mapping is impossible: it breaks an invariant or does not fit a memory."""
 
 
+class NoMappingError(ScheduleError):
+    """No mapping of a layer fits or can be built: what the layer `layer` does instead is `predicate`."""
+
+    def __init__(self, layer: str, predicate: str) -> None:
+        super().__init__(layer, predicate)
+        self.layer = layer
+        self.predicate = predicate
+
+    def __str__(self) -> str:
+        return f"layer {self.layer} {self.predicate}."
+
+
 class CostModelError(MatchError):
-    """A cost model raised, or returned something that is not a finite, non-negative number."""
+    """A cost model raised, answered with what is no finite, non-negative number, or does not keep its promises."""
 
 
 class CapacityError(MatchError):

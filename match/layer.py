@@ -9,7 +9,7 @@ element, takes tensors of any rank: K is the last axis, OX the one before, OY al
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
@@ -77,6 +77,11 @@ class Layer:
     clip: tuple[int, int] = (0, 255)
 
     @property
+    def geometry(self) -> Layer:
+        """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
+        return replace(self, name="", pad_value=0, clip=(0, 0))
+
+    @property
     def channelwise(self) -> bool:
         """Whether output channel k depends on input channel k alone."""
         return self.op in CHANNELWISE
@@ -95,14 +100,8 @@ class Layer:
 
     def size(self, dim: Dim) -> int:
         """Extent of a loop dimension."""
-        return {
-            Dim.K: self.k,
-            Dim.C: self.c,
-            Dim.OY: self.oy,
-            Dim.OX: self.ox,
-            Dim.FY: self.fy,
-            Dim.FX: self.fx,
-        }[dim]
+        extent: int = getattr(self, dim.lower())
+        return extent
 
     @property
     def window(self) -> tuple[int, int]:

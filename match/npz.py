@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from match.errors import InputError, OutputError
+from match.errors import InputError
+from match.whole_file import whole_file
 
 Array = npt.NDArray[Any]
 
@@ -41,15 +40,8 @@ def write(path: Path, tensors: Mapping[str, Array]) -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        # Not numpy.savez, which takes names as keyword arguments: a tensor may be called like one of its own.
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, tensor in tensors.items():
-                with archive.open(f"{name}.npy", "w") as member:
-                    np.lib.format.write_array(member, np.asarray(tensor), allow_pickle=False)
-        unfinished.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error
+    # Not numpy.savez, which takes names as keyword arguments: a tensor may be called like one of its own.
+    with whole_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, tensor in tensors.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, np.asarray(tensor), allow_pickle=False)

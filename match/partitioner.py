@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 from match.codegen.backend import PLAN_ATTRIBUTE, register
 from match.codegen.c_text import identifier
 from match.codegen.plan_codec import encode
-from match.dispatch import Dispatcher, Workload
+from match.dispatch import cpu_cost, dispatch
 from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
 from match.options import Options
@@ -23,6 +24,7 @@ from match.pattern.rows import Chain, rows
 from match.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.registry import get_target
 from match.relay import relay, tvm
+from match.request import Workload
 from match.stopwatch import Stopwatch
 from match.transform.pipeline import integer_relay
 from match.transform.rewrite import operator_name, rebuild
@@ -46,6 +48,8 @@ def partition(
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
+    jobs: int | None = None,
+    cache: bool | str | PathLike[str] = True,
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
@@ -60,12 +64,14 @@ def partition(
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+        jobs: processes that search for schedules at a time; none: one for each processor.
+        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
 
     Raises:
         MatchError: one of its subclasses, for an unknown target, module or option, or a network that is not quantized.
     """
     chip = get_target(target, l1, modules)
-    options = Options.parse(engine, objective, numerics)
+    options = Options.parse(engine, objective, numerics, jobs, cache)
     model = from_relay(mod, params)
     register([chip.name])
     return cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch()).module
@@ -82,8 +88,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("pattern"):
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
-        dispatcher = Dispatcher(target, options, stopwatch)
-        decisions = [_decide(row, index, network, target, dispatcher) for index, row in enumerate(listed)]
+        decisions = _decisions(listed, network, target, options, stopwatch)
     with stopwatch.phase("partition"):
         plans = {
             row.root: (row, decision.plan)
@@ -93,23 +98,42 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
         return Partitioned(_rebuilt(main, plans), tuple(decisions))
 
 
-def _decide(
-    row: Match | Rejection | Chain, index: int, network: str, target: MatchTarget, dispatcher: Dispatcher
-) -> LayerDecision:
-    """The decision for a row, named by its operator and place in the network."""
-    if isinstance(row, Match):
-        layer = replace(row.layer, name=f"{row.layer.op}_{index}")
-        symbol = f"match_{identifier(network)}_{index}_{layer.op}"
-        return dispatcher(Workload(layer, row.constants, row.accumulator), symbol)
+def _decisions(
+    listed: Sequence[Match | Rejection | Chain],
+    network: str,
+    target: MatchTarget,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> list[LayerDecision]:
+    """The decision for each row, named by its operator and place in the network."""
+    workloads = [
+        Workload(
+            replace(row.layer, name=f"{row.layer.op}_{index}"),
+            row.constants,
+            row.accumulator,
+            f"match_{identifier(network)}_{index}_{row.layer.op}",
+        )
+        for index, row in enumerate(listed)
+        if isinstance(row, Match)
+    ]
+    decided = iter(dispatch(workloads, target, options, stopwatch))
+    return [
+        next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
+    ]
+
+
+def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDecision:
+    """The decision for what no module is asked about."""
+    candidates: tuple[Candidate, ...] = ()
     if isinstance(row, Rejection):
         op, macs, outputs = row.op.value, row.macs, row.outputs
         candidates = tuple(Candidate(module.name, refusal=row.reason) for module in target.modules)
     else:
         op = "+".join(operator_name(call) or "function" for call in row)
         macs, outputs = 0, _elements(row[-1].checked_type)
-        candidates = ()
-    cycles = target.cpu_cost_model.cycles(op, macs, outputs)
-    return LayerDecision(f"{op}_{index}", op, CPU, macs, outputs, cycles, candidates)
+    name = f"{op}_{index}"
+    cost = cpu_cost(target, name, op, macs, outputs)
+    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
 
 
 def _elements(kind: Any) -> int:

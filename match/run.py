@@ -154,6 +154,13 @@ def _call(command: Sequence[str], what: str) -> None:
         raise ToolchainError(f"{what} cannot be started: {error.strerror or error}.") from error
     if done.returncode:
         lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        key = next((line for line in lines if re.search(r"error|status|not found", line, re.IGNORECASE)), None)
+        key = next(
+            (
+                line
+                for line in lines
+                if re.search(r"undefined reference|undefined symbol|error|status|not found", line, re.IGNORECASE)
+            ),
+            None,
+        )
         reason = key or (lines[-1] if lines else f"exit status {done.returncode}")
         raise ToolchainError(f"{what} failed: {reason.rstrip('.')}.")

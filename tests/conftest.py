@@ -35,3 +35,11 @@ def quick_builds() -> Generator[None]:
             environment.setenv("CC", "ccache cc")
             environment.setenv("CCACHE_NOHASHDIR", "1")  # the folder is another one each time
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Schedules are cached in a folder of this run, never in the user's."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MATCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield

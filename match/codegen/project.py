@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,13 @@ from match.codegen.c_text import comment, identifier, identifiers, render, value
 from match.codegen.layer import prototype
 from match.codegen.network import Network, tensor_bytes
 from match.errors import OutputError
+from match.folder import write_folder
 from match.frontend.model import Tensor
 from match.hardware import MatchTarget
 
 MANIFEST = "project.json"
 
-_PACKAGE = Path(match.__file__).parent
+PACKAGE = Path(match.__file__).parent
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
@@ -82,26 +81,15 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     """
     directory = directory.resolve()
     contents = {**project_files(network, target, tuple(files or ())), **(files or {})}
-    temporary = directory.with_name(f".{directory.name}.{secrets.token_hex(4)}")
     try:
-        if directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir()):
-            raise OutputError(
-                f"{directory} holds files that are no project of this compiler; choose another folder or empty it."
-            )
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        for name, text in contents.items():
-            path = temporary / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        if directory.exists():
-            shutil.rmtree(directory)
-        temporary.rename(directory)
+        foreign = directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir())
     except OSError as error:
+        raise OutputError(f"{directory} cannot be read: {error.strerror or error}; choose another folder.") from error
+    if foreign:
         raise OutputError(
-            f"{directory} cannot be written: {error.strerror or error}; choose another folder."
-        ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+            f"{directory} holds files that are no project of this compiler; choose another folder or empty it."
+        )
+    write_folder(directory, contents)
 
 
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
@@ -133,7 +121,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "README.md": render("README.md.mako", **context),
         MANIFEST: msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n",
         f"include/{header}": wrap(render("network.h.mako", **context)),
-        "include/match_layer.h": (_PACKAGE / "codegen" / "include" / "match_layer.h").read_text(encoding="utf-8"),
+        "include/match_layer.h": (PACKAGE / "codegen" / "include" / "match_layer.h").read_text(encoding="utf-8"),
         "include/match_layers.h": wrap(render("layers.h.mako", **context)),
         "src/main.c": wrap(render("main.c.mako", **context)),
         "src/network.c": wrap(render("network.c.mako", **context)),
@@ -174,11 +162,11 @@ def _platform(target: MatchTarget) -> tuple[dict[str, str], tuple[str, ...]]:
     folders: list[str] = []
     for folder in target.host.include:
         folders.append(_placed(folder).as_posix())
-        for header in sorted((_PACKAGE / folder).glob("*.h")):
+        for header in sorted((PACKAGE / folder).glob("*.h")):
             files[(_placed(folder) / header.name).as_posix()] = header.read_text(encoding="utf-8")
     for source in target.host.sources:
         place = _placed(source.parent) / source.name
-        files[place.as_posix()] = (_PACKAGE / source).read_text(encoding="utf-8")
+        files[place.as_posix()] = (PACKAGE / source).read_text(encoding="utf-8")
     return files, tuple(folders)
 
 

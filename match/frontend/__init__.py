@@ -1,23 +1,34 @@
-"""Front ends: a model file, or a Relay module, becomes a `Model`."""
+"""Front ends: a model file, an ONNX model in memory, or a Relay module, becomes a `Model`."""
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from match.errors import ModelError
 from match.frontend.model import Model, Rounding, Tensor
 
+if TYPE_CHECKING:
+    import onnx
+
 __all__ = ["Model", "Rounding", "Tensor", "load"]
 
 
-def load(path: str | Path) -> Model:
+def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
     """Read a quantized network: a TFLite file (``.tflite``) or an ONNX file (``.onnx``) in QDQ or QOperator form.
+
+    An `onnx.ModelProto` is read as a file of its graph's name that holds it.
 
     Raises:
         ModelError: the file is missing, broken, of an unknown format, not quantized to 8 bits, has dynamic shapes, or
             uses an operator that is not supported.
     """
-    path = Path(path)
+    if not isinstance(model, str | PathLike):
+        from match.frontend.onnx import from_proto
+
+        return from_proto(model)
+    path = Path(cast("str | PathLike[str]", model))
     suffix = path.suffix.lower()
     if suffix not in (".tflite", ".onnx"):
         raise ModelError(f"{path} is not a model this compiler reads; give it a .tflite or .onnx file")

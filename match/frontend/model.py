@@ -15,10 +15,12 @@ class Rounding(enum.StrEnum):
 
     TFLITE: TFLite Micro, gemmlowp's fixed-point multiplication with two roundings, each half away from zero.
     ONNXRUNTIME: onnxruntime's CPU kernels, a float32 multiplication rounded half to even.
+    INTEGER: the network's own: it is integer arithmetic as it stands.
     """
 
     TFLITE = "tflite"
     ONNXRUNTIME = "onnxruntime"
+    INTEGER = "integer"
 
 
 @dataclass(frozen=True)

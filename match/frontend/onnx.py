@@ -1,13 +1,8 @@
-"""ONNX files in QDQ or QOperator form, imported by TVM."""
+"""ONNX files: QDQ and QOperator form are imported by TVM, integer networks by `match.frontend.integer_onnx`."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import sys
-import types
-import warnings
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +10,9 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
+from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.onnx_importer import import_onnx
 from match.frontend.relay import bind, check_quantized, reason
 from match.relay import relay, tvm
 
@@ -23,7 +20,18 @@ _FLOAT = onnx.TensorProto.FLOAT
 _NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
 _DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
 _ZERO = "match_zero_point"
-_WEIGHTED = frozenset({"Conv", "Gemm", "MatMul"})
+
+
+def from_proto(proto: onnx.ModelProto) -> Model:
+    """The network of an `onnx.ModelProto`, called as its graph is: what its file of that name would be.
+
+    Raises:
+        ModelError: as `match.frontend.load`; also if it is no `onnx.ModelProto`.
+    """
+    if not isinstance(proto, onnx.ModelProto):
+        kinds = "a path, an ONNX model (onnx.ModelProto) or a Relay module (tvm.IRModule)"
+        raise ModelError(f"a model is {kinds}, not {type(proto).__name__}.")
+    return from_onnx(proto.SerializeToString(), Path(f"{proto.graph.name or 'model'}.onnx"))
 
 
 def from_onnx(data: bytes, path: Path) -> Model:
@@ -35,7 +43,9 @@ def from_onnx(data: bytes, path: Path) -> Model:
     try:
         proto = onnx.load_model_from_string(data)
         onnx.load_external_data_for_model(proto, str(path.parent))
-        onnx.checker.check_model(proto)
+        dialect = is_integer_dialect(proto.graph)
+        if not dialect:  # these have attributes and operators of their own, which their importer checks
+            onnx.checker.check_model(proto)
     except DecodeError as error:
         raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
     except (OSError, ValueError) as error:
@@ -45,11 +55,14 @@ def from_onnx(data: bytes, path: Path) -> Model:
     graph = proto.graph
     constants = {initializer.name: initializer for initializer in graph.initializer}
     inputs = tuple(_tensor(value, path) for value in graph.input if value.name not in constants)
+    digest = hashlib.sha256(data).hexdigest()
+    if dialect:
+        module, inputs, outputs = from_integer_onnx(graph, inputs, path)
+        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER)
     outputs = tuple(_tensor(value, path) for value in graph.output)
-    _check_dialect(graph, constants, path)
+    _check_quantized(graph, path)
     try:
-        with _importer_environment():
-            module, params = relay.frontend.from_onnx(_written_out(proto))
+        module, params = import_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
@@ -57,7 +70,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
     check_quantized(bound, str(path))
-    return Model(path.stem, hashlib.sha256(data).hexdigest(), bound, inputs, outputs, Rounding.ONNXRUNTIME)
+    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME)
 
 
 def _tensor(value: Any, path: Path) -> Tensor:
@@ -73,17 +86,8 @@ def _tensor(value: Any, path: Path) -> Tensor:
     return Tensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type])
 
 
-def _check_dialect(graph: Any, constants: dict[str, Any], path: Path) -> None:
-    """Refuse what looks like a quantized network but is written in operators whose integers ONNX does not define."""
-    for position, node in enumerate(graph.node):
-        if node.op_type in _WEIGHTED and any(
-            name in constants and constants[name].data_type in _NARROW for name in node.input
-        ):
-            name = node.name or f"number {position}"
-            raise ModelError(
-                f"{path} applies {node.op_type} ({name}) to 8-bit integers without quantization parameters, which is "
-                "not supported; export it with QuantizeLinear and DequantizeLinear, or with QLinear operators"
-            )
+def _check_quantized(graph: Any, path: Path) -> None:
+    """Refuse a float network before it is converted."""
     if not any(node.op_type.startswith("Q") or node.op_type == "DequantizeLinear" for node in graph.node):
         raise ModelError(f"{path} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
 
@@ -133,22 +137,3 @@ def _in_order(module: tvm.IRModule, inputs: tuple[Tensor, ...]) -> tvm.IRModule:
     position = {tensor.name: index for index, tensor in enumerate(inputs)}
     parameters = sorted(main.params, key=lambda parameter: position.get(parameter.name_hint, len(position)))
     return tvm.IRModule.from_expr(relay.Function(parameters, main.body))
-
-
-@contextlib.contextmanager
-def _importer_environment() -> Generator[None]:
-    """What TVM's importer expects around it, for as long as it runs.
-
-    It reads the type table of `onnx.mapping`, which onnx dropped in 1.19, and repeats the checks of the model as
-    warnings.
-    """
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
-        if not hasattr(onnx, "mapping"):
-            mapping: Any = types.ModuleType("onnx.mapping")
-            codes = onnx.helper.get_all_tensor_dtypes()
-            mapping.TENSOR_TYPE_TO_NP_TYPE = {code: onnx.helper.tensor_dtype_to_np_dtype(code) for code in codes}
-            sys.modules["onnx.mapping"] = mapping
-            stack.callback(sys.modules.pop, "onnx.mapping")
-        yield

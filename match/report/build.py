@@ -81,11 +81,17 @@ def build(
             bytes_moved=sum(
                 operand.bytes_moved for layer in layers if layer.schedule for operand in layer.schedule.operands
             ),
+            energy_pj=_sum([layer.energy_pj for layer in layers]),
             inexact_layers=sum(layer.requantization is not None and not layer.requantization.exact for layer in layers),
             compile_seconds=dict(compile_seconds),
         ),
         layers=layers,
     )
+
+
+def _sum(energies: Sequence[float | None]) -> float | None:
+    known = [energy for energy in energies if energy is not None]
+    return sum(known) if len(known) == len(energies) else None
 
 
 def _tensor(tensor: Tensor) -> TensorSummary:
@@ -129,6 +135,7 @@ def _layer(decision: LayerDecision) -> LayerSummary:
         dma_cycles=round(cost.transfer) if cost else None,
         overhead_cycles=round(cost.overhead) if cost else None,
         bound=cost.bound if cost else None,
+        energy_pj=taken.cost.energy if taken and taken.cost else None,
         l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
         schedule=_schedule(schedule, moved) if schedule else None,
         requantization=_requantization(taken) if taken and schedule else None,
@@ -142,6 +149,7 @@ def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:
         tile={dim.value: extent for dim, extent in schedule.extents(len(schedule.loops)).items()},
         memories=tuple(MemorySummary(memory.name, schedule.used_bytes(memory)) for memory in schedule.memories),
         scratch_bytes=schedule.scratch,
+        loss=schedule.loss,
         operands=tuple(
             OperandSummary(
                 name=operand.name,
@@ -174,6 +182,7 @@ def _candidate(candidate: Candidate) -> CandidateSummary:
     return CandidateSummary(
         module=candidate.module,
         cycles=round(candidate.cost.cycles) if candidate.cost else None,
+        energy_pj=candidate.cost.energy if candidate.cost else None,
         refusal=candidate.refusal,
         requantization=_requantization(candidate),
     )

@@ -75,7 +75,8 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is the most that the main memory holds
     at once, constants included. `bytes_moved` counts both directions between the main memory and the scratchpads.
-    `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between two compilations.
+    `energy_pj` is predicted, null where the target gives no energy of some layer. `compile_seconds` maps a phase to its
+    wall-clock time: the only numbers that differ between two compilations.
     """
 
     cycles: int
@@ -84,6 +85,7 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     l2_peak_bytes: int
     constant_bytes: int
     bytes_moved: int
+    energy_pj: float | None
     inexact_layers: int
     compile_seconds: dict[str, float]
 
@@ -116,12 +118,16 @@ class OperandSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScheduleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a layer is cut to fit: loops outermost first, the largest tile a kernel sees, bytes used per memory."""
+    """How a layer is cut to fit: loops outermost first, the largest tile a kernel sees, bytes used per memory.
+
+    `loss` is how much less of the objective (cycles, pJ or bytes) a mapping that the search left out may cost, at most.
+    """
 
     loops: tuple[LoopSummary, ...]
     tile: dict[str, int]
     memories: tuple[MemorySummary, ...]
     scratch_bytes: int
+    loss: float
     operands: tuple[OperandSummary, ...]
 
 
@@ -139,10 +145,14 @@ class RequantizationSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 
 
 class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A module's offer for a layer: its predicted cycles, or why it was refused (the end of "refused because ...")."""
+    """A module's offer for a layer: its predicted cost, or why it was refused (the end of "refused because ...").
+
+    The control core's is the last, as "cpu". `energy_pj` is null where the target does not give it.
+    """
 
     module: str
     cycles: int | None = None
+    energy_pj: float | None = None
     refusal: str | None = None
     requantization: RequantizationSummary | None = None
 
@@ -165,6 +175,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dma_cycles: int | None
     overhead_cycles: int | None
     bound: Bound | None
+    energy_pj: float | None
     l1_bytes: int
     schedule: ScheduleSummary | None
     requantization: RequantizationSummary | None

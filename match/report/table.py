@@ -16,6 +16,7 @@ from match.report.schema import CandidateSummary, LayerSummary, Report, Schedule
 FILE_WIDTH = 400
 NAME_WIDTH = 40
 KIB = 1024
+PJ_IN_UJ = 1e6
 LEAST_SHARE = 1e-4
 INITIALS = {"input": "I", "addend": "A", "weights": "W", "output": "O"}
 
@@ -157,6 +158,7 @@ def _totals(report: Report) -> list[Text]:
             f"{target.main_memory.bytes / KIB:.0f} KiB, of which constants {totals.constant_bytes / KIB:.1f} KiB; "
             f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads."
         ),
+        *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
         Text(_exactness(totals.inexact_layers)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]

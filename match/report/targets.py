@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -11,6 +12,9 @@ from rich.table import Table
 
 from match.hardware import Constraint, HwModule, MatchTarget
 from match.schedule.mapping import Memory
+
+if TYPE_CHECKING:
+    from match.check import Coverage
 
 KIB = 1024
 
@@ -48,6 +52,16 @@ def markdown(target: MatchTarget) -> str:
             marks = ("✓" if condition in pattern.constraints else "" for pattern in patterns)
             lines.append(f"| {_summary(condition)} | {' | '.join(marks)} |")
     return "\n".join(lines) + "\n"
+
+
+def show_coverage(coverage: Sequence[Coverage], console: Console) -> None:
+    """Print how many of the small layers that a target was checked with each module took."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for header in ("module", "operator", "layers equal to TVM's", "refused"):
+        table.add_column(header)
+    for row in coverage:
+        table.add_row(row.module, row.op, str(row.taken), str(row.tried - row.taken))
+    console.print(table)
 
 
 def _size(memory: Memory) -> str:

@@ -41,7 +41,7 @@ class Engine(Protocol):
                 output's operand has `partial_bytes`.
 
         Raises:
-            ScheduleError: if no mapping fits, with the bytes that the smallest one needs.
+            NoMappingError: if no mapping fits, with the bytes that the smallest one needs.
             CostModelError: if the cost model fails.
             OptionError: if the objective is unknown, or "energy" of a cost model that has none.
         """
@@ -69,10 +69,14 @@ def engine(name: str) -> Engine:
     Raises:
         OptionError: if there is none of that name.
     """
-    makers = _makers()
-    if name not in makers:
-        raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(makers)}.")
-    return makers[name]()
+    check_engine(name)
+    return _makers()[name]()
+
+
+def check_engine(name: str) -> None:
+    """Raises OptionError if there is no such engine; loads none."""
+    if name not in engine_names():
+        raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(engine_names())}.")
 
 
 def check_objective(objective: str, cost_model: CostModel | None = None) -> None:

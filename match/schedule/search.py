@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from match.errors import ScheduleError
+from match.errors import NoMappingError
 from match.layer import Dim
 from match.schedule.floors import Floors
 from match.schedule.predict import latency
@@ -223,7 +223,7 @@ def rounded(figures: Floats) -> Floats:
     return np.round(figures * GRAIN) / GRAIN
 
 
-def refusal(costs: TileCosts, candidates: Mapping[Dim, Ints]) -> ScheduleError:
+def refusal(costs: TileCosts, candidates: Mapping[Dim, Ints]) -> NoMappingError:
     """Why not even the smallest tile fits."""
     lacking: list[tuple[str, int, int]] = []
     for channels in candidates[Dim.C].tolist():  # fewer of them need partial sums
@@ -234,4 +234,4 @@ def refusal(costs: TileCosts, candidates: Mapping[Dim, Ints]) -> ScheduleError:
         lacking.append(lack)
     where, needed, there = min(lacking, key=lambda lack: lack[1])
     name = costs.pricing.layer.name
-    return ScheduleError(f"layer {name} needs at least {needed} bytes of {where}, {there} are there.")
+    return NoMappingError(name, f"needs at least {needed} bytes of {where}, {there} are there")

@@ -16,6 +16,7 @@ _CONVOLUTIONS = ("nn.conv2d", "qnn.conv2d")
 _POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "qnn.avg_pool2d", "nn.global_avg_pool2d")
 _ELEMENTWISE = frozenset(
     {"clip", "cast", "nn.relu", "sigmoid", "tanh", "exp", "sqrt", "nn.leaky_relu", "abs", "negative", "round"}
+    | {"right_shift", "floor_divide"}
     | {"add", "subtract", "multiply", "divide", "maximum", "minimum", "take", "qnn.add", "qnn.subtract", "qnn.mul"}
     | {"qnn.quantize", "qnn.dequantize", "qnn.requantize", "nn.bias_add"}
 )
@@ -133,6 +134,10 @@ class _Layouts:
             self._last.add(call)
             fields = [self._channels_last(field, new) for field in operands(call.args[0])]
             return relay.concatenate(fields, _TO_LAST.index(int(call.attrs.axis) % 4))
+        if name == "sum" and call.attrs.keepdims and not call.attrs.exclude:
+            self._last.add(call)
+            axes = [_TO_LAST.index(int(axis) % 4) for axis in call.attrs.axis]
+            return relay.sum(new(call.args[0]), sorted(axes), keepdims=True)
         if name == "nn.pad":
             self._last.add(call)
             widths = [call.attrs.pad_width[axis] for axis in _TO_LAST]
@@ -176,7 +181,10 @@ class _Layouts:
         if array.ndim not in (3, 4):
             return None
         axes = _TO_LAST if array.ndim == 4 else (1, 2, 0)
-        return relay.const(np.ascontiguousarray(array.transpose(axes)))
+        moved = np.ascontiguousarray(array.transpose(axes))
+        return relay.const(
+            moved.reshape(moved.shape[-1:] if moved.size == moved.shape[-1] else moved.shape), str(moved.dtype)
+        )
 
     def _on_matrix(self, call: relay.Call, new: New) -> relay.Expr | None:
         """An operator on a flattened map: a dense layer takes the order into its weights, elementwise ones keep it."""

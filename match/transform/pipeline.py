@@ -7,6 +7,7 @@ from typing import Literal
 from match.frontend.model import Model, Rounding
 from match.relay import tvm
 from match.transform.channels_last import ChannelsLast
+from match.transform.compose_arithmetic import ComposeArithmetic
 from match.transform.dead_channels import DeadChannels
 from match.transform.integerize import Integerize
 from match.transform.onnxruntime_arithmetic import OnnxruntimeArithmetic
@@ -27,7 +28,15 @@ def integer_relay(model: Model, activations: Literal["uint8"] | None = None) -> 
     """
     arithmetic = TfliteArithmetic() if model.rounding == Rounding.TFLITE else OnnxruntimeArithmetic()
     module = model.module
-    for transform in (FuseQuantizedGroups(), ChannelsLast(), Integerize(arithmetic), RemoveIdle(), DeadChannels()):
+    passes = (
+        FuseQuantizedGroups(),
+        ChannelsLast(),
+        ComposeArithmetic(),
+        Integerize(arithmetic),
+        RemoveIdle(),
+        DeadChannels(),
+    )
+    for transform in passes:
         module = transform(module)
     if activations == "uint8":
         module = UnsignedActivations()(module)

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from match import zoo
 from match.demo import INPUT, OUTPUT, load_images
 from match.report import decode
 from tests.cli.conftest import DIGITS, Command
@@ -50,6 +51,24 @@ def test_options_reach_the_compiler(command: Command, tmp_path: Path) -> None:
     assert report.totals.inexact_layers == 0
 
 
+def test_schedules_are_cached_unless_told_otherwise(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("MATCH_CACHE_DIR", str(cache))
+    reports = []
+    for options in (("--no-cache",), ("--jobs", "1"), ("--jobs", "2"), ()):
+        assert command("compile", DIGITS, "-o", tmp_path / "x", *options).status == 0
+        assert cache.exists() == (options != ("--no-cache",))
+        document = json.loads((tmp_path / "x" / "report.json").read_text())
+        seconds = document["totals"].pop("compile_seconds")
+        reports.append(document)
+    assert all(document == reports[0] for document in reports)
+    assert seconds["search"] < 0.1
+    assert len(list(cache.iterdir())) >= 4
+    assert reports[0]["layers"][0]["candidates"][-1]["module"] == "cpu"
+
+
 def test_run_equals_onnxruntime(command: Command, project: Path, tmp_path: Path) -> None:
     images, _ = load_images(DIGITS.with_name("digits.npz"))
     np.savez(tmp_path / "x.npz", image=images[:20])
@@ -84,6 +103,26 @@ def test_targets(command: Command) -> None:
         assert part in outcome.out
 
 
+def test_zoo_lists_networks(command: Command) -> None:
+    outcome = command("zoo")
+    assert outcome.status == 0
+    line = next(line for line in outcome.out.splitlines() if line.startswith("resnet8"))
+    assert line.split() == ["resnet8", "3x32x32", "10", "12,501,632", "77,360"]
+    assert "mobilenet_v2-1.0-224" in outcome.out
+
+
+def test_zoo_writes_a_network(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command("zoo", "autoencoder", "-o", tmp_path / "x.onnx").status == 0
+    assert (tmp_path / "x.onnx").read_bytes() == zoo.autoencoder().SerializeToString()
+    monkeypatch.chdir(tmp_path)
+    outcome = command("zoo", "ds_cnn", "--classes", "3")
+    assert outcome.status == 0
+    assert "match compile ds_cnn.onnx" in outcome.out
+    (scores,) = onnxruntime.InferenceSession("ds_cnn.onnx").get_outputs()
+    assert scores.shape == [1, 3]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ds_cnn.onnx", "x.onnx"]
+
+
 def test_demo(command: Command) -> None:
     outcome = command("demo")
     assert outcome.status == 0, outcome.err
@@ -102,11 +141,19 @@ def test_demo_says_when_there_is_nothing_to_compare_with(command: Command, monke
     assert "onnxruntime                  not installed" in outcome.out
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["compile", "--help"], ["run", "-h"], ["targets", "-h"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["compile", "--help"], ["run", "-h"], ["targets", "-h"], ["zoo", "-h"]]
+)
 def test_help(command: Command, arguments: list[str]) -> None:
     outcome = command(*arguments)
     assert outcome.status == 0
     assert "Usage: match" in outcome.out
+
+
+def test_help_says_what_is_taken_without_an_option(command: Command) -> None:
+    for name, defaults in (("compile", ["(all)", "(the target's)", "gap9"]), ("run", ["see --seed"]), ("zoo", ["all"])):
+        text = " ".join(command(name, "-h").out.replace("│", " ").split())
+        assert all(default in text.partition("default:")[2] for default in defaults)
 
 
 def test_help_loads_neither_tvm_nor_numpy() -> None:

@@ -163,6 +163,24 @@ def test_outputs_that_cannot_be_written(command: Command, project: Path, folder:
     assert "y.npz" in command("run", project, "--output", folder / "missing" / "y.npz").error
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["resnet9"], ["resnet9", "resnet8", "mobilenet_v1-0.25-96"]),
+        (["resnet8", "--classes", "0"], ["classes", "0"]),
+        (["resnet8", "--classes", "many"], ["--classes", "integer"]),
+        (["autoencoder", "--classes", "2"], ["autoencoder", "classes"]),
+        (["autoencoder", "-o", "missing/x.onnx"], ["missing/x.onnx", "No such file"]),
+        (["--classes", "2"], ["--classes", "match zoo"]),
+        (["-o", "x.onnx"], ["--output", "match zoo"]),
+    ],
+)
+def test_zoo(command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: list[str]):
+    monkeypatch.chdir(folder)
+    sentence = command("zoo", *arguments).error
+    assert all(word in sentence for word in words)
+
+
 @pytest.mark.parametrize("seed", ["-1", "one"])
 def test_bad_seed(command: Command, project: Path, seed: str) -> None:
     assert "--seed" in command("run", project, "--seed", seed).error
@@ -183,3 +201,14 @@ def test_c_compiler_that_fails(command: Command, project: Path, folder: Path, mo
     copy = shutil.copytree(project, folder / "given" / "copy", ignore=shutil.ignore_patterns("build"))
     monkeypatch.setenv("CC", "false")
     assert "failed" in command("run", copy).error
+
+
+def test_energy_of_a_target_that_gives_none(command: Command, folder: Path) -> None:
+    sentence = command("compile", DIGITS, "--objective", "energy", "-o", folder / "out").error
+    assert "target gap9 does not give that of cluster, ne16, cpu" in sentence
+    assert "choose another objective" in sentence
+
+
+def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:
+    for jobs in ("0", "-1", "many"):
+        assert "--jobs" in command("compile", DIGITS, "--jobs", jobs, "-o", folder / "out").error

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from match.dispatch import Dispatcher, Workload
+from match.dispatch import dispatch
 from match.hardware import LayerConstants
 from match.layer import Layer, Op, Padding
 from match.options import Options
 from match.plan import Candidate, LayerDecision
 from match.requantize import Requantization
+from match.request import Workload
 from match.stopwatch import Stopwatch
 from tests.dispatch.fakes import SHORT, SHORTER, WIDE, WIDE_SIGNED, FakeModule, FakeTarget, FixedCost
 
@@ -31,15 +34,17 @@ def requantization(*, signed: bool = False, multiplier: int = (1 << 30) + 12345)
 def workload(layer: Layer = LAYER, parameters: Requantization | None = None) -> Workload:
     weights = np.ones((layer.k, layer.fy, layer.fx, layer.c), np.int8)
     constants = LayerConstants(weights, parameters or requantization())
-    return Workload(layer, constants, (-REACH, REACH))
+    return Workload(layer, constants, (-REACH, REACH), "match_net_0_conv2d")
 
 
-def dispatcher(*modules: FakeModule, numerics: str = "hardware") -> Dispatcher:
-    return Dispatcher(FakeTarget(*modules), Options.parse("exact", "latency", numerics), Stopwatch())
+def decide_all(works: Sequence[Workload], *modules: FakeModule, **options: Any) -> list[LayerDecision]:
+    parsed = Options.parse("exact", **{"objective": "latency", "numerics": "hardware", "cache": False, **options})
+    return dispatch(works, FakeTarget(*modules), parsed, Stopwatch())
 
 
-def decide(*modules: FakeModule, work: Workload | None = None, numerics: str = "hardware") -> LayerDecision:
-    return dispatcher(*modules, numerics=numerics)(work or workload(), "match_net_0_conv2d")
+def decide(*modules: FakeModule, work: Workload | None = None, **options: Any) -> LayerDecision:
+    (decision,) = decide_all([work or workload()], *modules, **options)
+    return decision
 
 
 def offer(decision: LayerDecision, module: str) -> Candidate:
@@ -109,7 +114,7 @@ def test_exact_form_is_taken_where_the_modules_own_is_not() -> None:
 def test_narrow_form_that_is_exact_is_taken_even_so() -> None:
     """M = 2**22 is exact in any form, and then the narrowest that holds the same integers does."""
     simple = replace(requantization(multiplier=1 << 20), bias=np.full(8, 1 << 29), shift=np.full(8, 30))
-    work = Workload(LAYER, LayerConstants(np.ones((8, 3, 3, 4), np.int8), simple), (-REACH // 100, REACH // 100))
+    work = Workload(LAYER, LayerConstants(np.ones((8, 3, 3, 4), np.int8), simple), (-REACH // 100, REACH // 100), "f")
     plan = decide(FakeModule("short", forms=(SHORTER, SHORT, WIDE)), work=work, numerics="exact").plan
     assert plan is not None
     assert plan.requantizer in (SHORT, SHORTER)
@@ -152,6 +157,7 @@ def test_layer_of_the_plan_clips_as_its_module_does() -> None:
         replace(LAYER, clip=(0, 250)),
         LayerConstants(np.ones((8, 3, 3, 4), np.int8), parameters),
         (np.zeros(8, np.int64), np.full(8, 9000)),
+        "f",
     )
     plan = decide(FakeModule("short", forms=(SHORT,)), work=work).plan
     assert plan is not None
@@ -162,22 +168,23 @@ def test_layers_of_one_geometry_are_searched_once() -> None:
     unit = FakeModule("unit")
     model = unit.cost_model
     assert isinstance(model, FixedCost)
-    decide_layer = dispatcher(unit)
-    first = decide_layer(workload(), "a")
+    (alone,) = decide_all([workload()], unit)
     searches = model.searches
-    second = decide_layer(workload(replace(LAYER, name="other", clip=(3, 200), pad_value=7)), "b")
-    assert model.searches == searches
+    other = workload(replace(LAYER, name="other", clip=(3, 200), pad_value=7))
+    first, second = decide_all([workload(), other], unit)
+    assert model.searches == 2 * searches
+    assert alone.plan is not None
     assert first.plan is not None
     assert second.plan is not None
-    assert second.plan.schedule.loops == first.plan.schedule.loops
+    assert second.plan.schedule.loops == first.plan.schedule.loops == alone.plan.schedule.loops
     assert (second.plan.layer.name, second.plan.layer.pad_value) == ("other", 7)
-    decide_layer(workload(replace(LAYER, ox=5)), "c")
-    assert model.searches > searches
+    decide_all([workload(), workload(replace(LAYER, ox=5))], unit)
+    assert model.searches == 4 * searches
 
 
 def test_layers_without_requantization_need_no_form() -> None:
     pool = replace(LAYER, op=Op.MAX_POOL2D, c=1, weight_dtype="")
-    work = Workload(pool, LayerConstants(None, None), None)
+    work = Workload(pool, LayerConstants(None, None), None, "f")
     decision = decide(FakeModule("pool", mac=1, ops=(Op.MAX_POOL2D,)), work=work)
     assert decision.plan is not None
     assert (decision.plan.requantizer, decision.plan.constants) == (None, b"")
@@ -186,4 +193,5 @@ def test_layers_without_requantization_need_no_form() -> None:
 
 def test_without_modules_everything_is_the_cpus() -> None:
     decision = decide()
-    assert (decision.module, decision.candidates) == ("cpu", ())
+    assert decision.module == "cpu"
+    assert [candidate.module for candidate in decision.candidates] == ["cpu"]

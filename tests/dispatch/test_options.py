@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,20 @@ from match.stopwatch import Stopwatch
 
 
 def test_known_options() -> None:
-    assert Options.parse("exact", "latency", "exact") == Options("exact", "latency", Numerics.EXACT)
+    assert Options.parse("exact", "latency", "exact", 1, False) == Options("exact", "latency", Numerics.EXACT)
+
+
+def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MATCH_CACHE_DIR", str(tmp_path / "mine"))
+    options = Options.parse("exact", "latency", "exact")
+    assert options.cache == tmp_path / "mine"
+    assert options.jobs >= 1
+    assert Options.parse("exact", "latency", "exact", cache=tmp_path / "other").cache == tmp_path / "other"
+    monkeypatch.delenv("MATCH_CACHE_DIR")
+    usual = Options.parse("exact", "latency", "exact", 3)
+    assert usual.cache is not None
+    assert "match" in str(usual.cache)
+    assert usual.jobs == 3
 
 
 @pytest.mark.parametrize(
@@ -20,10 +35,11 @@ def test_known_options() -> None:
     [
         (("magic", "latency", "exact"), "engine 'magic'"),
         (("exact", "beauty", "exact"), "objective 'beauty'"),
+        (("exact", "latency", "exact", 0), "number of jobs must be at least 1, not 0"),
         (("exact", "latency", "float"), "numerics 'float' is unknown; choose one of: hardware, exact"),
     ],
 )
-def test_unknown_options(options: tuple[str, str, str], reason: str) -> None:
+def test_unknown_options(options: tuple[Any, ...], reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
         Options.parse(*options)
 

@@ -122,8 +122,10 @@ def test_every_operator_has_a_row_in_order(result: tuple[Any, Partitioned]) -> N
     grouped = result[1].decisions[5]
     assert grouped.macs == 36 * 9 * 8 * 4
     assert [candidate.refusal for candidate in grouped.candidates] == [
-        "it has 2 groups of channels, not one or one per channel"
+        "it has 2 groups of channels, not one or one per channel",
+        None,
     ]
+    assert all(decision.candidates[-1].module == "cpu" for decision in result[1].decisions)
 
 
 def test_operators_of_one_loop_are_one_row() -> None:

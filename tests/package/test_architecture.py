@@ -10,7 +10,16 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 CORE = ("layer", "requantize", "cost", "hardware", "plan", "errors", "schedule.mapping")
-MAY_IMPORT_RELAY = ("compiler", "partitioner", "frontend", "transform", "pattern", "codegen.backend", "codegen.aot")
+MAY_IMPORT_RELAY = (
+    "compiler",
+    "partitioner",
+    "check",
+    "frontend",
+    "transform",
+    "pattern",
+    "codegen.backend",
+    "codegen.aot",
+)
 
 
 def modules() -> dict[str, Path]:

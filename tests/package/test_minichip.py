@@ -22,7 +22,7 @@ def compiled(models_dir: Path) -> CompiledModel:
     """The keyword spotter on Minichip, with the network's own arithmetic."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(EXAMPLE)
-        minichip = import_module("minichip")
+        minichip = import_module("minichip.target")
     return match.compile(models_dir / "kws_ref_model.tflite", target=minichip.Minichip(), numerics="exact")
 
 

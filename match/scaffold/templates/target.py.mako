@@ -1,4 +1,4 @@
-"""Minichip: the smallest whole description of a chip, explained in docs/new-target.md.
+"""${title}: what the chip is. Every number here is a placeholder for the chip's own.
 
 One engine convolves 16 input by 16 output channels a cycle, out of 16 kB of scratchpad that a DMA fills while the core
 waits. Everything the engine does not take runs on the control core.
@@ -32,6 +32,7 @@ from match.requantize import Requantizer
 from match.schedule.mapping import Memory
 
 HERE = Path(__file__).resolve().parent
+SCRATCHPAD = Memory("scratchpad", 16 * 1024)
 PARAMETERS = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 
 
@@ -66,7 +67,7 @@ class Engine(HwModule):
     """The convolution engine."""
 
     name = "engine"
-    memories = (Memory("scratchpad", 16 * 1024),)
+    memories = (SCRATCHPAD,)
     cost_model = EngineCost()
     requantizers = (
         Requantizer(
@@ -82,17 +83,17 @@ class Engine(HwModule):
         ),
     )
     api = ModuleApi(
-        headers=("minichip.h",),
-        platform=PlatformApi(offload="minichip_offload"),
+        headers=("${name}.h",),
+        platform=PlatformApi(offload="${name}_offload"),
         memory=MemoryApi(
-            allocate="minichip_alloc",
-            free="minichip_free",
-            transfer="minichip_transfer_t",
-            copy_in="minichip_copy_in",
-            copy_out="minichip_copy_out",
+            allocate="${name}_alloc",
+            free="${name}_free",
+            transfer="${name}_transfer_t",
+            copy_in="${name}_copy_in",
+            copy_out="${name}_copy_out",
         ),
-        sync=SyncApi(wait_transfer="minichip_wait_transfer", wait_compute="minichip_wait"),
-        compute=ComputeApi(start="minichip_start"),
+        sync=SyncApi(wait_transfer="${name}_wait_transfer", wait_compute="${name}_wait"),
+        compute=ComputeApi(start="${name}_start"),
     )
 
     def patterns(self) -> tuple[Pattern, ...]:
@@ -124,34 +125,35 @@ class Engine(HwModule):
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """The one kernel."""
-        return "minichip_conv2d"
+        return "${name}_conv2d"
 
 
-class Minichip(MatchTarget):
+class ${title}(MatchTarget):
     """The chip: the engine, a control core, 256 kB of main memory, 100 MHz."""
 
-    name = "minichip"
+    name = "${name}"
     clock_hz = 100e6
     main_memory = Memory("main memory", 256 * 1024)
     modules = (Engine(),)
     cpu_cost_model = ControlCoreCost()
     activations = "uint8"
     api = TargetApi(
-        headers=("minichip.h",),
-        open="minichip_open",
-        close="minichip_close",
-        allocate="minichip_main_alloc",
-        free="minichip_main_free",
+        headers=("${name}.h",),
+        open="${name}_open",
+        close="${name}_close",
+        allocate="${name}_main_alloc",
+        free="${name}_main_free",
     )
 
     @property
     def host(self) -> HostPlatform:
-        """The functions of minichip.h on a PC."""
+        """The functions of ${name}.h on a PC; the scratchpad is as large as the modules were given."""
+        scratchpad = max((module.memories[-1].size for module in self.modules), default=SCRATCHPAD.size)
         return HostPlatform(
-            sources=(HERE / "minichip.c", Path("kernels/host/match_host_arena.c")),
+            sources=(HERE / "${name}.c", Path("kernels/host/match_host_arena.c")),
             include=(HERE, Path("kernels/include"), Path("kernels/host")),
             defines={
-                "MINICHIP_SCRATCHPAD_BYTES": str(self.modules[0].memories[-1].size),
-                "MINICHIP_MAIN_BYTES": str(self.main_memory.size),
+                "${name.upper()}_SCRATCHPAD_BYTES": str(scratchpad),
+                "${name.upper()}_MAIN_BYTES": str(self.main_memory.size),
             },
         )

@@ -1,0 +1,1 @@
+"""Minichip as a target of the MATCH compiler."""

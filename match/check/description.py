@@ -1,0 +1,69 @@
+"""What can be told from a target's description alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+from match.codegen.c_text import identifier
+from match.codegen.project import PACKAGE
+from match.hardware import HwModule, MatchTarget
+from match.schedule.mapping import Memory
+
+
+def description_problems(target: MatchTarget) -> tuple[str, ...]:
+    """Sentences about names, memories, patterns and files that cannot be right."""
+    return tuple(_problems(target))
+
+
+def _problems(target: MatchTarget) -> Iterator[str]:
+    what = f"target {target.name}"
+    if identifier(target.name) != target.name:
+        yield f"{what} has a name that is no C identifier in lower case; call it {identifier(target.name)!r}."
+    if target.clock_hz <= 0:
+        yield f"{what} has a clock of {target.clock_hz} Hz; give its frequency in hertz."
+    yield from _memory_problems(target.main_memory, what)
+    names = [module.name for module in target.modules]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{what} has {names.count(name)} modules called {name!r}; give each a name of its own."
+    for module in target.modules:
+        yield from _module_problems(module, f"module {module.name} of {what}")
+    bare = copy.copy(target)
+    bare.modules = ()
+    try:
+        host = bare.host
+    except Exception as error:  # noqa: BLE001
+        reason = f"{type(error).__name__}: {error}"
+        yield f"{what} has no host platform when none of its modules is used ({reason}); make host cope with that."
+        return
+    for kind, paths in (("source", host.sources), ("folder", host.include)):
+        for path in paths:
+            if not (PACKAGE / path).exists():
+                yield (
+                    f"{what} names the host {kind} {str(path)!r}, which does not exist; paths are absolute or relative "
+                    f"to the match package."
+                )
+
+
+def _module_problems(module: HwModule, what: str) -> Iterator[str]:
+    if not module.memories:
+        yield f"{what} has no memory; list the scratchpads that its kernels read from."
+    for memory in module.memories:
+        yield from _memory_problems(memory, what)
+    if not module.patterns():
+        yield f"{what} has no pattern, so that it never gets a layer; list the operators it takes in patterns()."
+    for pattern in module.patterns():
+        for constraint in pattern.constraints:
+            if not (constraint.__doc__ or "").strip():
+                yield (
+                    f"{what} has a constraint without a docstring ({constraint.__name__}); its first sentence is what "
+                    f"the table of supported operators says."
+                )
+
+
+def _memory_problems(memory: Memory, what: str) -> Iterator[str]:
+    if memory.size <= 0 or memory.alignment <= 0 or memory.alignment & (memory.alignment - 1):
+        yield (
+            f"{what} has the memory {memory.name} of {memory.size} bytes aligned to {memory.alignment}; sizes are "
+            f"positive and alignments powers of two."
+        )

@@ -1,0 +1,75 @@
+"""ONNX nodes as typed values: attributes by name, constants as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import numpy_helper
+
+from match.errors import ModelError
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator of a graph. `what` names it in errors; an input that is left out is called ""."""
+
+    op: str
+    what: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: Mapping[str, Any]
+
+    def check_attributes(self, known: Collection[str], path: object) -> None:
+        """Refuse what would otherwise be dropped.
+
+        Raises:
+            ModelError: the node has an attribute that is not among `known`.
+        """
+        unknown = sorted(set(self.attributes) - set(known))
+        if unknown:
+            raise ModelError(
+                f"{path} has {self.what} with the attribute {unknown[0]!r}, whose meaning is unknown; remove it or "
+                "export the model without it"
+            )
+
+
+def read_nodes(graph: Any, path: object) -> tuple[Node, ...]:
+    """The operators in execution order, those that only hold a constant left out.
+
+    Raises:
+        ModelError: an operator has several outputs.
+    """
+    nodes: list[Node] = []
+    for position, node in enumerate(graph.node):
+        if node.op_type == "Constant":
+            continue
+        what = f"{node.op_type} ({node.name or f'number {position}'})"
+        outputs = [name for name in node.output if name]
+        if len(outputs) != 1:
+            raise ModelError(f"{path} has {what} with {len(outputs)} outputs; only operators with one are supported")
+        attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
+        nodes.append(Node(node.op_type, what, tuple(node.input), outputs[0], attributes))
+    return tuple(nodes)
+
+
+def read_constants(graph: Any) -> dict[str, Array]:
+    """Arrays by name: initializers and what Constant operators hold."""
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            constants[node.output[0]] = np.asarray(_value(node.attribute[0]))
+    return constants
+
+
+def _value(attribute: Any) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return value.decode() if isinstance(value, bytes) else value

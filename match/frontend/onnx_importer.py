@@ -1,0 +1,108 @@
+"""TVM's ONNX importer, with what it needs around it and without its detours.
+
+After every node it folds constants in the whole network so far and infers all types anew, some of them several times,
+and it compiles a program for each zero point that it casts. A network of a hundred layers takes a minute that way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import types
+import warnings
+from collections.abc import Generator
+from typing import Any
+from unittest.mock import patch
+
+import onnx
+
+from match.relay import relay, tvm
+
+_importer, _common = relay.frontend.onnx, relay.frontend.common
+
+
+def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
+    """The Relay module of a model, and the parameters that are no constants in it.
+
+    Raises:
+        tvm.TVMError: or one of several other exceptions that say what in the model is not supported.
+    """
+    with _environment(), contextlib.ExitStack() as stack:
+        for name, replacement in (
+            ("fold_constant", _fold),
+            ("infer_type", _infer_type),
+            ("infer_shape", _infer_shape),
+            ("QuantizeLinear", _QuantizeLinear),
+            ("DequantizeLinear", _DequantizeLinear),
+        ):
+            stack.enter_context(patch.object(_importer, name, replacement))
+        module, params = _importer.from_onnx(proto)
+    return relay.transform.FoldConstant()(module), params
+
+
+def _fold(node: relay.Expr, module: Any = None) -> relay.Expr:
+    """Constants alone: what depends on an input is folded at the end, all at once."""
+    return node if relay.analysis.free_vars(node) else _common.fold_constant(node, module)
+
+
+def _infer_type(node: relay.Expr, module: Any = None) -> relay.Expr:
+    """The node with its type, found from those of the nodes that it reads."""
+    if module is not None:
+        return _common.infer_type(node, module)
+    relay.transform.InferTypeLocal(node)
+    return node
+
+
+def _infer_shape(node: relay.Expr, module: Any = None) -> Any:
+    """The shape of a tensor, the type of anything else."""
+    inferred = _infer_type(node, module).checked_type
+    return _common.get_const_tuple(inferred.shape) if hasattr(inferred, "shape") else inferred
+
+
+def _zero_point(expr: relay.Expr) -> relay.Expr:
+    """Zero points as int32, constants at once."""
+    if isinstance(expr, relay.Constant):
+        return relay.const(expr.data.numpy().astype("int32"))
+    return relay.cast(expr, "int32")
+
+
+def _axis(x: relay.Expr, attributes: Any) -> int:
+    return 0 if len(_infer_shape(x)) < 2 else attributes.get("axis", 1)
+
+
+class _QuantizeLinear(_importer.OnnxOpConverter):
+    """QuantizeLinear since opset 10; the axis came with 13."""
+
+    @classmethod
+    def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
+        x, scale, zero_point = inputs
+        dtype = _infer_type(zero_point).checked_type.dtype
+        return relay.qnn.op.quantize(x, scale, _zero_point(zero_point), _axis(x, attributes), dtype)
+
+
+class _DequantizeLinear(_importer.OnnxOpConverter):
+    """DequantizeLinear since opset 10; the axis came with 13."""
+
+    @classmethod
+    def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
+        x, scale, zero_point = inputs
+        return relay.qnn.op.dequantize(x, scale, _zero_point(zero_point), _axis(x, attributes))
+
+
+@contextlib.contextmanager
+def _environment() -> Generator[None]:
+    """What TVM's importer expects around it, for as long as it runs.
+
+    It reads the type table of `onnx.mapping`, which onnx dropped in 1.19, and repeats the checks of the model as
+    warnings.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        if not hasattr(onnx, "mapping"):
+            mapping: Any = types.ModuleType("onnx.mapping")
+            codes = onnx.helper.get_all_tensor_dtypes()
+            mapping.TENSOR_TYPE_TO_NP_TYPE = {code: onnx.helper.tensor_dtype_to_np_dtype(code) for code in codes}
+            sys.modules["onnx.mapping"] = mapping
+            stack.callback(sys.modules.pop, "onnx.mapping")
+        yield

@@ -1,0 +1,84 @@
+"""What modules are asked: whether they accept a layer, in which arithmetic, and what to search for then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.cost import CostModel
+from match.errors import CostModelError
+from match.form import Form, choose_form
+from match.hardware import HwModule, LayerConstants, Verdict
+from match.layer import Layer
+from match.options import Options
+from match.requantize import Int64Array, Requantizer
+from match.schedule.problem import Problem
+
+Key = tuple[str, Requantizer | None, Layer]
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A layer with its constants and, per channel, the smallest and largest accumulator it can reach.
+
+    `symbol` is the name of its C function.
+    """
+
+    layer: Layer
+    constants: LayerConstants
+    accumulator: tuple[Int64Array, Int64Array] | None
+    symbol: str
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a module that accepts a layer would compute it with; `key` is the same for layers that cost the same."""
+
+    module: HwModule
+    form: Form
+    key: Key
+
+
+def request(module: HwModule, workload: Workload, options: Options) -> Request | str:
+    """How the module would compute a layer, or why it does not."""
+    verdict = _accepts(module, workload.layer)
+    if not verdict.ok:
+        return verdict.reason
+    form = choose_form(module, workload.constants, workload.accumulator, options.numerics)
+    if isinstance(form, str):
+        return form
+    return Request(module, form, (module.name, form.requantizer, workload.layer.geometry))
+
+
+def problem(request: Request, layer: Layer, options: Options) -> Problem:
+    """The search that a request takes.
+
+    Raises:
+        CostModelError: if the module has no cost model for it.
+    """
+    module, requantizer = request.module, request.form.requantizer
+    return Problem(
+        module=module.name,
+        engine=options.engine,
+        objective=options.objective,
+        layer=layer,
+        operands=module.operands(layer, requantizer),
+        memories=module.memories,
+        multiples=tuple(module.tile_multiples(layer).items()),
+        cost_model=_cost_model(module, layer, requantizer),
+    )
+
+
+def _cost_model(module: HwModule, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+    try:
+        return module.cost(layer, requantizer)
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise CostModelError(f"module {module.name}, layer {layer.name}: its cost model: {reason}.") from error
+
+
+def _accepts(module: HwModule, layer: Layer) -> Verdict:
+    """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operator."""
+    verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.op is layer.op]
+    if not verdicts:
+        return Verdict(False, f"{module.name} has no {layer.op}")
+    return next((verdict for verdict in verdicts if verdict.ok), verdicts[0])

@@ -1,0 +1,1 @@
+"""${title} as a target of the MATCH compiler."""

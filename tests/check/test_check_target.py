@@ -1,0 +1,154 @@
+"""What an author gets wrong is told in one sentence."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from match.check import check_target
+from match.cost import CostModel
+from match.hardware import HostPlatform, MatchTarget, Pattern, Verdict
+from match.layer import Layer, Op
+from match.schedule.mapping import Memory
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
+
+
+@pytest.fixture(scope="module")
+def minichip() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLE)
+        return import_module("minichip.target")
+
+
+def never(layer: Layer) -> Verdict:
+    """Never."""
+    return Verdict(False, "it is a layer")
+
+
+def undocumented(layer: Layer) -> Verdict:
+    return Verdict(True)
+
+
+def target_with(minichip: Any, **changes: Any) -> MatchTarget:
+    """The example's chip with other attributes of its one module."""
+    target = minichip.Minichip()
+    module = copy.copy(target.modules[0])
+    for name, value in changes.items():
+        setattr(module, name, value)
+    target.modules = (module,)
+    return target
+
+
+def the_problem(target: MatchTarget) -> str:
+    problems = check_target(target).problems
+    assert problems
+    assert all("\n" not in problem and problem.endswith(".") for problem in problems)
+    return problems[0]
+
+
+def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
+    check = check_target(minichip.Minichip())
+    assert check.problems == ()
+    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 4, 4)]
+
+
+def test_a_pattern_that_never_matches(minichip: Any) -> None:
+    target = target_with(minichip, patterns=lambda: (Pattern(Op.CONV2D, (never,)),))
+    problem = the_problem(target)
+    assert "module engine of target minichip has a pattern for conv2d that matches none of 4 ordinary layers" in problem
+    assert "is refused because it is a layer" in problem
+
+
+def test_a_memory_smaller_than_the_scratch(minichip: Any) -> None:
+    class Hungry(minichip.EngineCost):
+        def scratch(self, layer: Layer, tile: Any) -> int:
+            return 20000
+
+    assert "needs at least" in the_problem(target_with(minichip, cost_model=Hungry()))
+
+
+def test_a_cost_model_that_fails(minichip: Any) -> None:
+    class Broken(CostModel):
+        def compute(self, layer: Layer, tile: Any) -> float:
+            return float("nan")
+
+        def transfer(self, layer: Layer, block: Any) -> float:
+            return 1.0
+
+    problem = the_problem(target_with(minichip, cost_model=Broken()))
+    assert "Broken" in problem
+    assert "compute" in problem
+    assert "nan" in problem
+
+
+def test_a_function_that_is_not_there(minichip: Any) -> None:
+    target = target_with(minichip, kernel=lambda layer, requantizer: "minichip_convolve")
+    assert "minichip_convolve" in the_problem(target)
+
+
+def with_host(minichip: Any, change: Callable[[HostPlatform], HostPlatform]) -> MatchTarget:
+    class Changed(minichip.Minichip):
+        @property
+        def host(self) -> HostPlatform:
+            return change(super().host)
+
+    return Changed()
+
+
+def test_a_function_without_definition(minichip: Any, tmp_path: Path) -> None:
+    source = tmp_path / "minichip.c"
+    code = (EXAMPLE / "minichip" / "minichip.c").read_text()
+    source.write_text(code.replace("minichip_wait_transfer", "minichip_wait_for_transfer"))
+    header = tmp_path / "other.h"
+    header.write_text("#include <minichip.h>\nint32_t minichip_wait_for_transfer(minichip_transfer_t *transfer);\n")
+    source.write_text(source.read_text().replace('"minichip.h"', '"other.h"', 1))
+    target = with_host(
+        minichip,
+        lambda host: replace(host, sources=(source, *host.sources[1:]), include=(*host.include, tmp_path)),
+    )
+    problem = the_problem(target)
+    assert "calls the C function minichip_wait_transfer, which none of the host sources defines" in problem
+
+
+def test_a_kernel_that_computes_something_else(minichip: Any, tmp_path: Path) -> None:
+    source = tmp_path / "minichip.c"
+    code = (EXAMPLE / "minichip" / "minichip.c").read_text()
+    source.write_text(code.replace("- tile->pad_left", ""))
+    target = with_host(minichip, lambda host: replace(host, sources=(source, *host.sources[1:])))
+    problem = the_problem(target)
+    assert "kernel minichip_conv2d of module engine of target minichip computes other values than TVM's C" in problem
+
+
+def test_files_that_do_not_exist(minichip: Any) -> None:
+    target = with_host(minichip, lambda host: replace(host, sources=(Path("kernels/none.c"),)))
+    assert "the host source 'kernels/none.c', which does not exist" in the_problem(target)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"memories": ()}, "has no memory"),
+        ({"memories": (Memory("scratchpad", 0),)}, "of 0 bytes"),
+        ({"memories": (Memory("scratchpad", 4096, 3),)}, "aligned to 3"),
+        ({"patterns": tuple}, "has no pattern"),
+        ({"patterns": lambda: (Pattern(Op.CONV2D, (undocumented,)),)}, "without a docstring (undocumented)"),
+    ],
+)
+def test_descriptions_that_cannot_be(minichip: Any, changes: dict[str, Any], sentence: str) -> None:
+    assert sentence in the_problem(target_with(minichip, **changes))
+
+
+def test_names(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.name = "Mini Chip"
+    assert "call it 'mini_chip'" in the_problem(target)
+    target = minichip.Minichip()
+    target.modules *= 2
+    assert "has 2 modules called 'engine'" in the_problem(target)

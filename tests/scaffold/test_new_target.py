@@ -1,0 +1,54 @@
+"""`match new-target`: the package it writes is the example in the checkout, and passes its own tests when installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from match.errors import OptionError, OutputError
+from match.scaffold import new_target, scaffold
+
+PROJECT = Path(__file__).resolve().parents[2]
+EXAMPLE = PROJECT / "examples" / "minichip"
+
+
+def test_the_example_is_what_it_writes() -> None:
+    written = {str(path.relative_to(EXAMPLE)) for path in EXAMPLE.rglob("*") if path.is_file()}
+    files = scaffold("minichip")
+    assert {path for path in written if "__pycache__" not in path and "egg-info" not in path} == set(files)
+    for path, text in files.items():
+        assert (EXAMPLE / path).read_text() == text, path
+
+
+def test_the_package_passes_its_own_tests(tmp_path: Path) -> None:
+    package = new_target("my_chip", tmp_path)
+    site = tmp_path / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*install, "--target", str(site), str(package)], check=True, capture_output=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(PROJECT)])}
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", "tests"]
+    done = subprocess.run(run, cwd=package, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["", "My-Chip", "9chip", "class", "match", "a b", "../chip"])
+def test_names_that_cannot_be(name: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="cannot name a target"):
+        new_target(name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "chip").mkdir()
+    blocked = tmp_path / "file"
+    blocked.touch()
+    with pytest.raises(OutputError, match="exists already"):
+        new_target("chip", tmp_path)
+    with pytest.raises(OutputError, match="cannot be written"):
+        new_target("chip", blocked)
+    assert not list((tmp_path / "chip").iterdir())
