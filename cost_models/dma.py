@@ -1,4 +1,4 @@
-"""MCHAN, the cluster DMA of PULP chips, between L2 and L1."""
+"""DMA engines: MCHAN between L2 and L1 inside PULP chips, and the I/O DMA between external memory and L2."""
 
 from __future__ import annotations
 
@@ -11,21 +11,51 @@ from match.cost import Block
 class Mchan:
     """Cycles of a block's transfer, which MCHAN executes beside the cores, and of the core that programs it.
 
-    A command moves one contiguous piece, or several at equal distances (2D); a block takes one command for each series
-    of such pieces.
+    A command moves one contiguous piece (1D), or several at equal distances (2D); a block takes one command for each
+    series of such pieces, so that a block of a part of the channels of a part of each row (3D) takes one for each row.
 
     bytes_per_cycle: width of the port to L2, 64 bits.
     chunk: set-up of each contiguous piece; 27 in the MATCH paper's model of GAP9.
-    call: cycles of the core to program a transfer through the SDK; 300 in MATCH's first model of GAP9 (its later one,
-        with 920, counts its own run-time in).
-    command: cycles between the commands of a block: counter, length, two addresses, size and stride. Estimated.
+    call: cycles of the core to program a transfer and wait for it through the SDK; 550 in MATCH's later model of GAP9
+        (its first one has 300), which adds 370 for its own run-time.
+    command: cycles between the commands of a block: counter, length, two addresses, size and stride; 10 in the same
+        model, and 12 for those of a change of layout.
     """
 
     bytes_per_cycle: int = 8
     chunk: int = 27
-    call: int = 300
-    command: int = 15
+    call: int = 550
+    command: int = 12
 
     def transfer(self, block: Block) -> int:
         """Cycles of the DMA: the set-up of each piece and command, and the bytes at the port's width."""
         return self.chunk * block.chunks + self.command * block.series + -(-block.bytes // self.bytes_per_cycle)
+
+    def channels_first(self, channels: int, pixels: int) -> int:
+        """Cycles of a transfer that turns HWC into CHW: a command for each channel, a byte a cycle.
+
+        For kernels that want depthwise inputs in that layout; those of kernels/pulp read HWC. From MATCH's later model
+        of GAP9.
+        """
+        return channels * (self.command + pixels)
+
+
+@dataclass(frozen=True)
+class IoDma:
+    """Cycles of a transfer between L2 and external memory behind a HyperBus, which runs beside everything else.
+
+    clock_hz: clock in whose cycles to count.
+    bytes_per_second: 100 MB/s in practice, 200 MB/s at best (DORY paper, GAP8).
+    setup: cycles of each transfer on the bus: command, address and the memory's latency, some 20 clocks of a bus at
+        half the chip's. Estimated.
+    call: cycles of the core to enqueue a transfer and take its event. Estimated, as `Mchan.call`.
+    """
+
+    clock_hz: float
+    bytes_per_second: float = 100e6
+    setup: int = 44
+    call: int = 550
+
+    def transfer(self, block: Block) -> float:
+        """Cycles of the DMA; every contiguous piece is a transfer of its own."""
+        return self.setup * block.chunks + block.bytes * self.clock_hz / self.bytes_per_second

@@ -8,10 +8,11 @@ channels at a time; memory is 256 bits wide.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from match.cost import Block, CostModel, Tile
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import LOOP, REQUANTIZE, ceil_div
+from match.cost_models.pulp_cluster import LOOP, PIXEL, REQUANTIZE, ceil_div
 from match.layer import Layer, Op
 
 PIXELS = 3
@@ -95,23 +96,37 @@ class Ne16Cost(CostModel):
     def _jobs(self, layer: Layer, tile: Tile, execution: float) -> float:
         """Cycles from programming the first job to the end of the last.
 
-        Programming is one acquisition, `JOB_WORDS` registers and the trigger. A strided 3x3 convolution is one job for
-        each 2x2 outputs; two jobs may be queued, so that all but the first are programmed beside the one before.
+        Programming is one acquisition, `JOB_WORDS` registers and the trigger; two jobs may be queued, so that all but
+        the first are programmed beside the one before.
         """
         programming = self.arithmetic + self.access * (1 + JOB_WORDS + 1)
-        jobs = ceil_div(tile.oy, 2) * ceil_div(tile.ox, 2) if _strided(layer) else 1
+        jobs = self._rows(layer, tile).jobs * self._columns(layer, tile).jobs
         return programming + max(execution, programming * (jobs - 1) + execution / jobs)
+
+    def _rows(self, layer: Layer, tile: Tile) -> _Along:
+        return _along(layer, tile.oy, self._together(layer, layer.ox), tile.iy, layer.padding.bottom)
+
+    def _columns(self, layer: Layer, tile: Tile) -> _Along:
+        return _along(layer, tile.ox, self._together(layer, 1), tile.ix, layer.padding.right)
+
+    def _together(self, layer: Layer, pixels: int) -> int:
+        """Outputs of a strided job: 2, but 1 where the next one is an odd number of bytes away.
+
+        The driver halves the output's stride for that (kernels/ne16/match_ne16.c). Every block is priced by the parity
+        of the whole layer: an even part of an odd number of channels would be quicker, but then cutting would pay.
+        """
+        return 2 if self.stream_out or layer.k * pixels % 2 == 0 else 1
 
     def _pass(self, layer: Layer, tile: Tile, channels: int) -> float:
         """Cycles of all sub-tiles of a block of output channels."""
-        rows, columns = _steps(layer, tile)
-        subtiles = rows[0] * columns[0]
-        computed = rows[1] * columns[1]
+        rows, columns = self._rows(layer, tile), self._columns(layer, tile)
+        subtiles = rows.subtiles * columns.subtiles
+        computed = rows.outputs * columns.outputs
         if layer.fy == 1:
             groups, set_up, loaded, bits = ceil_div(tile.c, INPUT_CHANNELS), 10, computed, 1
         else:
             groups, set_up, bits = ceil_div(tile.c, INPUT_CHANNELS), FIFO, WEIGHT_BITS
-            loaded = (rows[1] + 2 * rows[0]) * (columns[1] + 2 * columns[0])
+            loaded = (rows.outputs + 2 * rows.subtiles) * (columns.outputs + 2 * columns.subtiles)
         offset = FIFO + (channels if layer.op is Op.DEPTHWISE_CONV2D else 0)
         matrix = FIFO + channels * bits
         accumulate = groups * (subtiles * (set_up + offset + matrix + 2) + loaded)
@@ -124,7 +139,15 @@ class Ne16Cost(CostModel):
 
     def _requantization(self, tile: Tile, channels: int) -> float:
         """Cycles of the cluster on a block's accumulators: load and requantize each; pixels are shared out."""
-        return self.fork + ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + channels * (1 + REQUANTIZE))
+        return self.fork + ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + PIXEL + channels * (1 + REQUANTIZE))
+
+
+class _Along(NamedTuple):
+    """Jobs, sub-tiles and computed outputs of a tile along rows or columns."""
+
+    jobs: int
+    subtiles: int
+    outputs: int
 
 
 def _block(layer: Layer) -> int:
@@ -135,13 +158,16 @@ def _strided(layer: Layer) -> bool:
     return layer.fy == 3 and layer.stride != (1, 1)
 
 
-def _steps(layer: Layer, tile: Tile) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Sub-tiles and, at stride 1, outputs that are computed, along rows and along columns."""
+def _along(layer: Layer, outputs: int, together: int, seen: int, behind: int) -> _Along:
+    """One direction of a tile: `outputs` that see `seen` rows of the input, with `behind` rows of padding behind it.
 
-    def along(count: int) -> tuple[int, int]:
-        if _strided(layer):
-            jobs = ceil_div(count, 2)
-            return jobs, 2 * count - jobs
-        return ceil_div(count, PIXELS), count
-
-    return along(tile.oy), along(tile.ox)
+    A strided job computes 3 outputs at stride 1 and drops the middle one, or computes one alone. Padding behind the
+    input exists in the last sub-tile only; where it is larger than that, the last row is a job of its own. Rows that a
+    tile does not see are taken for rows behind it, as far as there are such.
+    """
+    if _strided(layer):
+        jobs = ceil_div(outputs, together)
+        return _Along(jobs, jobs, outputs + (outputs - jobs))
+    missing = min(behind, outputs + layer.fy - 1 - seen)
+    last = (outputs - 1) % PIXELS + 1
+    return _Along(2 if missing > last and outputs > 1 else 1, ceil_div(outputs, PIXELS), outputs)

@@ -1,9 +1,10 @@
 """A PULP cluster with 8-bit SIMD dot products, executing the kernels of kernels/pulp.
 
-Every formula counts the instructions of the core with the most work: inner loops are hardware loops, one
-instruction takes one cycle, loads hit L1. The instruction counts of the inner loops are those of PULP-NN (Garofalo
-et al., 2020): a block of 4 output channels x 2 pixels takes 6 loads and 8 dot products, 14 instructions for 32
-multiply-accumulates.
+Every formula counts the cycles of the core with the most work: inner loops are hardware loops, loads hit L1. The inner
+loops are those of PULP-NN (Garofalo et al., 2020): a block of 4 output channels x 2 pixels takes 6 loads and 8 dot
+products, 14 instructions for 32 multiply-accumulates. What surrounds them is counted in the compiled kernels (GCC 12,
+-O3, RV32IMC), in instructions and in RI5CY's stalls (taken branch 2, upper half of a product 4, use of a load 1), less
+the counters, branches and pointer steps that Xpulp has in hardware. docs/cost-models.md has the counts.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from match.layer import Layer, Op
 LOOP = 15
 """Around an inner loop: pointers and accumulators before it, the leftover test behind it; 5 + 10 in MATCH's model."""
 
-REQUANTIZE = 14
-"""One output, ``clip((acc * M + B) >> S)`` in 64 bits: product 2, sum 3, shift 3, clip 2, store 1, parameters 3."""
+REQUANTIZE = 40
+"""One output, ``clip((acc * M + B) >> S)`` in 64 bits: parameters 6, product 6, sum 4, shift 4, clip 7, store 3, and
+what the accumulators' detour through memory costs. PULP-NN's own, in 32 bits, takes 9 in MATCH's model."""
 
-ADD = 20
-"""One sum of two requantized operands: loads 2, products 4, sums 6, shift 3, clip 2, store 1, addresses 2."""
+ADD = 37
+"""One sum of two requantized operands: loads 3, two 64-bit products 12, sums 6, shift 5, clip 8, store 3."""
 
 LOOKUP = 5
 """One byte through a table: load, load from the table at a register's offset, store; each of the two last waits a cycle
@@ -33,11 +35,23 @@ SUM_LOAD = 2
 SUM_STORE = 1
 """One partial sum left for later input channels, instead of requantizing it."""
 
-GATHER = 2
-"""One byte of a depthwise window: load and store, both with a step."""
+GATHER = 3
+"""One byte of a depthwise window: load, wait, store, both with a step."""
 
-POOL = 8
-"""One element of a pooling window: border test 4, address 2, load, accumulate."""
+COLUMN = 25
+"""One column of the filter over all of its rows: position, border tests, the heads of three loops."""
+
+WINDOW = 25
+"""One depthwise output beside its dot product and requantization: call, address of the output."""
+
+POSITION = 40
+"""One filter position of im2col: address, border tests, call of the copy."""
+
+PIXEL = 35
+"""Address of a pixel by its number: a division and a remainder of small numbers, two products."""
+
+POOL = 20
+"""One element of a pooling window: border test 6, address 7, load, accumulate."""
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -123,7 +137,7 @@ class PulpClusterCost(CostModel):
             case Op.DENSE:
                 return tile.oy * tile.ox * matmul_pixel(ceil_div(tile.k, self.cores), tile.c, finish(tile))
             case Op.ADD:
-                return ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + tile.k * ADD)
+                return ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + PIXEL + tile.k * ADD)
             case Op.LOOKUP:
                 return self._lookup(layer, tile)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
@@ -149,26 +163,28 @@ class PulpClusterCost(CostModel):
     def _convolution(self, tile: Tile) -> int:
         """Rows are shared out; two pixels at a time are copied into vectors, a cycle a byte (2P in MATCH's model)."""
         length = tile.fy * tile.fx * tile.c
+        im2col = tile.fy * tile.fx * POSITION + length
         pairs, single = divmod(tile.ox, 2)
         each = finish(tile)
-        row = pairs * (2 * length + matmul_pixels(tile.k, length, each))
-        row += single * (length + matmul_pixel(tile.k, length, each))
+        row = pairs * (2 * im2col + matmul_pixels(tile.k, length, each))
+        row += single * (im2col + matmul_pixel(tile.k, length, each))
         return ceil_div(tile.oy, self.cores) * row
 
     def _pointwise(self, tile: Tile) -> int:
         """Pairs of pixels are shared out."""
         pixels = tile.oy * tile.ox
         if pixels == 1:
-            return matmul_pixel(tile.k, tile.c, finish(tile))
-        return ceil_div(ceil_div(pixels, 2), self.cores) * matmul_pixels(tile.k, tile.c, finish(tile))
+            return 2 * PIXEL + matmul_pixel(tile.k, tile.c, finish(tile))
+        pairs = ceil_div(ceil_div(pixels, 2), self.cores)
+        return pairs * (4 * PIXEL + matmul_pixels(tile.k, tile.c, finish(tile)))
 
     def _depthwise(self, layer: Layer, tile: Tile) -> int:
         """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one."""
-        gather = tile.fx * _seen_rows(layer, tile) * GATHER
+        gather = tile.fx * (COLUMN + _seen_rows(layer, tile) * GATHER)
         if layer.dilation[0] == 1:
-            output = outputs(1, 1, tile.fy * tile.fx)
+            output = WINDOW + outputs(1, 1, tile.fy * tile.fx)
         else:
-            output = tile.fy * dot_products(1, 1, tile.fx) + REQUANTIZE
+            output = WINDOW + tile.fy * dot_products(1, 1, tile.fx) + REQUANTIZE
         return ceil_div(tile.k, self.cores) * tile.ox * (gather + tile.oy * output)
 
     def _lookup(self, layer: Layer, tile: Tile) -> int:

@@ -76,7 +76,9 @@ Modules = Annotated[
 L1Size = Annotated[
     int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
 ]
-Engine = Annotated[str, typer.Option("--engine", metavar="NAME", help="How schedules are searched.")]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
+]
 Objective = Annotated[
     str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
 ]
@@ -119,6 +121,18 @@ Classes = Annotated[
     int | None, typer.Option("--classes", metavar="N", help="Number of classes.", show_default="the network's own")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
+TimelineFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--timeline", metavar="T.json|T.svg", help="Write the predicted timeline: for ui.perfetto.dev, or a picture."
+    ),
+]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace", metavar="T.json|T.svg", help="Write what layers did, in order: for ui.perfetto.dev, or a picture."
+    ),
+]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
 ]
@@ -135,6 +149,7 @@ def compile_model(
     numerics: Numerics = "hardware",
     jobs: Jobs = None,
     no_cache: NoCache = False,
+    timeline: TimelineFile = None,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -153,8 +168,10 @@ def compile_model(
             numerics=numerics,
             jobs=jobs,
             cache=not no_cache,
-            output=output,
         )
+        if timeline is not None:
+            compiled.save_timeline(timeline)
+        compiled.save(output)
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
@@ -166,6 +183,7 @@ def run(
     outputs: OutputFile = None,
     seed: Seed = 0,
     sanitize: Sanitize = False,
+    trace: TraceFile = None,
 ) -> None:
     """Run the C project in DIR on this machine, building it where that is due."""
     from rich.console import Console
@@ -173,11 +191,19 @@ def run(
     from match import npz
     from match.run import random_inputs, read_manifest
     from match.run import run as run_project
+    from match.run import trace as trace_project
+    from match.timeline import write_timeline
 
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
     with _progress(f"Running {manifest.name}"):
-        computed = run_project(directory, given, sanitize=sanitize)
+        if trace is None:
+            computed = run_project(directory, given, sanitize=sanitize)
+        else:
+            computed, layers = trace_project(directory, given, sanitize=sanitize)
+            steps_per_second = 1e6
+            stretches = (layer.stretch() for layer in layers)
+            write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
     if outputs is not None:
         npz.write(outputs, computed)
     console = Console()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from match import run as host
+from match.chrome_trace import Stretch
 from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import export
@@ -25,7 +26,10 @@ from match.registry import get_target
 from match.relay import tvm
 from match.report import Report, encode
 from match.report import build as build_report
+from match.simulate import Timeline, simulate
 from match.stopwatch import Stopwatch
+from match.timeline import write_timeline
+from match.trace import LayerTrace
 from match.transform.pipeline import integer_relay
 
 if TYPE_CHECKING:
@@ -84,10 +88,51 @@ class CompiledModel:
             InputError: if the inputs do not match the network's.
             ToolchainError: if make or a C compiler is missing, the build fails, or the program does.
         """
+        return host.run(self._project(), inputs, sanitize=sanitize)
+
+    def trace(
+        self, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False
+    ) -> tuple[dict[str, npt.NDArray[Any]], tuple[LayerTrace, ...]]:
+        """What `run` returns, and the transfers, waits and kernel calls of each layer on a module, as they happened.
+
+        With several samples, the layers of the first come before those of the second. Arguments and errors are those of
+        `run`; the build is another one.
+        """
+        return host.trace(self._project(), inputs, sanitize=sanitize)
+
+    def simulate(self, layer: LayerDecision) -> Timeline:
+        """The predicted timeline of one of `layers`, tile by tile.
+
+        Raises:
+            OptionError: if the layer runs on the control core, which has no schedule.
+        """
+        plan = layer.plan
+        if plan is None:
+            raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
+        module = next(module for module in self._target.modules if module.name == plan.module)
+        return simulate(plan.schedule, module.cost(plan.layer, plan.requantizer))
+
+    def save_timeline(self, path: str | PathLike[str]) -> None:
+        """Write the predicted timeline of one inference: a picture if `path` ends in .svg, else for ui.perfetto.dev.
+
+        Raises:
+            OutputError: if the file cannot be written.
+        """
+        write_timeline(
+            Path(path), self._network.name, map(self._stretch, self._layers), self._target.clock_hz, "predicted"
+        )
+
+    def _stretch(self, layer: LayerDecision) -> Stretch:
+        if layer.plan is None:
+            return Stretch(layer.name, layer.module, (), layer.cycles)
+        timeline = self.simulate(layer)
+        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles)
+
+    def _project(self) -> Path:
         if self._built is None:
             self._built = TemporaryDirectory(prefix="match-")
             self.save(self._built.name)
-        return host.run(Path(self._built.name), inputs, sanitize=sanitize)
+        return Path(self._built.name)
 
 
 def compile(  # noqa: A001

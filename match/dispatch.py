@@ -20,6 +20,7 @@ from match.hardware import HwModule, MatchTarget
 from match.layer import Layer
 from match.options import Options
 from match.plan import CPU, Candidate, LayerDecision, LayerPlan
+from match.requantize import Requantizer
 from match.request import Key, Request, Workload, problem, request
 from match.schedule.cache import Cache
 from match.schedule.mapping import Schedule
@@ -162,4 +163,9 @@ def _plan(offer: _Offer, symbol: str, target: MatchTarget) -> LayerPlan:
         negative_step=requantization.negative_step if requantization else 0,
         constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
         api=offer.module.api,
+        shift=int(requantization.shift[0]) if requantization and _one_shift(requantizer) else 0,
     )
+
+
+def _one_shift(requantizer: Requantizer | None) -> bool:
+    return requantizer is not None and not requantizer.per_channel_shift

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from match.fitting import executes, fit
 from match.hardware import HwModule, LayerConstants
+from match.layer import Layer
 from match.options import Numerics
 from match.plan import RequantizationFit
-from match.requantize import Int64Array, Requantizer
+from match.requantize import Int64Array, Requantization, Requantizer
 
 Range = tuple[Int64Array, Int64Array]
 """Smallest and largest accumulator that each channel can reach, shape (channels,)."""
@@ -25,7 +26,7 @@ class Form:
 
 
 def choose_form(
-    module: HwModule, constants: LayerConstants, accumulator: Range | None, numerics: Numerics
+    module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range | None, numerics: Numerics
 ) -> Form | str:
     """The form to use, or why there is none, as the end of 'refused because ...'.
 
@@ -36,42 +37,80 @@ def choose_form(
         return Form(None, constants, None)
     hardware = numerics is Numerics.HARDWARE
     inexact: list[tuple[RequantizationFit, Form]] = []
-    for verdict, form, own in _fitted(module, constants, accumulator):
+    for verdict, form, own in _fitted(module.forms(layer), constants, accumulator):
         if verdict.exact or (hardware and own and verdict.max_step == 1):
             return form
         inexact.append((verdict, form))
     if not inexact:
+        if any(not form.addend_multipliers for form in module.forms(layer)) and not _equal_addends(constants):
+            return f"{module.name} adds its inputs as they are, and these have different scales"
         return f"{module.name} has no form of requantization that comes near its own"
     verdict, form = min(inexact, key=lambda candidate: (candidate[0].max_step, candidate[0].share))
     if hardware and verdict.max_step == 1:
         return form
     steps = "one step" if verdict.max_step == 1 else f"up to {verdict.max_step} steps"
-    return f"{module.name} would be off by {steps} for {100 * verdict.share:.2g}% of its accumulators"
+    off = f"{module.name} would be off by {steps} for {100 * verdict.share:.3g}% of its accumulators"
+    if verdict.max_step > 1 and form.requantizer is not None and not form.requantizer.multiplier_bits:
+        clips = " or ".join(f"{low}..{high}" for low, high in form.requantizer.clips) or "any range"
+        advice = "quantize with scales that are powers of two, one per tensor"
+        return f"{off}, for it can only shift and clip to {clips}; {advice}"
+    return off
 
 
 def _fitted(
-    module: HwModule, constants: LayerConstants, accumulator: Range
+    forms: tuple[Requantizer, ...], constants: LayerConstants, accumulator: Range
 ) -> Iterator[tuple[RequantizationFit, Form, bool]]:
     """The layer in the module's own form, if it has one that may approximate, then in each of the others.
 
     With whether it is the module's own. Of several that may approximate the widest shows how close they come, and what
     it gives is left to the first of them that executes the same integers.
     """
-    if constants.requantization is None:
-        return
-    approximate = [form for form in module.requantizers if form.approximates]
+    approximate = [form for form in forms if form.approximates]
     if approximate:
         widest = max(approximate, key=lambda form: (form.multiplier_bits, form.sum_bits))
-        fitted = fit(constants.requantization, *accumulator, widest)
+        fitted = _fit(constants, accumulator, widest)
         if fitted is not None:
-            parameters, verdict = fitted
-            same = (form for form in approximate if form is widest or executes(parameters, *accumulator, form))
-            yield verdict, Form(next(same), replace(constants, requantization=parameters), verdict), True
-    for requantizer in module.requantizers:
-        corrects_nothing = requantizer.negative_step and constants.requantization.negative_below is None
+            parameters, verdict, reach = fitted
+            same = (form for form in approximate if form is widest or executes(_line(parameters), *reach, form))
+            yield verdict, Form(next(same), parameters, verdict), True
+    for requantizer in forms:
+        corrects_nothing = requantizer.negative_step and _line(constants).negative_below is None
         if requantizer.approximates or corrects_nothing:
             continue
-        fitted = fit(constants.requantization, *accumulator, requantizer)
+        fitted = _fit(constants, accumulator, requantizer)
         if fitted is not None:
-            parameters, verdict = fitted
-            yield verdict, Form(requantizer, replace(constants, requantization=parameters), verdict), False
+            yield fitted[1], Form(requantizer, fitted[0], fitted[1]), False
+
+
+def _fit(
+    constants: LayerConstants, accumulator: Range, requantizer: Requantizer
+) -> tuple[LayerConstants, RequantizationFit, Range] | None:
+    """The layer's constants in a form, how close they are, and the range of the accumulator that the form sees."""
+    if constants.addend_multipliers is not None and not requantizer.addend_multipliers:
+        if not _equal_addends(constants):
+            return None
+        constants, accumulator = _plain_addition(constants, accumulator)
+    fitted = fit(_line(constants), *accumulator, requantizer)
+    if fitted is None:
+        return None
+    return replace(constants, requantization=fitted[0]), fitted[1], accumulator
+
+
+def _equal_addends(constants: LayerConstants) -> bool:
+    """Whether it is no addition, or one whose inputs count alike and can be added before they are multiplied."""
+    multipliers = constants.addend_multipliers
+    return multipliers is None or (multipliers[0] == multipliers[1] and multipliers[0] > 0)
+
+
+def _plain_addition(constants: LayerConstants, accumulator: Range) -> tuple[LayerConstants, Range]:
+    """An addition of inputs that count alike, as a multiple of their plain sum, and the range of that."""
+    factor = constants.addend_multipliers[0] if constants.addend_multipliers else 1
+    line = _line(constants)
+    plain = replace(constants, requantization=replace(line, multiplier=line.multiplier * factor))
+    return replace(plain, addend_multipliers=(1, 1)), (accumulator[0] // factor, accumulator[1] // factor)
+
+
+def _line(constants: LayerConstants) -> Requantization:
+    if constants.requantization is None:
+        raise ValueError("this layer has no requantization to fit")
+    return constants.requantization

@@ -57,10 +57,19 @@ class PlatformApi:
 
 
 @dataclass(frozen=True)
+class Allocator:
+    """C functions that reserve blocks of a memory and give them back."""
+
+    allocate: str
+    free: str
+
+
+@dataclass(frozen=True)
 class MemoryApi:
     """C functions that reserve innermost memory and start transfers; `transfer` is the type of a transfer's descriptor.
 
-    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h.
+    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h. `private` has
+    the allocator of each operand that `Memory.private` gives memory of its own.
     """
 
     allocate: str
@@ -68,6 +77,11 @@ class MemoryApi:
     transfer: str
     copy_in: str
     copy_out: str
+    private: tuple[tuple[str, Allocator], ...] = ()
+
+    def allocator(self, operand: str) -> Allocator:
+        """The functions that reserve the blocks of an operand."""
+        return dict(self.private).get(operand, Allocator(self.allocate, self.free))
 
 
 @dataclass(frozen=True)
@@ -160,6 +174,10 @@ class HwModule(ABC):
     @abstractmethod
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """Name of the C kernel, ``void kernel(const match_tile_t *)``, that computes one tile of the layer."""
+
+    def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
+        """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""
+        return self.requantizers
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """The cost model of the kernel that `kernel` names: `cost_model`, where all of them cost alike."""

@@ -55,6 +55,7 @@ class Layer:
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights. `clip` is the closed range of output values (activation and saturation together).
+    `input_range` is that of the values that the inputs of a layer that accumulates can have, where that is known.
     """
 
     name: str
@@ -75,11 +76,12 @@ class Layer:
     weight_dtype: str = "int8"
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
+    input_range: tuple[int, int] | None = None
 
     @property
     def geometry(self) -> Layer:
         """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
-        return replace(self, name="", pad_value=0, clip=(0, 0))
+        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None)
 
     @property
     def channelwise(self) -> bool:

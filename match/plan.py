@@ -45,6 +45,7 @@ class LayerPlan:
 
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
     `block_bytes` long (see `match.codegen.constants.pack_constants`). `symbol` is the C function, `api` what it calls.
+    `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
     """
 
     symbol: str
@@ -57,6 +58,7 @@ class LayerPlan:
     negative_step: int
     constants: bytes
     api: ModuleApi
+    shift: int = 0
 
 
 @dataclass(frozen=True)

@@ -84,9 +84,10 @@ class Requantization:
 class Requantizer:
     """A form of requantization that a module can execute.
 
-    multiplier_bits: widest multiplier, in bits; `signed_multiplier` tells whether one bit of them is the sign.
+    multiplier_bits: widest multiplier, in bits; `signed_multiplier` tells whether one bit of them is the sign. 0: there
+        is no multiplier, M is 1, and only factors that are powers of two can be met.
     sum_bits: width of the signed register that holds ``acc * M + B``.
-    bias_bits: width of the signed B.
+    bias_bits: width of the signed B. 0: there is none, and B is 0.
     shift: smallest and largest right shift.
     per_channel_shift: whether each channel has its own shift.
     negative_step: whether the sign-dependent correction of `Requantization` can be executed.
@@ -94,6 +95,7 @@ class Requantizer:
     approximates: whether, with ``numerics="hardware"``, this form is taken for being the module's own where it is only
         close to the layer's arithmetic, although another form may be exact.
     clips: the closed output ranges that the form can clip to; none given: any.
+    addend_multipliers: whether the two inputs of an addition have multipliers of their own before they are added.
     """
 
     name: str
@@ -107,3 +109,4 @@ class Requantizer:
     parameter_bytes: int
     approximates: bool = False
     clips: tuple[tuple[int, int], ...] = ()
+    addend_multipliers: bool = True

@@ -43,7 +43,7 @@ def request(module: HwModule, workload: Workload, options: Options) -> Request |
     verdict = _accepts(module, workload.layer)
     if not verdict.ok:
         return verdict.reason
-    form = choose_form(module, workload.constants, workload.accumulator, options.numerics)
+    form = choose_form(module, workload.layer, workload.constants, workload.accumulator, options.numerics)
     if isinstance(form, str):
         return form
     return Request(module, form, (module.name, form.requantizer, workload.layer.geometry))

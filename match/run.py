@@ -19,6 +19,7 @@ from match.codegen.network import tensor_bytes
 from match.codegen.project import MANIFEST, Manifest
 from match.errors import InputError, ToolchainError
 from match.frontend.model import Tensor
+from match.trace import LayerTrace, read_trace
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -55,20 +56,39 @@ def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bo
         InputError: if the folder holds no project, or the inputs do not match its tensors.
         ToolchainError: if make or a C compiler is missing, the build fails, or the program does.
     """
+    return _run(directory, inputs, sanitize=sanitize, traced=False)[0]
+
+
+def trace(
+    directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False
+) -> tuple[Arrays, tuple[LayerTrace, ...]]:
+    """What `run` returns, and what the layers on modules did for it, each in the order of execution.
+
+    With several samples, the layers of the first come before those of the second. Arguments and errors are those of
+    `run`; the program is a build of its own.
+    """
+    outputs, text = _run(directory, inputs, sanitize=sanitize, traced=True)
+    return outputs, tuple(read_trace(text.splitlines()))
+
+
+def _run(
+    directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool, traced: bool
+) -> tuple[Arrays, str]:
+    """Outputs, and what the program printed."""
     manifest = read_manifest(directory)
     samples, batched = _checked(manifest, inputs)
-    program = build(directory, sanitize=sanitize)
+    program = build(directory, sanitize=sanitize, traced=traced)
     with TemporaryDirectory(prefix="match-run-") as name:
         source, sink = Path(name, "inputs"), Path(name, "outputs")
         source.write_bytes(_interleaved(samples))
-        _call([str(program), str(source), str(sink)], f"the program of {directory}")
+        printed = _call([str(program), str(source), str(sink)], f"the program of {directory}")
         data = np.frombuffer(sink.read_bytes(), np.uint8)
     count = len(next(iter(samples.values())))
     outputs = _taken_apart(manifest.outputs, data.reshape(count, -1))
-    return outputs if batched else {name: array[0] for name, array in outputs.items()}
+    return (outputs if batched else {name: array[0] for name, array in outputs.items()}), printed
 
 
-def build(directory: Path, *, sanitize: bool = False) -> Path:
+def build(directory: Path, *, sanitize: bool = False, traced: bool = False) -> Path:
     """Compile a project with make where it is not up to date; returns the program.
 
     Raises:
@@ -78,12 +98,13 @@ def build(directory: Path, *, sanitize: bool = False) -> Path:
     for tool in ("make", compiler):
         if shutil.which(tool) is None:
             raise ToolchainError(f"building {directory} needs {tool!r}, which is not on the PATH; install it.")
-    checks = [f"SANITIZE={_CHECKS}"] if sanitize else []
+    options = [f"SANITIZE={_CHECKS}"] if sanitize else []
+    options += ["TRACE=1"] if traced else []
     jobs = f"-j{os.cpu_count() or 1}"
     _call(
-        ["make", "-s", "-C", str(directory), jobs, f"CC={os.environ.get('CC', 'cc')}", *checks], f"make in {directory}"
+        ["make", "-s", "-C", str(directory), jobs, f"CC={os.environ.get('CC', 'cc')}", *options], f"make in {directory}"
     )
-    folder = "host-" + _CHECKS.replace(",", "-") if sanitize else "host"
+    folder = "host" + ("-" + _CHECKS.replace(",", "-") if sanitize else "") + ("-trace" if traced else "")
     return directory / "build" / folder / "network"
 
 
@@ -146,8 +167,8 @@ def _taken_apart(tensors: Sequence[Tensor], data: npt.NDArray[np.uint8]) -> Arra
     return outputs
 
 
-def _call(command: Sequence[str], what: str) -> None:
-    """Run a command, whose output is not shown; raises ToolchainError with the line that says what went wrong."""
+def _call(command: Sequence[str], what: str) -> str:
+    """What a command prints, which is not shown; raises ToolchainError with the line that says what went wrong."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
@@ -164,3 +185,4 @@ def _call(command: Sequence[str], what: str) -> None:
         )
         reason = key or (lines[-1] if lines else f"exit status {done.returncode}")
         raise ToolchainError(f"{what} failed: {reason.rstrip('.')}.")
+    return done.stdout

@@ -76,6 +76,7 @@ typedef struct {
     int32_t clip_low;
     int32_t clip_high;
     int64_t negative_step; /* 0: parameters are match_requant_t; else match_requant_signed_t */
+    int32_t shift;         /* of all channels, for modules that have one shift for a layer */
 } match_tile_t;
 
 /* Computes one tile. Cluster kernels run on all cores at once and split the work by core number (match_team.h). */

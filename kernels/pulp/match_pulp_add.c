@@ -5,7 +5,7 @@
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
-void match_pulp_add(const match_tile_t *tile)
+void match_pulp_add(const match_tile_t *restrict tile)
 {
     match_requant_add_t p;
     memcpy(&p, tile->parameters, sizeof p);
@@ -18,7 +18,7 @@ void match_pulp_add(const match_tile_t *tile)
         uint8_t *output = match_output_pixel(tile, y, x);
         for (int32_t k = 0; k < tile->channels_out; k++) {
             int64_t sum = (int64_t)input[k] * p.input_multiplier + (int64_t)addend[k] * p.addend_multiplier + p.bias;
-            output[k] = match_clip(tile, sum >> p.shift);
+            output[k] = match_shift_and_clip(tile, sum, p.shift);
         }
     }
 }

@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "match_pulp.h"
@@ -5,6 +6,11 @@
 #include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
+
+static int32_t smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
 
 /* Input rows that the tile's output sees, padding included. */
 static int32_t seen_rows(const match_tile_t *tile)
@@ -14,14 +20,24 @@ static int32_t seen_rows(const match_tile_t *tile)
 
 /* Gather what output column x sees of one channel, (seen_rows, filter_width): the windows of all its pixels, one below
  * the other. */
-static void gather(const match_tile_t *tile, int32_t channel, int32_t x, uint8_t *column)
+static void gather(const match_tile_t *restrict tile, int32_t channel, int32_t x, uint8_t *column)
 {
-    for (int32_t row = 0; row < seen_rows(tile); row++) {
-        for (int32_t fx = 0; fx < tile->filter_width; fx++) {
-            match_position_t seen = match_seen(tile, 0, x, 0, fx);
-            seen.y += row;
-            *column++ = match_is_padding(tile, seen) ? (uint8_t)tile->pad_value
-                                                     : match_input_pixel(tile, seen.y, seen.x)[channel];
+    int32_t rows = seen_rows(tile);
+    for (int32_t fx = 0; fx < tile->filter_width; fx++) {
+        match_position_t seen = match_seen(tile, 0, x, 0, fx);
+        bool inside = seen.x >= 0 && seen.x < tile->input_width;
+        int32_t first = inside ? smaller(tile->pad_top, rows) : rows;
+        int32_t last = inside ? smaller(tile->pad_top + tile->input_height, rows) : rows;
+        const uint8_t *input = match_input_pixel(tile, first - tile->pad_top, seen.x) + channel;
+        uint8_t *gathered = column + fx;
+        for (int32_t row = 0; row < first; row++, gathered += tile->filter_width) {
+            *gathered = (uint8_t)tile->pad_value;
+        }
+        for (int32_t row = first; row < last; row++, gathered += tile->filter_width, input += tile->input_row_stride) {
+            *gathered = *input;
+        }
+        for (int32_t row = last; row < rows; row++, gathered += tile->filter_width) {
+            *gathered = (uint8_t)tile->pad_value;
         }
     }
 }
@@ -40,7 +56,7 @@ static int32_t accumulate(const match_tile_t *tile, const uint8_t *column, const
     return acc;
 }
 
-void match_pulp_depthwise_conv2d(const match_tile_t *tile)
+void match_pulp_depthwise_conv2d(const match_tile_t *restrict tile)
 {
     ptrdiff_t column_bytes = ((ptrdiff_t)tile->filter_width * seen_rows(tile) + 3) / 4 * 4;
     uint8_t *column = (uint8_t *)tile->scratch + match_core_id() * column_bytes;

@@ -74,25 +74,26 @@ static const int8_t *weight_row(const match_tile_t *tile, int32_t channel, int32
     return (const int8_t *)tile->weights + (ptrdiff_t)channel * length;
 }
 
-void match_pulp_matmul_pixel(const match_tile_t *tile, const uint8_t *activations, int32_t length, int32_t first,
-                             int32_t last, uint8_t *output)
+void match_pulp_matmul_pixel(const match_tile_t *restrict tile, const uint8_t *activations, int32_t length,
+                             int32_t first, int32_t last, uint8_t *output)
 {
     for (int32_t k = first; k < last; k++) {
         match_finish(tile, output, k, match_pulp_dot(activations, weight_row(tile, k, length), length));
     }
 }
 
-void match_pulp_matmul_pixels(const match_tile_t *tile, const uint8_t *const activations[2], int32_t length,
+void match_pulp_matmul_pixels(const match_tile_t *restrict tile, const uint8_t *const activations[2], int32_t length,
                               int32_t first, int32_t last, uint8_t *const output[2])
 {
+    uint8_t *first_output = output[0];
+    uint8_t *second_output = output[1];
     int32_t k = first;
     for (; k + BLOCK_CHANNELS <= last; k += BLOCK_CHANNELS) {
         int32_t acc[BLOCK_CHANNELS][BLOCK_PIXELS];
         block(activations, weight_row(tile, k, length), length, acc);
         for (int32_t i = 0; i < BLOCK_CHANNELS; i++) {
-            for (int32_t pixel = 0; pixel < BLOCK_PIXELS; pixel++) {
-                match_finish(tile, output[pixel], k + i, acc[i][pixel]);
-            }
+            match_finish(tile, first_output, k + i, acc[i][0]);
+            match_finish(tile, second_output, k + i, acc[i][1]);
         }
     }
     for (int32_t pixel = 0; pixel < BLOCK_PIXELS; pixel++) {

@@ -4,7 +4,7 @@
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
-void match_pulp_requantize(const match_tile_t *tile)
+void match_pulp_requantize(const match_tile_t *restrict tile)
 {
     const int32_t *accumulators = tile->scratch;
     match_share_t pixels = match_share(tile->output_height * tile->output_width, 1);

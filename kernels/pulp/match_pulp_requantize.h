@@ -8,20 +8,33 @@
 
 #include "match_tile.h"
 
-static inline uint8_t match_clip(const match_tile_t *tile, int64_t value)
+static inline uint8_t match_clip(const match_tile_t *tile, int32_t value)
 {
+    int32_t low = value < tile->clip_low ? tile->clip_low : value;
+    return (uint8_t)(low > tile->clip_high ? tile->clip_high : low);
+}
+
+/* clip(sum >> shift). A shift of 32 or more, as nearly all are, takes the upper half alone: 32-bit cores do it in one
+ * step. */
+static inline uint8_t match_shift_and_clip(const match_tile_t *tile, int64_t sum, int32_t shift)
+{
+    if (shift >= 32) {
+        return match_clip(tile, (int32_t)(sum >> 32) >> (shift - 32));
+    }
+    int64_t value = sum >> shift;
     int64_t low = value < tile->clip_low ? tile->clip_low : value;
     return (uint8_t)(low > tile->clip_high ? tile->clip_high : low);
 }
 
-/* The output of channel `channel` for the accumulator `acc`. */
+/* The output of channel `channel` for the accumulator `acc`. Parameters lie at multiples of 4 bytes, which is less than
+ * their 64-bit member has on some machines: they are copied, as words. */
 static inline uint8_t match_requantize(const match_tile_t *tile, int32_t channel, int32_t acc)
 {
-    const uint8_t *parameters = tile->parameters;
+    const uint8_t *parameters = __builtin_assume_aligned(tile->parameters, 4);
     if (tile->negative_step == 0) {
         match_requant_t p;
         memcpy(&p, parameters + (size_t)channel * sizeof p, sizeof p);
-        return match_clip(tile, ((int64_t)acc * p.multiplier + p.bias) >> p.shift);
+        return match_shift_and_clip(tile, (int64_t)acc * p.multiplier + p.bias, p.shift);
     }
     match_requant_signed_t p;
     memcpy(&p, parameters + (size_t)channel * sizeof p, sizeof p);
@@ -29,7 +42,7 @@ static inline uint8_t match_requantize(const match_tile_t *tile, int32_t channel
     if (acc < p.negative_below) {
         sum -= tile->negative_step;
     }
-    return match_clip(tile, sum >> p.shift);
+    return match_shift_and_clip(tile, sum, p.shift);
 }
 
 /* Take `acc`, the sum over the tile's input channels, for channel `channel` of an output pixel. */

@@ -85,7 +85,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         return build
 
     def addition(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-        return integer_form.add(a, b, (1, 1), 1, 1, (low, high), dtype)
+        return integer_form.add(a, b, (1, 1), 0, 1, (low, high), dtype)
 
     def average(x: relay.Expr) -> relay.Expr:
         return integer_form.avg_pool2d(x, mean, dtype, window=(8, 8), whole_map=True)

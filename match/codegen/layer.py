@@ -11,6 +11,7 @@ from match.codegen.constants import channel_bytes, component_offsets
 from match.codegen.nest import CLoop, Nest, size_name
 from match.codegen.operand_text import WINDOWED, AxisText, OperandText
 from match.errors import ScheduleError, TargetError
+from match.hardware import Allocator
 from match.layer import Dim, Role
 from match.operands import FILTER, REQUANTIZATION, TABLE
 from match.plan import LayerPlan
@@ -116,6 +117,21 @@ class LayerText:
             stride = channel_bytes(component, self.schedule) if cut else 0
             found.append((_COMPONENT_FIELDS[component.name], component.name.upper(), offset, stride))
         return tuple(found)
+
+    @property
+    def buffers(self) -> tuple[tuple[str, str, Allocator], ...]:
+        """Blocks in the order in which they are reserved: pointer, constant with its bytes, and who reserves it."""
+        memory = self.plan.api.memory
+        buffers = [
+            (f"l1->{buffer}", f"{operand.name.upper()}_BYTES", memory.allocator(operand.name))
+            for operand in self.operands
+            for buffer in operand.buffers
+        ]
+        if self.sums:
+            buffers.append(("l1->sums", "SUMS_BYTES", Allocator(memory.allocate, memory.free)))
+        if self.schedule.scratch:
+            buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
+        return tuple(buffers)
 
     @property
     def contents(self) -> str:
@@ -247,6 +263,8 @@ class LayerText:
         yield "clip_high", str(layer.clip[1])
         if self.plan.negative_step:
             yield "negative_step", f"INT64_C({self.plan.negative_step})"
+        if self.plan.shift:
+            yield "shift", str(self.plan.shift)
 
     def _constant_fields(self) -> Iterator[tuple[str, str]]:
         if self.weights is None:

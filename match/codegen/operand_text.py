@@ -187,10 +187,12 @@ class OperandText:
     @property
     def summary(self) -> str:
         """Where its blocks are, for the comment at the top of the file."""
+        memory = self.schedule.inner_memory
+        own = ", in a memory of its own" if memory.room(self.name) != memory.name else ""
         if not self.depth:
-            return f"{self.bytes} bytes, all of it"
+            return f"{self.bytes} bytes, all of it{own}"
         outer = ", ".join(loop.variable for loop in self.nest.loops[: self.depth])
-        return f"{'2 x ' if self.double else ''}{self.bytes} bytes, for each {outer}"
+        return f"{'2 x ' if self.double else ''}{self.bytes} bytes, for each {outer}{own}"
 
     @cached_property
     def axes(self) -> tuple[AxisText, ...]:

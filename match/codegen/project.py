@@ -25,6 +25,7 @@ from match.hardware import MatchTarget
 MANIFEST = "project.json"
 
 PACKAGE = Path(match.__file__).parent
+_STATIC = ("include/match_layer.h", "include/match_trace.h", "src/trace.c")
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
@@ -84,7 +85,9 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     try:
         foreign = directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir())
     except OSError as error:
-        raise OutputError(f"{directory} cannot be read: {error.strerror or error}; choose another folder.") from error
+        raise OutputError(
+            f"{directory} cannot be written: {error.strerror or error}; choose another folder."
+        ) from error
     if foreign:
         raise OutputError(
             f"{directory} holds files that are no project of this compiler; choose another folder or empty it."
@@ -121,8 +124,8 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "README.md": render("README.md.mako", **context),
         MANIFEST: msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n",
         f"include/{header}": wrap(render("network.h.mako", **context)),
-        "include/match_layer.h": (PACKAGE / "codegen" / "include" / "match_layer.h").read_text(encoding="utf-8"),
         "include/match_layers.h": wrap(render("layers.h.mako", **context)),
+        **{name: (PACKAGE / "codegen" / name).read_text(encoding="utf-8") for name in _STATIC},
         "src/main.c": wrap(render("main.c.mako", **context)),
         "src/network.c": wrap(render("network.c.mako", **context)),
         **layers,

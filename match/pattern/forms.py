@@ -110,7 +110,9 @@ def _match(
     ranges: Ranges,
 ) -> Match:
     """The match of a layer that accumulates and requantizes."""
-    accumulator = accumulator_range(read, _range(inputs[0], layer.input_channels, ranges))
+    values = _range(inputs[0], layer.input_channels, ranges)
+    layer = replace(layer, input_range=(int(values.low.min()), int(values.high.max())))
+    accumulator = accumulator_range(read, values)
     constants = LayerConstants(weights, _without_idle_parts(read.requantization, *accumulator))
     return Match(root, inputs, covered(root, inputs), layer, constants, accumulator)
 
@@ -157,9 +159,9 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
     k = shape(a)[-1]
     oy, ox = shape(a)[1:3] if len(shape(a)) == 4 else (1, 1)
     low, high = 0, 0
-    for x, multiplier in zip((a, b), addition.multipliers, strict=True):
-        values = _range(x, k, ranges)
-        ends = multiplier * int(values.low.min()), multiplier * int(values.high.max())
+    spans = [(int(values.low.min()), int(values.high.max())) for values in (_range(x, k, ranges) for x in (a, b))]
+    for span, multiplier in zip(spans, addition.multipliers, strict=True):
+        ends = [multiplier * end for end in span]
         low, high = low + min(ends), high + max(ends)
     layer = Layer(
         name=Op.ADD.value,
@@ -174,6 +176,7 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
         weight_dtype="",
         output_dtype=addition.dtype,
         clip=addition.clip,
+        input_range=(min(first for first, _ in spans), max(last for _, last in spans)),
     )
     one, bias, shift = (np.array([value], np.int64) for value in (1, addition.bias, addition.shift))
     constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), addition.multipliers)

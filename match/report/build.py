@@ -105,7 +105,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
         mine = [layer for layer in layers if layer.module == name]
         return ModuleSummary(
             name=name,
-            memories=tuple(MemorySummary(memory.name, memory.size) for memory in scratchpads.get(name, ())),
+            memories=tuple(MemorySummary(*room) for memory in scratchpads.get(name, ()) for room in memory.rooms),
             layers=len(mine),
             macs=sum(layer.macs for layer in mine),
             cycles=sum(layer.cycles for layer in mine),
@@ -147,7 +147,11 @@ def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:
     return ScheduleSummary(
         loops=tuple(LoopSummary(loop.dim.value, loop.count, loop.tile, loop.extent) for loop in schedule.loops),
         tile={dim.value: extent for dim, extent in schedule.extents(len(schedule.loops)).items()},
-        memories=tuple(MemorySummary(memory.name, schedule.used_bytes(memory)) for memory in schedule.memories),
+        memories=tuple(
+            MemorySummary(room, schedule.used_bytes(memory, room))
+            for memory in schedule.memories
+            for room, _ in memory.rooms
+        ),
         scratch_bytes=schedule.scratch,
         loss=schedule.loss,
         operands=tuple(

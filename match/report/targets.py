@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from match.hardware import Constraint, HwModule, MatchTarget
-from match.schedule.mapping import Memory
 
 if TYPE_CHECKING:
     from match.check import Coverage
@@ -25,9 +25,11 @@ def show_targets(targets: Sequence[MatchTarget], console: Console) -> None:
     for header in ("target", "clock", "main memory", "module", "scratchpad", "operators"):
         table.add_column(header, overflow="fold")
     for target in targets:
-        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", _size(target.main_memory))
+        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", _size(target.main_memory.name, target.main_memory.size))
         for module in target.modules:
-            table.add_row(*chip, module.name, ", ".join(map(_size, module.memories)), ", ".join(_operators(module)))
+            rooms = [room for memory in module.memories for room in memory.rooms]
+            sizes = ", ".join(itertools.starmap(_size, rooms))
+            table.add_row(*chip, module.name, sizes, ", ".join(_operators(module)))
             chip = ("", "", "")
         table.add_row(*chip, "cpu", "", "everything else that TVM compiles to C")
     console.print(table)
@@ -64,8 +66,8 @@ def show_coverage(coverage: Sequence[Coverage], console: Console) -> None:
     console.print(table)
 
 
-def _size(memory: Memory) -> str:
-    return f"{memory.name} {memory.size / KIB:g} KiB"
+def _size(name: str, size: int) -> str:
+    return f"{name} {size / KIB:g} KiB"
 
 
 def _operators(module: HwModule) -> list[str]:

@@ -17,6 +17,7 @@ from tempfile import NamedTemporaryFile
 import msgspec
 
 import match
+from match.schedule.engine import library_version
 from match.schedule.entry import decode, encode
 from match.schedule.fingerprint import Fingerprints, UnknownSourceError
 from match.schedule.problem import Problem, Solution
@@ -49,6 +50,7 @@ class Cache:
         self._fingerprints = Fingerprints(compiler)
         self._version = hashlib.sha256(b"".join(path.read_bytes() for path in compiler)).hexdigest()
         self._models: dict[int, tuple[object, str | None]] = {}
+        self._versions: dict[str, str] = {}
 
     def look_up(self, problem: Problem) -> Solution | None:
         """The solution stored for a problem, if there is one."""
@@ -84,6 +86,7 @@ class Cache:
             model,
             problem.module,
             problem.engine,
+            self._libraries(problem.engine),
             problem.objective,
             problem.layer.geometry,
             problem.operands,
@@ -92,6 +95,12 @@ class Cache:
         )
         name = hashlib.sha256(msgspec.json.encode(described, order="deterministic")).hexdigest()
         return self._folder / f"{name}{SUFFIX}"
+
+    def _libraries(self, name: str) -> str:
+        """Version of the library that an engine leaves the search to."""
+        if name not in self._versions:
+            self._versions[name] = library_version(name)
+        return self._versions[name]
 
     def _fingerprint(self, model: object) -> str | None:
         if id(model) not in self._models:

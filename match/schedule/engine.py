@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from typing import Protocol
 
 from match.cost import CostModel
@@ -41,7 +42,7 @@ class Engine(Protocol):
                 output's operand has `partial_bytes`.
 
         Raises:
-            NoMappingError: if no mapping fits, with the bytes that the smallest one needs.
+            NoMappingError: if no mapping fits or is found, or the engine does not map onto so many memories.
             CostModelError: if the cost model fails.
             OptionError: if the objective is unknown, or "energy" of a cost model that has none.
         """
@@ -54,8 +55,20 @@ def _exact() -> Engine:
     return ExactEngine()
 
 
+def _loma() -> Engine:
+    from match.schedule.loma import LomaEngine
+
+    return LomaEngine()
+
+
+def _dory() -> Engine:
+    from match.schedule.dory import DoryEngine
+
+    return DoryEngine()
+
+
 def _makers() -> dict[str, Callable[[], Engine]]:
-    return {"exact": _exact}
+    return {"exact": _exact, "loma": _loma, "dory": _dory}
 
 
 def engine_names() -> tuple[str, ...]:
@@ -71,6 +84,12 @@ def engine(name: str) -> Engine:
     """
     check_engine(name)
     return _makers()[name]()
+
+
+def library_version(name: str) -> str:
+    """Version of the library that the engine called `name` leaves its search to, empty if there is none."""
+    library = {"loma": "zigzag-dse", "dory": "ortools"}.get(name)
+    return "" if library is None else metadata.version(library)
 
 
 def check_engine(name: str) -> None:

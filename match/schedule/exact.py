@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from match.cost import CostModel
-from match.errors import ScheduleError
+from match.errors import NoMappingError
 from match.layer import Dim, Layer, Operand
 from match.schedule.engine import check_objective
 from match.schedule.levels import OuterSearch
 from match.schedule.mapping import Memory, Schedule
+from match.schedule.nesting import Nesting
 from match.schedule.pricing import Pricing
 from match.schedule.search import Search
 
@@ -35,13 +36,14 @@ class ExactEngine:
             schedule = search.best().schedule(layer, operands, memories, cost_model)
             return replace(schedule, loss=search.loss)
         if len(memories) > 2:
-            raise ScheduleError(
-                f"layer {layer.name}: the exact engine maps onto one or two levels of scratchpad; there are "
-                f"{len(memories)}."
+            raise NoMappingError(
+                layer.name,
+                f"is to pass {len(memories)} levels of scratchpad, and the exact engine maps onto one or two",
             )
         if not cost_model.regular or type(cost_model).latency is not CostModel.latency:
-            raise ScheduleError(
-                f"layer {layer.name}: a search over two levels of scratchpad needs a cost model that is regular and "
-                f"leaves the latency of mappings to the engine; {type(cost_model).__name__} does not."
+            raise NoMappingError(
+                layer.name,
+                f"is to pass two levels of scratchpad, and the search for that needs a cost model that is regular and "
+                f"leaves the latency of mappings to the engine, which {type(cost_model).__name__} does not",
             )
-        return OuterSearch(layer, operands, memories, cost_model, objective, multiples or {}).best()
+        return OuterSearch(Nesting(layer, operands, memories, cost_model, objective, multiples or {})).best()

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from match.layer import Dim, Role
+from match.schedule.kinds import Kinds
 from match.schedule.rooms import Ints
-from match.schedule.tiles import TILED, Floats, Kinds, Sums, TileCosts
+from match.schedule.tiles import TILED, Floats, Sums, TileCosts
 
 
 class _Line(NamedTuple):

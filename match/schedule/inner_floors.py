@@ -15,6 +15,9 @@ from match.schedule.tiles import TILED, Floats, TileCosts, product
 _OUTER: tuple[Dim, ...] = tuple(dim for dim in TILED if dim is not Dim.C)
 """What outer tiles cut."""
 
+CHUNK = 512
+"""Inner tiles that are looked at a time."""
+
 
 class InnerFloors:
     """What any mapping onto the inner memory takes, from the tiles that fit there; `candidates` are of these.
@@ -30,12 +33,17 @@ class InnerFloors:
         pricing = pricing.gapless()
         tiles = feasible(costs, None, candidates).tiles
         sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
-        compute = [_line(pricing, dim, candidates[dim])[sizes[dim]] for dim in _OUTER]
-        compute.append(_reductions(pricing, candidates[Dim.C])[sizes[Dim.C]])
+        self._launch = pricing.launch
+        self._lines = [_line(pricing, dim, candidates[dim]) for dim in _OUTER]
+        self._counts = [_counts(costs.extents[dim], candidates[dim]) for dim in _OUTER]
+        self._reductions = _reductions(pricing, candidates[Dim.C])[sizes[Dim.C]]
+        self._reduced = -(-costs.extents[Dim.C] // sizes[Dim.C])
         self._index = self._positions(tiles)
-        self._work = np.maximum.reduce(compute) + product(costs.counts(tiles).values()) * pricing.launch
+        work = [line.min(axis=1)[at] for line, at in zip(self._lines, self._index, strict=True)]
+        self._work = np.maximum.reduce([*work, self._reductions]) + product(costs.counts(tiles).values()) * self._launch
         self._restart = 2 * pricing.issue + _ends(pricing, sizes)
-        self._tables: dict[int, Floats] = {}
+        self._order = np.argsort(self._work, kind="stable")
+        self.least = float(self._work.min(initial=np.inf))
 
     def cycles(self, tiles: Ints, blocks: Ints) -> Floats:
         """Cycles, without the layer's overhead, of outer tiles that make so many full blocks; shapes (n, 4), (n,)."""
@@ -44,19 +52,36 @@ class InnerFloors:
         index = self._positions(tiles)
         for power in np.unique(powers).tolist():
             rows = powers == power
-            result[rows] = self._table(power)[tuple(places[rows] for places in index)]
+            result[rows] = self._table(2**power)[tuple(places[rows] for places in index)]
         return result
 
-    def _table(self, power: int) -> Floats:
-        """By outer tile, of those that make at least 2 ** `power` blocks."""
-        known = self._tables.get(power)
-        if known is None:
-            known = np.full([len(self._candidates[dim]) for dim in _OUTER], np.inf)
-            np.minimum.at(known, self._index, self._work + 2**power * self._restart)
-            for axis in range(len(_OUTER)):  # inner tiles are at most as large
-                np.minimum.accumulate(known, axis=axis, out=known)
-            self._tables[power] = known
-        return known
+    def refined(self, tiles: Ints, blocks: Ints) -> Floats:
+        """As `cycles`, from how the inner tiles divide each of the outer ones."""
+        places = zip(*(index.tolist() for index in self._positions(tiles)), strict=True)
+        return np.array([self._refined(at, count) for at, count in zip(places, blocks.tolist(), strict=True)])
+
+    def _refined(self, outer: tuple[int, ...], blocks: int) -> float:
+        least, fixed = np.inf, blocks * float(self._restart.min(initial=np.inf))
+        for begin in range(0, len(self._order), CHUNK):
+            rows = self._order[begin : begin + CHUNK]
+            if self._work[rows[0]] + fixed >= least:
+                break
+            inner = [index[rows] for index in self._index]
+            along = list(zip(inner, outer, strict=True))
+            lines = [line[one, other] for line, (one, other) in zip(self._lines, along, strict=True)]
+            cycles = np.maximum.reduce([*lines, self._reductions[rows]])
+            calls = product(counts[one, other] for counts, (one, other) in zip(self._counts, along, strict=True))
+            calls = calls * self._reduced[rows]
+            least = min(least, (cycles + calls * self._launch + blocks * self._restart[rows]).min())
+        return float(least)
+
+    def _table(self, blocks: int) -> Floats:
+        """By outer tile, of those that make at least so many full blocks."""
+        result = np.full([len(self._candidates[dim]) for dim in _OUTER], np.inf)
+        np.minimum.at(result, self._index, self._work + blocks * self._restart)
+        for axis in range(len(_OUTER)):  # inner tiles are at most as large
+            np.minimum.accumulate(result, axis=axis, out=result)
+        return result
 
     def _positions(self, tiles: Ints) -> tuple[Ints, ...]:
         return tuple(self._places[dim][tiles[:, TILED.index(dim)]] for dim in _OUTER)
@@ -69,16 +94,22 @@ def _places(sizes: Ints) -> Ints:
 
 
 def _line(pricing: Pricing, dim: Dim, candidates: Ints) -> Floats:
-    """Cycles of all kernel calls, by inner tile size, when outer and inner tiles cut `dim` alone: the least of all."""
+    """Cycles of all kernel calls, by inner and outer tile size, when these cut `dim` alone; shape (inner, outer)."""
     extent = pricing.layer.size(dim)
     piece = np.array([0.0] + [_kernel(pricing, dim, size) for size in range(1, extent + 1)])
-    result = np.zeros(extent + 1)
-    for size in candidates.tolist():
-        outer = candidates[candidates >= size]
+    result = np.full((len(candidates), len(candidates)), np.inf)
+    for n, size in enumerate(candidates.tolist()):
+        outer = candidates[n:]
         full, rest = extent // outer, extent % outer
         whole = outer // size * piece[size] + piece[outer % size]
-        result[size] = (full * whole + rest // size * piece[size] + piece[rest % size]).min()
+        result[n, n:] = full * whole + rest // size * piece[size] + piece[rest % size]
     return result
+
+
+def _counts(extent: int, candidates: Ints) -> Ints:
+    """Into how many pieces inner and outer tile sizes cut a dimension; shape (inner, outer)."""
+    inner, outer = candidates[:, None], candidates[None, :]
+    return extent // outer * -(-outer // inner) + -(-(extent % outer) // inner)
 
 
 def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:

@@ -154,22 +154,22 @@ class _Floor:
     """Lower bounds over several ways to hold an operand with the same number of buffers; arrays over tiles.
 
     transfer: DMA cycles of all its blocks. moved: their bytes. exposed: cycles of them beside which no kernel runs.
-    core: these and the cycles to issue transfers.
+    core: these and the cycles to issue transfers. chain: DMA cycles and those to issue all but the first transfers.
     """
 
     transfer: Floats
     moved: Floats
     exposed: Floats
     core: Floats
+    chain: Floats
 
     @classmethod
     def over_nothing(cls, count: int) -> _Floor:
-        return cls(*(np.full(count, np.inf) for _ in range(4)))
+        return cls(*(np.full(count, np.inf) for _ in range(5)))
 
-    def admit(self, fits: Flags, transfer: Floats, moved: Floats, exposed: Floats, core: Floats) -> None:
-        """Take in one more way, where it fits."""
-        ways = ((self.transfer, transfer), (self.moved, moved), (self.exposed, exposed), (self.core, core))
-        for mine, its in ways:
+    def admit(self, fits: Flags, *figures: Floats) -> None:
+        """Take in one more way, with its figures in the order of the fields, where it fits."""
+        for mine, its in zip((self.transfer, self.moved, self.exposed, self.core, self.chain), figures, strict=True):
             np.minimum(mine, its, out=mine, where=fits)
 
 
@@ -219,7 +219,12 @@ class _Ways:
                     transfer = again * sums.transfer
                     exposed = transfer if buffers == 1 else last if out else first
                     self.floors[start][buffers - 1].admit(
-                        fits, transfer, again * moved, exposed + issues if out else exposed, exposed + issues
+                        fits,
+                        transfer,
+                        again * moved,
+                        exposed + issues if out else exposed,
+                        exposed + issues,
+                        transfer + issues,
                     )
 
 
@@ -243,5 +248,7 @@ def _latency(held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve
     begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
     inputs = [way for out, way in zip(outputs, held, strict=True) if not out]
     fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
+    for one, two in inputs:  # the core issues a fetch when the one before has arrived
+        fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
     dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail)
     return np.maximum(sieve.cycles + begun + core, dma)

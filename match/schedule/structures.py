@@ -61,6 +61,11 @@ class Nests:
     _held: tuple[tuple[tuple[int, int], ...], ...]
     _choices: tuple[Ints, ...]
 
+    def inside(self, operand: int) -> Iterator[tuple[frozenset[Dim], Ints]]:
+        """The dimensions of loops that an operand is fetched inside of, with the rows of the mappings where it is."""
+        for choice, (depth, _) in enumerate(self._held[operand]):
+            yield frozenset(self._order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
+
     def nest(self, row: int) -> Nest:
         """One of them."""
         costs = self._structures.costs
@@ -103,6 +108,14 @@ class _Stream(NamedTuple):
     issues: Floats
 
 
+class _Blocks(NamedTuple):
+    """An operand's blocks when it is cut in some way, once each: bytes of a buffer, costs, bytes moved."""
+
+    size: Ints
+    sums: Sums
+    moved: Ints
+
+
 class Structures:
     """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
 
@@ -118,7 +131,8 @@ class Structures:
         self._counts = costs.counts(tiles)
         self.work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
         self._room = pricing.memory.size - costs.scratch(tiles)
-        self._streams: dict[tuple[int, frozenset[Dim], int], _Stream] = {}
+        self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
+        self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
 
     def nests(self) -> Iterator[Nests]:
         """All mappings that fit, one loop order at a time."""
@@ -143,60 +157,76 @@ class Structures:
         """How many iterations loops over `dims`, of those `among`, have."""
         return self.costs.repeats(self._counts, dims, among)
 
-    def _stream(self, number: int, outer: frozenset[Dim], buffers: int) -> _Stream:
-        """Operand number `number`, its blocks fetched inside the loops `outer`."""
+    def _stream(self, number: int, outer: frozenset[Dim], buffers: int) -> Floats:
+        """Operand number `number`, its blocks fetched inside the loops `outer`: rows in the order of `_Stream`."""
         known = self._streams.get((number, outer, buffers))
         if known is None:
             operand = self.costs.pricing.operands[number]
-            dims = operand.dims & outer
-            sizes = {dim: self.tiles[:, TILED.index(dim)] for dim in dims}
-            need = buffers * self.costs.block(number, sizes)
-            sums = self._figures.sums(number, dims, self.tiles)
+            blocks = self._blocks_of(number, operand.dims & outer)
             others = [dim for dim in TILED if dim not in operand.dims]
             again, once = self._blocks(outer, others), self._blocks((), others)
-            moved = again * self.costs.moved(number, dims, self.tiles)
-            transfer, fetches = again * sums.transfer, self._blocks(outer)
-            first, last = once * sums.first, once * sums.last
+            known = np.zeros((len(_Stream._fields), len(self.tiles)))
+            stream = _Stream(*known)
+            stream.need[:] = buffers * blocks.size
+            stream.moved[:] = again * blocks.moved
+            stream.transfer[:] = again * blocks.sums.transfer
+            fetches = self._blocks(outer)
             if operand.role is Role.OUTPUT:
-                exposed = transfer - last if buffers == 1 else np.zeros(())
-                partial = self.costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
-                rows = (need, partial, moved, transfer, exposed, last, fetches)
+                stream.last[:] = once * blocks.sums.last
+                stream.exposed[:] = stream.transfer - stream.last if buffers == 1 else 0.0
+                stream.issues[:] = fetches
+                sizes = {dim: self.tiles[:, TILED.index(dim)] for dim in operand.dims & outer}
+                stream.sums[:] = self.costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
             else:
-                exposed = transfer if buffers == 1 else first
-                issues = fetches - buffers * self.costs.outer_blocks
-                rows = (need, np.zeros(()), moved, transfer, exposed, np.zeros(()), issues)
-            known = self._streams[number, outer, buffers] = _Stream(*np.broadcast_arrays(*rows))
+                stream.exposed[:] = stream.transfer if buffers == 1 else once * blocks.sums.first
+                stream.issues[:] = fetches - buffers * self.costs.outer_blocks
+            self._streams[number, outer, buffers] = known
+        return known
+
+    def _blocks_of(self, number: int, dims: frozenset[Dim]) -> _Blocks:
+        known = self._known.get((number, dims))
+        if known is None:
+            size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
+            sums = self._figures.sums(number, dims, self.tiles)
+            known = self._known[number, dims] = _Blocks(size, sums, self.costs.moved(number, dims, self.tiles))
         return known
 
     def _combine(self, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]]) -> Nests:
         pricing = self.costs.pricing
-        streams: list[_Stream] = []
-        for number, ways in enumerate(held):
-            stacked = np.array([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in ways])
-            shape = [len(ways) if n == number else 1 for n in range(len(held))]
-            streams.append(_Stream(*(rows.reshape(*shape, -1) for rows in stacked.transpose(1, 0, 2))))
+        ways = [
+            np.stack([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in choices], 1)
+            for number, choices in enumerate(held)
+        ]
+        needs: list[Ints] = []
+        sums: list[Ints] = []
+        for number, figures in enumerate(ways):
+            shape = [figures.shape[1] if n == number else 1 for n in range(len(held))]
+            stream = _Stream(*figures)
+            needs.append(stream.need.astype(np.int64).reshape(*shape, -1))
+            sums.append(stream.sums.astype(np.int64).reshape(*shape, -1))
+        *choices, tile = np.nonzero(self.costs.rooms.fit(needs, self._room - total(sums)))
+        streams = [_Stream(*figures[:, choice, tile]) for figures, choice in zip(ways, choices, strict=True)]
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
         inputs = [stream for stream, is_output in zip(streams, outputs, strict=True) if not is_output]
         written = [stream for stream, is_output in zip(streams, outputs, strict=True) if is_output]
-        transfer = total(stream.transfer for stream in streams)
+        fetched = total(stream.transfer for stream in inputs)
+        transfer = fetched + total(stream.transfer for stream in written)
         issues = pricing.issue * total(stream.issues for stream in inputs)
         begun = pricing.issue * self.costs.outer_blocks if inputs else 0.0
         last = total(stream.last for stream in written)
-        core = self.work + begun + pricing.issue * total(stream.issues for stream in written) + last
+        core = self.work[tile] + begun + pricing.issue * total(stream.issues for stream in written) + last
         if pricing.overlap:
             # While the core waits for a write-back, it can issue transfers.
             waits = total(stream.exposed for stream in written)
             core = core + total(stream.exposed for stream in inputs) + np.maximum(waits, issues)
-            dma = pricing.overhead + begun + transfer
-            fetched = pricing.overhead + begun + total(stream.transfer for stream in inputs) + last
+            for stream in inputs:  # the core issues a fetch when the one before has arrived
+                fetched = np.maximum(fetched, stream.transfer + pricing.issue * stream.issues)
+            fetched = pricing.overhead + begun + fetched + last + np.zeros(len(tile))
+            dma = np.maximum(pricing.overhead + begun + transfer, fetched)
         else:
             core = core + issues + transfer - last
-            dma = fetched = np.zeros(())
-        room = self._room - total(stream.sums for stream in streams).astype(np.int64)
-        fits = self.costs.rooms.fit([stream.need.astype(np.int64) for stream in streams], room)
-        *choices, tile = np.nonzero(fits)
-        moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
-        core, dma, fetched = (np.broadcast_to(bound, fits.shape)[fits] for bound in (core, dma, fetched))
+            dma = fetched = np.zeros(len(tile))
+        moved = total(stream.moved for stream in streams) + np.zeros(len(tile))
         expected = np.maximum(core, dma)
         least = self.work[tile] if pricing.has_latency else expected
-        return Nests(least, expected, core, dma, fetched, moved[fits], tile, self, order, tuple(held), tuple(choices))
+        return Nests(least, expected, core, dma, fetched, moved, tile, self, order, tuple(held), tuple(choices))

@@ -18,13 +18,16 @@ from match.transform.tflite_arithmetic import TfliteArithmetic
 from match.transform.unsigned_activations import UnsignedActivations
 
 
-def integer_relay(model: Model, activations: Literal["uint8"] | None = None) -> tvm.IRModule:
+def integer_relay(
+    model: Model, activations: Literal["uint8"] | None = None, *, remove_dead_channels: bool = True
+) -> tvm.IRModule:
     """The network in integer form (docs/architecture.md).
 
     Args:
         model: as a front end returns it; it is not changed.
         activations: "uint8" stores all activations unsigned, for machines whose multipliers need that; None keeps the
             types of the model.
+        remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
     """
     arithmetic = TfliteArithmetic() if model.rounding == Rounding.TFLITE else OnnxruntimeArithmetic()
     module = model.module
@@ -34,7 +37,7 @@ def integer_relay(model: Model, activations: Literal["uint8"] | None = None) -> 
         ComposeArithmetic(),
         Integerize(arithmetic),
         RemoveIdle(),
-        DeadChannels(),
+        *((DeadChannels(),) if remove_dead_channels else ()),
     )
     for transform in passes:
         module = transform(module)

@@ -18,9 +18,11 @@ from match.operands import (
 )
 from match.requantize import Requantizer
 from match.targets.gap9 import packing
-from match.targets.gap9.cluster import INT64, INT64_SIGNED
 from match.targets.gap9.constraints import NE16
-from match.targets.gap9.memory import L1, L1_API
+from match.targets.gap9.memory import L1
+from match.targets.pulp.cluster import INT64, INT64_SIGNED
+from match.targets.pulp.memory import L1_API
+from match.targets.pulp.packing import requantization
 
 
 def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:
@@ -58,9 +60,9 @@ class Ne16(HwModule):
     requantizers = (*NORM_QUANT, *STREAM_OUT)
     api = ModuleApi(
         headers=("gap9.h", "match_ne16.h"),
-        platform=PlatformApi(offload="gap9_cluster_offload"),
+        platform=PlatformApi(offload="pulp_cluster_offload"),
         memory=L1_API,
-        sync=SyncApi(wait_transfer="gap9_dma_wait", wait_compute="gap9_ne16_wait"),
+        sync=SyncApi(wait_transfer="pulp_dma_wait", wait_compute="gap9_ne16_wait"),
         compute=ComputeApi(start="gap9_ne16_start"),
     )
 
@@ -81,7 +83,7 @@ class Ne16(HwModule):
         The accelerator's own parameters are one array after another, for all channels of the tile.
         """
         depthwise = layer.op is Op.DEPTHWISE_CONV2D
-        group = packing.NE16_GROUP
+        group = packing.GROUP
         weights = filter_component(layer, group if depthwise else 1, 1 if depthwise else group)
         parameters = requantization_component(layer, requantizer.parameter_bytes if requantizer else 0)
         if requantizer in NORM_QUANT:
@@ -100,7 +102,7 @@ class Ne16(HwModule):
             raise ValueError(f"layer {layer.name} has no weights or no requantization, and NE16 needs both")
         depthwise = layer.op is Op.DEPTHWISE_CONV2D
         pack_filter = packing.depthwise_bit_planes if depthwise else packing.bit_planes
-        pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else packing.requantization
+        pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else requantization
         return pack_filter(constants.weights, spans), pack_parameters(constants, requantizer, spans)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
@@ -115,5 +117,10 @@ class Ne16(HwModule):
         return self._costs.get(requantizer, self.cost_model)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
-        """Tiles of depthwise channels are whole groups of 16, which share their bit planes."""
-        return {Dim.K: packing.NE16_GROUP} if layer.op is Op.DEPTHWISE_CONV2D else {}
+        """Tiles of depthwise channels are whole groups of 16, which share their bit planes.
+
+        Those of strided convolutions are even, so that pixels lie an even number of bytes apart and a job makes 2x2.
+        """
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            return {Dim.K: packing.GROUP}
+        return {Dim.K: 2} if layer.fy == 3 and layer.stride != (1, 1) else {}

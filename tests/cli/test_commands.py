@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -94,6 +95,30 @@ def test_run_without_an_output_file_prints_the_values(command: Command, project:
     outcome = command("run", project)
     assert outcome.status == 0
     assert outcome.out.startswith("scores: float32 [1, 10]\n[[")
+
+
+def test_timelines(command: Command, project: Path, tmp_path: Path) -> None:
+    """The predicted one has cycles in microseconds, the traced one what the C did, and both the same transfers."""
+    predicted, traced = tmp_path / "predicted.json", tmp_path / "traced.json"
+    compiled = command("compile", DIGITS, "-o", tmp_path / "again", "--timeline", predicted)
+    assert compiled.status == 0, compiled.err
+    assert command("run", project, "--trace", traced, "--output", tmp_path / "y.npz").status == 0
+    assert command("run", project, "--output", tmp_path / "z.npz").status == 0
+    with np.load(tmp_path / "y.npz") as first, np.load(tmp_path / "z.npz") as second:
+        assert np.array_equal(first[OUTPUT], second[OUTPUT])
+    timelines = [json.loads(path.read_text()) for path in (predicted, traced)]
+    report = decode((tmp_path / "again" / "report.json").read_bytes())
+    end = max(mark["ts"] + mark["dur"] for mark in timelines[0]["traceEvents"] if mark["ph"] == "X")
+    assert end == pytest.approx(report.totals.milliseconds * 1000, rel=1e-3)
+    transfers = [[mark["args"] for mark in t["traceEvents"] if "DMA" in lane_of(t, mark)] for t in timelines]
+    assert transfers[0] == transfers[1]
+    assert transfers[0]
+
+
+def lane_of(timeline: dict[str, Any], mark: dict[str, Any]) -> str:
+    """Name of the lane that a bar is in."""
+    lanes = {m["tid"]: m["args"]["name"] for m in timeline["traceEvents"] if m["name"] == "thread_name"}
+    return lanes[mark["tid"]] if mark["ph"] == "X" else ""
 
 
 def test_targets(command: Command) -> None:

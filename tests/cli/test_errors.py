@@ -159,6 +159,12 @@ def test_inputs_that_are_no_tensors(command: Command, project: Path, folder: Pat
     assert "x.npz" in command("run", project, "--input", folder / "given" / "x.npz").error
 
 
+def test_timelines_that_cannot_be_written(command: Command, project: Path, folder: Path) -> None:
+    missing = folder / "missing" / "t.json"
+    assert "t.json" in command("compile", DIGITS, "-o", folder / "p", "--timeline", missing).error
+    assert "t.json" in command("run", project, "--output", folder / "y.npz", "--trace", missing).error
+
+
 def test_outputs_that_cannot_be_written(command: Command, project: Path, folder: Path) -> None:
     assert "y.npz" in command("run", project, "--output", folder / "missing" / "y.npz").error
 

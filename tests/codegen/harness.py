@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,7 @@ from match.hardware import HwModule, MatchTarget
 from match.plan import LayerPlan
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Placement, Schedule
+from match.trace import LayerTrace, read_trace
 from tests.codegen.layers import Case, Uint8
 from tests.codegen.mock_target import PLAIN, SIGNED, MockModule, MockTarget
 
@@ -51,6 +52,14 @@ def plan(
         Placement(o.name, memory.name, (depths or {}).get(o.name, 0), (buffers or {}).get(o.name, 1)) for o in operands
     )
     schedule = Schedule(case.layer, operands, (memory,), tuple(loops), placements, scratch)
+    return scheduled(case, schedule, symbol=symbol, module=module, requantizer=requantizer)
+
+
+def scheduled(
+    case: Case, schedule: Schedule, *, symbol: str, module: HwModule, requantizer: Requantizer | None
+) -> LayerPlan:
+    """A plan with the given schedule."""
+    requant = case.constants.requantization
     return LayerPlan(
         symbol=symbol,
         target="chip",
@@ -60,6 +69,7 @@ def plan(
         schedule=schedule,
         kernel=module.kernel(case.layer, requantizer),
         negative_step=requant.negative_step if requant else 0,
+        shift=int(requant.shift[0]) if requant and requantizer and not requantizer.per_channel_shift else 0,
         constants=pack_constants(module, case.layer, requantizer, case.constants, schedule),
         api=module.api,
     )
@@ -74,27 +84,8 @@ def run(
     environment: Mapping[str, str] | None = None,
 ) -> list[Uint8]:
     """Outputs of the layers, each (oy, ox, k). `trace` is where the mock writes what was called."""
-    chip = target or MockTarget()
-    with TemporaryDirectory(prefix="match-codegen-") as name:
-        folder = Path(name)
-        declarations = "".join(f"{codegen.prototype(item)};\n" for item in plans)
-        (folder / "match_layers.h").write_text("#pragma once\n#include <stdint.h>\n" + declarations)
-        sources = [folder / f"{item.symbol}.c" for item in plans]
-        for item, source in zip(plans, sources, strict=True):
-            source.write_text(codegen.generate(item))
-        (folder / "main.c").write_text(_main(plans, cases, chip))
-        program = folder / "program"
-        objects = _platform(type(chip))
-        _gcc(chip, f"-I{folder}", *map(str, sources), str(folder / "main.c"), *objects, "-o", str(program), "-lm")
-        done = subprocess.run(
-            [program],
-            input=b"".join(tensor.tobytes() for case in cases for tensor in case.inputs),
-            capture_output=True,
-            check=False,
-            env={**os.environ, **(environment or {}), **({"MOCK_TRACE": str(trace)} if trace else {})},
-        )
-    assert done.returncode == 0, done.stderr.decode()
-    stream = np.frombuffer(done.stdout, np.uint8)
+    variables = {**(environment or {}), **({"MOCK_TRACE": str(trace)} if trace else {})}
+    stream = np.frombuffer(_execute(plans, cases, target or MockTarget(), variables)[0], np.uint8)
     outputs: list[Uint8] = []
     for item in plans:
         shape = (item.layer.oy, item.layer.ox, item.layer.k)
@@ -102,6 +93,51 @@ def run(
         stream = stream[np.prod(shape) :]
     assert stream.size == 0
     return outputs
+
+
+def trace_of(
+    plans: Sequence[LayerPlan],
+    cases: Sequence[Case],
+    *,
+    target: MatchTarget | None = None,
+    change: Callable[[str], str] = str,
+) -> list[LayerTrace]:
+    """What the layers do when they run; `change` is applied to the generated C first."""
+    return list(read_trace(_execute(plans, cases, target or MockTarget(), {}, change, traced=True)[1].splitlines()))
+
+
+def _execute(
+    plans: Sequence[LayerPlan],
+    cases: Sequence[Case],
+    chip: MatchTarget,
+    environment: Mapping[str, str],
+    change: Callable[[str], str] = str,
+    *,
+    traced: bool = False,
+) -> tuple[bytes, str]:
+    """All outputs one after the other, and what was printed."""
+    with TemporaryDirectory(prefix="match-codegen-") as name:
+        folder = Path(name)
+        declarations = "".join(f"{codegen.prototype(item)};\n" for item in plans)
+        (folder / "match_layers.h").write_text("#pragma once\n#include <stdint.h>\n" + declarations)
+        sources = [folder / f"{item.symbol}.c" for item in plans]
+        for item, source in zip(plans, sources, strict=True):
+            source.write_text(change(codegen.generate(item)))
+        (folder / "main.c").write_text(_main(plans, cases, chip))
+        program = folder / "program"
+        objects = _platform(type(chip))
+        tracing = ("-DMATCH_TRACE", str(PACKAGE / "codegen/src/trace.c")) if traced else ()
+        files = (*map(str, sources), str(folder / "main.c"), *objects)
+        _gcc(chip, f"-I{folder}", *tracing, *files, "-o", str(program), "-lm")
+        done = subprocess.run(
+            [program, folder / "outputs"],
+            input=b"".join(tensor.tobytes() for case in cases for tensor in case.inputs),
+            capture_output=True,
+            check=False,
+            env={**os.environ, **environment},
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return (folder / "outputs").read_bytes(), done.stdout.decode()
 
 
 _KEPT: list[TemporaryDirectory[str]] = []
@@ -135,7 +171,9 @@ def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget
         "#include <stdio.h>",
         "#include <stdlib.h>",
         '#include "match_layers.h"',
-        "int main(void) {",
+        "int main(int argc, char **argv) {",
+        '    FILE *const out = argc == 2 ? fopen(argv[1], "wb") : NULL;',
+        "    if (out == NULL) { return 4; }",
     ]
     lines += [f"    if ({target.api.open}() != MATCH_OK) {{ return 1; }}", "    int32_t status;"]
     for number, (item, case) in enumerate(zip(plans, cases, strict=True)):
@@ -149,7 +187,7 @@ def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget
             f"    void *out_{number} = malloc({size});",
             f"    status = {item.symbol}({', '.join(names)}, out_{number});",
             f'    if (status != MATCH_OK) {{ fprintf(stderr, "layer {number}: status %d", (int)status); return 3; }}',
-            f"    fwrite(out_{number}, {size}, 1, stdout);",
+            f"    fwrite(out_{number}, {size}, 1, out);",
             *(f"    free({name});" for name in (*names, f"out_{number}")),
         ]
-    return "\n".join([*lines, f"    {target.api.close}();", "    return 0;", "}", ""])
+    return "\n".join([*lines, f"    {target.api.close}();", "    return fclose(out);", "}", ""])

@@ -11,9 +11,10 @@ from match.layer import Dim, Op, Padding
 from match.plan import LayerPlan
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop
-from match.targets.gap9.cluster import INT64, INT64_SIGNED, Cluster
+from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
 from match.targets.gap9.target import Gap9
+from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
 
@@ -90,7 +91,7 @@ def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
 
 def reduced(case: Case, number: int, order: tuple[Dim, ...]) -> LayerPlan:
     """Loops in this order, each operand as deep as it goes, but the output outside the loop over input channels."""
-    layer, module = case.layer, Cluster()
+    layer, module = case.layer, Cluster(L1)
     requant = case.constants.requantization
     assert requant is not None
     requantizer = INT64_SIGNED if requant.negative_step else INT64
@@ -126,7 +127,7 @@ def test_partial_sums_equal_the_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "cases"), [(Cluster(), cluster_cases()), (Ne16(), ne16_cases())], ids=("cluster", "ne16")
+    ("module", "cases"), [(Cluster(L1), cluster_cases()), (Ne16(), ne16_cases())], ids=("cluster", "ne16")
 )
 def test_layers_equal_their_definition(module: HwModule, cases: list[Case]) -> None:
     repeated = [case for case in cases for _ in range(3)]

@@ -13,8 +13,9 @@ from match.codegen.layer import generate
 from match.layer import Dim, Op, Padding
 from match.plan import LayerPlan
 from match.schedule.mapping import Loop
-from match.targets.gap9.cluster import INT64, INT64_SIGNED, Cluster
+from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
+from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
 from tests.codegen.harness import plan
 from tests.codegen.layers import make
 
@@ -38,7 +39,7 @@ def conv2d_streamed() -> LayerPlan:
         {"input": 2, "weights": 2, "output": 2},
         symbol="conv2d_streamed",
         scratch=8 * 2 * 28,
-        module=Cluster(),
+        module=Cluster(L1),
         requantizer=INT64_SIGNED,
     )
 
@@ -68,7 +69,7 @@ def conv2d_reduced() -> LayerPlan:
         {"input": 2, "weights": 2, "output": 2},
         symbol="conv2d_reduced",
         scratch=8 * 2 * 144,
-        module=Cluster(),
+        module=Cluster(L1),
         requantizer=INT64,
     )
 
@@ -83,14 +84,14 @@ def depthwise_nested() -> LayerPlan:
         {"input": 2, "weights": 1, "output": 1},
         symbol="depthwise_nested",
         scratch=8 * 12,
-        module=Cluster(),
+        module=Cluster(L1),
         requantizer=INT64,
     )
 
 
 def add_whole() -> LayerPlan:
     """Nothing to tile."""
-    return plan(make(Op.ADD, 6, 6, 4, 4, name="add_whole"), symbol="add_whole", module=Cluster(), requantizer=INT64)
+    return plan(make(Op.ADD, 6, 6, 4, 4, name="add_whole"), symbol="add_whole", module=Cluster(L1), requantizer=INT64)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from match.cost import Block, CostModel, CpuCostModel, Tile
 from match.hardware import (
@@ -28,6 +29,10 @@ WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
 WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)
 SHORT = Requantizer("short", 16, False, 32, 32, (0, 31), True, False, 8, approximates=True, clips=((0, 255),))
 SHORTER = Requantizer("shorter", 8, False, 32, 32, (0, 31), True, False, 6, approximates=True, clips=((0, 255),))
+SHIFT = Requantizer(
+    "shift", 0, False, 32, 32, (0, 31), False, False, 4, approximates=True, clips=((0, 127), (-128, 127))
+)
+SHIFT_SUM = replace(SHIFT, name="shift_sum", bias_bits=0, parameter_bytes=0, addend_multipliers=False)
 
 
 def no_wide_filters(layer: Layer) -> Verdict:

@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from match.dispatch import dispatch
+from match.form import Form, choose_form
 from match.hardware import LayerConstants
 from match.layer import Layer, Op, Padding
-from match.options import Options
+from match.options import Numerics, Options
 from match.plan import Candidate, LayerDecision
 from match.requantize import Requantization
 from match.request import Workload
 from match.stopwatch import Stopwatch
-from tests.dispatch.fakes import SHORT, SHORTER, WIDE, WIDE_SIGNED, FakeModule, FakeTarget, FixedCost
+from tests.dispatch.fakes import SHIFT, SHIFT_SUM, SHORT, SHORTER, WIDE, WIDE_SIGNED, FakeModule, FakeTarget, FixedCost
 
 LAYER = Layer("conv", Op.CONV2D, k=8, c=4, oy=6, ox=6, iy=6, ix=6, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
 REACH = np.full(8, 400_000)
@@ -148,6 +150,57 @@ def test_more_than_one_step_off_is_refused() -> None:
     decision = decide(FakeModule("short", forms=(SHORT,)), work=clipped)
     assert decision.module == "cpu"
     assert "up to 155 steps" in (offer(decision, "short").refusal or "")
+
+
+def shifting(exponent: int, mantissa: int = 1 << 30) -> Requantization:
+    """TFLite's for a factor of about 2**-exponent, negatives clamped away."""
+    shift = np.full(8, 30 + exponent)
+    return Requantization(np.full(8, mantissa), np.int64(1) << (shift - 1), shift, (0, 127))
+
+
+def test_powers_of_two_are_a_shift_of_the_plan() -> None:
+    plan = decide(FakeModule("shifter", forms=(SHIFT,)), work=workload(parameters=shifting(9)), numerics="exact").plan
+    assert plan is not None
+    assert (plan.requantizer, plan.shift) == (SHIFT, 9)
+    plan = decide(FakeModule("wide")).plan
+    assert plan is not None
+    assert plan.shift == 0, "shifts by channel are among the constants"
+
+
+def test_shifts_that_are_far_off_are_refused_with_what_to_do() -> None:
+    work = workload(parameters=shifting(9, 1_500_000_000))
+    reason = offer(decide(FakeModule("shifter", forms=(SHIFT,)), work=work), "shifter").refusal or ""
+    assert reason.startswith("shifter would be off by up to ")
+    assert "for it can only shift and clip to 0..127 or -128..127" in reason
+    assert reason.endswith("quantize with scales that are powers of two, one per tensor")
+
+
+def addition(multipliers: tuple[int, int], bias: int = 1 << 13, shift: int = 14) -> Workload:
+    layer = replace(LAYER, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="", clip=(-128, 127))
+    one, low = np.array([1]), np.array([-128 * sum(multipliers)])
+    line = Requantization(one, np.array([bias]), np.array([shift]), (-128, 127))
+    return Workload(layer, LayerConstants(None, line, multipliers), (low, low // -128 * 127), "match_net_0_add")
+
+
+def test_plain_additions() -> None:
+    """Inputs that count alike are added first; without a bias, half of the odd sums of a halving round differently."""
+    adder = FakeModule("adder", forms=(SHIFT_SUM,), ops=(Op.ADD,))
+
+    def chosen(work: Workload, numerics: Numerics) -> Form | str:
+        return choose_form(adder, work.layer, work.constants, work.accumulator, numerics)
+
+    exact = chosen(addition((1 << 14, 1 << 14)), Numerics.EXACT)
+    assert isinstance(exact, Form)
+    assert exact.constants.addend_multipliers == (1, 1)
+    assert exact.constants.requantization is not None
+    assert exact.constants.requantization.shift == [0]
+    halving = chosen(addition((1 << 13, 1 << 13)), Numerics.HARDWARE)
+    assert isinstance(halving, Form)
+    assert halving.fit is not None
+    assert (halving.fit.exact, halving.fit.max_step) == (False, 1)
+    assert halving.fit.share == pytest.approx(0.5, abs=0.01)
+    reason = chosen(addition((1 << 14, 1 << 13)), Numerics.HARDWARE)
+    assert reason == "adder adds its inputs as they are, and these have different scales"
 
 
 def test_layer_of_the_plan_clips_as_its_module_does() -> None:

@@ -22,7 +22,8 @@ Int8 = npt.NDArray[np.int8]
 class LayerCase:
     """One layer. `op` is conv2d, depthwise, dense, add, avg_pool, max_pool or requantize (a change of scale).
 
-    `c` are input and `k` output channels. A requantize of one row of pixels has a tensor of rank 2.
+    `c` are input and `k` output channels. A requantize of one row of pixels has a tensor of rank 2. With
+    `power_of_two` all scales are powers of two, one per tensor, and an addition's are equal.
     """
 
     op: str
@@ -38,6 +39,7 @@ class LayerCase:
     output_zero_point: int = -128
     activation: str = "none"
     seed: int = 0
+    power_of_two: bool = False
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -85,12 +87,17 @@ class LayerCase:
         count = 1 if self.op == "dense" else self.k
         ratios = rng.uniform(0.3, 3.0, count) * 50.0 / (75.0 * 75.0 * math.sqrt(terms) + 8000.0)
         scale_in, scale_out = np.float32(rng.uniform(0.01, 0.1)), np.float32(rng.uniform(0.01, 0.1))
+        if self.power_of_two:
+            ratios = np.exp2(np.rint(np.log2(np.full(count, ratios.mean()))))
+            scale_in, scale_out = np.float32(2**-5), np.float32(2**-4)
         return scale_in, (ratios * scale_out / scale_in).astype(np.float32), scale_out
 
     def add_quantization(self) -> tuple[tuple[float, float, float], tuple[int, int, int]]:
         """Scales and zero points of an addition's two inputs and output."""
         rng = np.random.default_rng(self.seed + 3)
         scales = [float(np.float32(s)) for s in rng.uniform(0.02, 0.08, 3)]
+        if self.power_of_two:
+            return (0.0625, 0.0625, 0.0625), (self.input_zero_point, 0, self.output_zero_point)
         zero_points = (self.input_zero_point, int(rng.integers(-128, 128)), self.output_zero_point)
         return (scales[0], scales[1], scales[2]), zero_points
 
@@ -219,6 +226,7 @@ def inputs_of(cases: Sequence[LayerCase], seed: int) -> dict[str, Int8]:
 
 
 zero_points = st.one_of(st.just(-128), st.integers(-128, 127))
+diana_zero_points = st.sampled_from((0, 0, 0, 0, -128, 5))
 seeds = st.integers(0, 2**31)
 activations = st.sampled_from(("none", "relu", "relu6"))
 
@@ -273,6 +281,32 @@ def ne16_shaped(draw: st.DrawFn) -> LayerCase:
         draw(zero_points),
         draw(activations),
         draw(seeds),
+    )
+
+
+@st.composite
+def diana_shaped(draw: st.DrawFn) -> LayerCase:
+    """A layer of the kinds that DIANA's digital accelerator takes, most of them exactly."""
+    op = draw(st.sampled_from(("conv2d", "conv2d", "depthwise", "dense", "add")))
+    side = st.sampled_from((1, 3, 5, 7))
+    filter_size = draw(st.tuples(side, side)) if op in ("conv2d", "depthwise") else (1, 1)
+    stride = draw(st.integers(1, 2)) if op in ("conv2d", "depthwise") else 1
+    channels = draw(st.integers(1, 300 if op == "dense" else 36))
+    return LayerCase(
+        op,
+        channels,
+        draw(st.integers(1, 50)) if op in ("conv2d", "dense") else channels,
+        draw(st.integers(filter_size[0], 18)) if op != "dense" else 1,
+        draw(st.integers(filter_size[1], 40)) if op != "dense" else 1,
+        filter_size,
+        (stride, stride),
+        draw(st.tuples(*(st.integers(0, filter_size[i % 2] // 2) for i in range(4)))),
+        (1, 1),
+        draw(diana_zero_points),
+        draw(diana_zero_points),
+        draw(st.sampled_from(("relu", "relu", "relu", "none"))),
+        draw(seeds),
+        power_of_two=draw(st.sampled_from((True, True, True, True, False))),
     )
 
 

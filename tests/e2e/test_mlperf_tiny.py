@@ -1,4 +1,4 @@
-"""The four MLPerf Tiny networks on GAP9: generated C equals TFLite Micro, or the hardware's own arithmetic."""
+"""The four MLPerf Tiny networks on PULP chips: generated C equals TFLite Micro, or the hardware's own arithmetic."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from tests.e2e import hardware_arithmetic, tflite_network
 from tests.e2e.tflite_arithmetic import Array, Output
 
 MODELS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
+CHIPS = [
+    *((name, "gap9", modules) for name in MODELS for modules in (("cluster",), ("cluster", "ne16"))),
+    *((name, "gap8", ("cluster",)) for name in ("pretrainedResnet_quant", "kws_ref_model")),
+]
 SAMPLES = 100
 
 
@@ -31,17 +35,16 @@ def run_c(compiled: match.CompiledModel, network: tflite_network.Network, inputs
     return next(iter(compiled.run({name: inputs}, sanitize=True).values()))
 
 
-@pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "target", "modules"), CHIPS)
 def test_exact_networks_equal_tflite_micro(
-    name: str, modules: tuple[str, ...], models_dir: Path, tmp_path: Path
+    name: str, target: str, modules: tuple[str, ...], models_dir: Path, tmp_path: Path
 ) -> None:
     path = models_dir / f"{name}.tflite"
     network = tflite_network.read(path)
     inputs = random_inputs(network, SAMPLES)
     logits = tflite_network.cut(path, network.logits, tmp_path / f"{name}.tflite")
     for model in (logits, path):
-        compiled = match.compile(model, "gap9", modules=modules, numerics="exact")
+        compiled = match.compile(model, target, modules=modules, numerics="exact")
         assert np.array_equal(run_c(compiled, network, inputs), tflite_network.run_micro(model, inputs))
     assert {"ne16"} & set(modules) == {"ne16"} & {layer.module for layer in compiled.layers} or name == "ad01_int8"
 

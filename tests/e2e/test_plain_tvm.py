@@ -25,11 +25,11 @@ int main(void)
 {
     struct tvmgen_default_inputs inputs = {input};
     struct tvmgen_default_outputs outputs = {output};
-    if (fread(input, 1, sizeof input, stdin) != sizeof input || gap9_open() != 0) {
+    if (fread(input, 1, sizeof input, stdin) != sizeof input || pulp_open() != 0) {
         return 1;
     }
     int status = tvmgen_default_run(&inputs, &outputs);
-    gap9_close();
+    pulp_close();
     return status != 0 || fwrite(output, 1, sizeof output, stdout) != sizeof output;
 }
 """

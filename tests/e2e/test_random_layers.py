@@ -6,6 +6,8 @@ address and undefined-behaviour sanitizers. What fits no module runs on the CPU 
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -13,14 +15,21 @@ from hypothesis import strategies as st
 
 import match
 from match.plan import LayerDecision
-from tests.e2e.random_layers import LayerCase, inputs_of, layer_cases, module, windowed
+from tests.e2e.random_layers import LayerCase, diana_shaped, inputs_of, layer_cases, module, windowed
 
 BATCH = 20
+DIANA_BATCH = 14
+"""What fits DIANA's 512 kB."""
 
 
-def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int) -> tuple[LayerDecision, ...]:
+def check(cases: list[LayerCase], target: str, modules: tuple[str, ...], l1: int) -> Counter[tuple[str, str]]:
+    """Compile and run a batch; returns how many layers of each operator were each module's."""
+    return Counter((decision.module, decision.op) for decision in checked(cases, target, modules, l1))
+
+
+def checked(cases: list[LayerCase], target: str, modules: tuple[str, ...], l1: int) -> tuple[LayerDecision, ...]:
     """Compile and run a batch; returns what was decided."""
-    compiled = match.compile(module(cases), "gap9", modules=modules, l1=l1, numerics="exact")
+    compiled = match.compile(module(cases), target, modules=modules, l1=l1, numerics="exact")
     inputs = inputs_of(cases, cases[0].seed)
     outputs = list(compiled.run(inputs, sanitize=True).values())
     for index, (case, output) in enumerate(zip(cases, outputs, strict=True)):
@@ -43,19 +52,38 @@ def batches(examples: int) -> settings:
 
 batch = st.lists(layer_cases, min_size=BATCH, max_size=BATCH)
 l1_sizes = st.sampled_from((4096, 8192, 16384, 131072))
+diana_batch = st.lists(diana_shaped(), min_size=DIANA_BATCH, max_size=DIANA_BATCH)
+diana_l1_sizes = st.sampled_from((4096, 8192, 24576, 262144))
 
 
-@pytest.mark.parametrize("modules", [("cluster",), ("cluster", "ne16")], ids=",".join)
-def test_layers_equal_their_definition(modules: tuple[str, ...]) -> None:
-    seen: set[str] = set()
+@pytest.mark.parametrize(
+    ("target", "modules", "examples"),
+    [("gap9", ("cluster",), 13), ("gap9", ("cluster", "ne16"), 13), ("gap8", ("cluster",), 3)],
+    ids=["gap9-cluster", "gap9", "gap8"],
+)
+def test_layers_equal_their_definition(target: str, modules: tuple[str, ...], examples: int) -> None:
+    seen: Counter[tuple[str, str]] = Counter()
 
-    @batches(13)
+    @batches(examples)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        seen.update(decision.module for decision in check(cases, modules, l1))
+        seen.update(check(cases, target, modules, l1))
 
     property_holds()
-    assert set(modules) <= seen
+    assert set(modules) <= {name for name, _ in seen}
+
+
+def test_layers_on_diana_equal_their_definition() -> None:
+    seen: Counter[tuple[str, str]] = Counter()
+
+    @batches(10)
+    @given(diana_batch, diana_l1_sizes)
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        seen.update(check(cases, "diana", ("digital",), l1))
+
+    property_holds()
+    for op in ("conv2d", "depthwise_conv2d", "dense", "add"):
+        assert seen["digital", op] >= 3
 
 
 def test_layers_with_many_input_channels_equal_their_definition() -> None:
@@ -68,7 +96,7 @@ def test_layers_with_many_input_channels_equal_their_definition() -> None:
     @given(st.lists(large, min_size=10, max_size=10), st.sampled_from((6144, 8192)))
     def property_holds(cases: list[LayerCase], l1: int) -> None:
         nonlocal cut
-        decisions = check(cases, ("cluster",), l1)
+        decisions = checked(cases, "gap9", ("cluster",), l1)
         cut += sum(decision.plan is not None and decision.plan.schedule.partial_bytes > 0 for decision in decisions)
 
     property_holds()
@@ -80,6 +108,16 @@ def test_many_layers_equal_their_definition() -> None:
     @batches(250)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        check(cases, ("cluster", "ne16"), l1)
+        check(cases, "gap9", ("cluster", "ne16"), l1)
+
+    property_holds()
+
+
+@pytest.mark.sweep
+def test_many_layers_on_diana_equal_their_definition() -> None:
+    @batches(200)
+    @given(diana_batch, diana_l1_sizes)
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        check(cases, "diana", ("digital",), l1)
 
     property_holds()

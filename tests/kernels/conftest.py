@@ -19,7 +19,7 @@ def harness_for(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[
     def harness(cores: int) -> Harness:
         if cores not in started:
             sources = [*gap9_sources(), PROJECT / "tests" / "kernels" / "harness.c"]
-            options = (*STRICT, *SANITIZE, f"-DGAP9_CLUSTER_CORES={cores}")
+            options = (*STRICT, *SANITIZE, f"-DPULP_CLUSTER_CORES={cores}")
             started[cores] = Harness(compile_c(sources, folder / f"harness{cores}", *options))
         return started[cores]
 

@@ -98,7 +98,7 @@ static void read_arrays(request_t *request)
     for (int32_t i = 0; i < request->count; i++) {
         array_t *array = &request->arrays[i];
         read_bytes(&array->bytes, sizeof array->bytes);
-        array->block = gap9_l1_alloc((uint32_t)array->bytes);
+        array->block = pulp_l1_alloc((uint32_t)array->bytes);
         if (array->block == NULL) {
             fail("L1 exhausted");
         }
@@ -109,7 +109,7 @@ static void read_arrays(request_t *request)
 static void free_arrays(const request_t *request)
 {
     for (int32_t i = request->count - 1; i >= 0; i--) {
-        gap9_l1_free(request->arrays[i].block);
+        pulp_l1_free(request->arrays[i].block);
     }
 }
 
@@ -121,8 +121,8 @@ static int32_t run_kernel(void *argument)
         status = gap9_ne16_start(request->entry->kernel, &request->tile);
         return status == MATCH_OK ? gap9_ne16_wait() : status;
     }
-    status = gap9_cluster_run(request->entry->kernel, &request->tile);
-    return status == MATCH_OK ? gap9_cluster_wait() : status;
+    status = pulp_cluster_run(request->entry->kernel, &request->tile);
+    return status == MATCH_OK ? pulp_cluster_wait() : status;
 }
 
 static void read_kernel(request_t *request)
@@ -159,7 +159,7 @@ static void read_kernel(request_t *request)
 
 static void write_kernel(request_t *request)
 {
-    int32_t status = gap9_cluster_offload(run_kernel, request);
+    int32_t status = pulp_cluster_offload(run_kernel, request);
     fwrite(&status, sizeof status, 1, stdout);
     fwrite(request->arrays[OUTPUT].block, 1, (size_t)request->arrays[OUTPUT].bytes, stdout);
     fwrite(request->arrays[SUMS].block, 1, (size_t)request->arrays[SUMS].bytes, stdout);
@@ -200,7 +200,7 @@ static void write_job(request_t *request)
 {
     static const entry_t entry = {"job", submit_job, true};
     request->entry = &entry;
-    int32_t status = gap9_cluster_offload(run_kernel, request);
+    int32_t status = pulp_cluster_offload(run_kernel, request);
     const array_t *output = &request->arrays[request->count - 1];
     fwrite(&status, sizeof status, 1, stdout);
     fwrite(output->block, 1, (size_t)output->bytes, stdout);
@@ -209,13 +209,13 @@ static void write_job(request_t *request)
 static int32_t run_copy(void *argument)
 {
     const request_t *request = argument;
-    gap9_dma_t transfer = {0};
+    pulp_dma_t transfer = {0};
     if (request->into) {
-        gap9_dma_copy_in(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
+        pulp_dma_copy_in(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
     } else {
-        gap9_dma_copy_out(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
+        pulp_dma_copy_out(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
     }
-    return gap9_dma_wait(&transfer);
+    return pulp_dma_wait(&transfer);
 }
 
 static void read_copy(request_t *request)
@@ -234,7 +234,7 @@ static void write_copy(request_t *request)
         fail("out of memory");
     }
     memcpy(request->arrays[0].block, in_l1.block, (size_t)in_l1.bytes);
-    int32_t status = gap9_cluster_offload(run_copy, request);
+    int32_t status = pulp_cluster_offload(run_copy, request);
     const array_t *written = &request->arrays[request->into ? 1 : 0];
     fwrite(&status, sizeof status, 1, stdout);
     fwrite(written->block, 1, (size_t)written->bytes, stdout);
@@ -247,7 +247,7 @@ int main(void)
     int32_t kind;
     while (try_read(&kind, sizeof kind)) {
         request_t request = {0};
-        if (gap9_open() != MATCH_OK) {
+        if (pulp_open() != MATCH_OK) {
             fail("the platform does not open");
         }
         if (kind == KERNEL) {
@@ -262,7 +262,7 @@ int main(void)
         }
         free_arrays(&request);
         fflush(stdout);
-        gap9_close();
+        pulp_close();
     }
     return 0;
 }

@@ -22,78 +22,78 @@ static void print(int32_t value)
 static int32_t late_copy_in(void *arg)
 {
     (void)arg;
-    uint8_t *local = gap9_l1_alloc(BYTES);
-    gap9_dma_t transfer = {0};
-    gap9_dma_copy_in(&transfer, local, external, &four_bytes);
-    print(gap9_dma_pending());
+    uint8_t *local = pulp_l1_alloc(BYTES);
+    pulp_dma_t transfer = {0};
+    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    print(pulp_dma_pending());
     print(local[0]); /* not there before the wait */
     external[0] = 9; /* read as late as the wait */
-    print(gap9_dma_wait(&transfer));
+    print(pulp_dma_wait(&transfer));
     print(local[0]);
-    print(gap9_dma_pending());
-    gap9_l1_free(local);
+    print(pulp_dma_pending());
+    pulp_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t late_copy_out(void *arg)
 {
     (void)arg;
-    uint8_t *local = gap9_l1_alloc(BYTES);
-    gap9_dma_t transfer = {0};
+    uint8_t *local = pulp_l1_alloc(BYTES);
+    pulp_dma_t transfer = {0};
     memset(local, 5, BYTES);
-    gap9_dma_copy_out(&transfer, local, external, &four_bytes);
+    pulp_dma_copy_out(&transfer, local, external, &four_bytes);
     print(external[0]);
     memset(local, 6, BYTES);
-    print(gap9_dma_wait(&transfer));
+    print(pulp_dma_wait(&transfer));
     print(external[0]);
-    gap9_l1_free(local);
+    pulp_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t missing_wait(void *arg)
 {
     (void)arg;
-    uint8_t *local = gap9_l1_alloc(BYTES);
-    gap9_dma_t transfer = {0};
-    gap9_dma_copy_in(&transfer, local, external, &four_bytes);
-    gap9_l1_free(local);
+    uint8_t *local = pulp_l1_alloc(BYTES);
+    pulp_dma_t transfer = {0};
+    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    pulp_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t lost_transfer(void *arg)
 {
     (void)arg;
-    uint8_t *local = gap9_l1_alloc(BYTES);
-    gap9_dma_t transfer = {0};
-    gap9_dma_copy_in(&transfer, local, external, &four_bytes);
-    gap9_dma_copy_in(&transfer, local, external, &four_bytes);
-    int32_t status = gap9_dma_wait(&transfer);
-    gap9_l1_free(local);
+    uint8_t *local = pulp_l1_alloc(BYTES);
+    pulp_dma_t transfer = {0};
+    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    int32_t status = pulp_dma_wait(&transfer);
+    pulp_l1_free(local);
     return status;
 }
 
 static int32_t second_wait(void *arg)
 {
     (void)arg;
-    uint8_t *local = gap9_l1_alloc(BYTES);
-    gap9_dma_t transfer = {0};
-    gap9_dma_copy_in(&transfer, local, external, &four_bytes);
-    int32_t status = gap9_dma_wait(&transfer);
+    uint8_t *local = pulp_l1_alloc(BYTES);
+    pulp_dma_t transfer = {0};
+    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    int32_t status = pulp_dma_wait(&transfer);
     if (status == MATCH_OK) {
-        status = gap9_dma_wait(&transfer);
+        status = pulp_dma_wait(&transfer);
     }
-    gap9_l1_free(local);
+    pulp_l1_free(local);
     return status;
 }
 
 static int32_t copy_outside_l1(void *arg)
 {
     (void)arg;
-    uint8_t *local = gap9_l1_alloc(BYTES);
-    gap9_dma_t transfer = {0};
-    gap9_dma_copy_in(&transfer, local + 1, external, &four_bytes);
-    int32_t status = gap9_dma_wait(&transfer);
-    gap9_l1_free(local);
+    uint8_t *local = pulp_l1_alloc(BYTES);
+    pulp_dma_t transfer = {0};
+    pulp_dma_copy_in(&transfer, local + 1, external, &four_bytes);
+    int32_t status = pulp_dma_wait(&transfer);
+    pulp_l1_free(local);
     return status;
 }
 
@@ -102,41 +102,41 @@ static int32_t copy_outside_l1(void *arg)
 static int32_t whole_l1(void *arg)
 {
     (void)arg;
-    uint8_t *half = gap9_l1_alloc(GAP9_L1_BYTES / 2 - 3); /* counts as a multiple of 4 */
-    uint8_t *rest = gap9_l1_alloc(GAP9_L1_BYTES / 2);
+    uint8_t *half = pulp_l1_alloc(PULP_L1_BYTES / 2 - 3); /* counts as a multiple of 4 */
+    uint8_t *rest = pulp_l1_alloc(PULP_L1_BYTES / 2);
     print(half != NULL && rest != NULL);
-    print(gap9_l1_alloc(1) == NULL);
-    gap9_l1_free(half); /* below a block in use: comes back with it */
-    print(gap9_l1_alloc(1) == NULL);
-    gap9_l1_free(rest);
-    rest = gap9_l1_alloc(GAP9_L1_BYTES);
+    print(pulp_l1_alloc(1) == NULL);
+    pulp_l1_free(half); /* below a block in use: comes back with it */
+    print(pulp_l1_alloc(1) == NULL);
+    pulp_l1_free(rest);
+    rest = pulp_l1_alloc(PULP_L1_BYTES);
     print(rest != NULL);
-    gap9_l1_free(rest);
-    print(gap9_l1_alloc(GAP9_L1_BYTES + 1) == NULL);
+    pulp_l1_free(rest);
+    print(pulp_l1_alloc(PULP_L1_BYTES + 1) == NULL);
     return MATCH_OK;
 }
 
 static int32_t whole_l2(void *arg)
 {
     (void)arg;
-    uint8_t *all = gap9_l2_alloc(GAP9_L2_BYTES);
+    uint8_t *all = pulp_l2_alloc(PULP_L2_BYTES);
     print(all != NULL);
-    print(gap9_l2_alloc(1) == NULL);
-    gap9_l2_free(all);
+    print(pulp_l2_alloc(1) == NULL);
+    pulp_l2_free(all);
     return MATCH_OK;
 }
 
 static int32_t leaked_block(void *arg)
 {
     (void)arg;
-    return gap9_l1_alloc(BYTES) != NULL ? MATCH_OK : MATCH_ERROR_MEMORY;
+    return pulp_l1_alloc(BYTES) != NULL ? MATCH_OK : MATCH_ERROR_MEMORY;
 }
 
 static int32_t byte_behind(void *arg)
 {
     (void)arg;
-    volatile uint8_t *local = gap9_l1_alloc(5);
-    volatile uint8_t *next = gap9_l1_alloc(5);
+    volatile uint8_t *local = pulp_l1_alloc(5);
+    volatile uint8_t *next = pulp_l1_alloc(5);
     next[4] = 1;
     local[5] = 1;
     return MATCH_OK;
@@ -145,7 +145,7 @@ static int32_t byte_behind(void *arg)
 static int32_t byte_before(void *arg)
 {
     (void)arg;
-    volatile uint8_t *local = gap9_l1_alloc(5);
+    volatile uint8_t *local = pulp_l1_alloc(5);
     local[-1] = 1;
     return MATCH_OK;
 }
@@ -153,8 +153,8 @@ static int32_t byte_before(void *arg)
 static int32_t after_free(void *arg)
 {
     (void)arg;
-    volatile uint8_t *local = gap9_l1_alloc(5);
-    gap9_l1_free((void *)local);
+    volatile uint8_t *local = pulp_l1_alloc(5);
+    pulp_l1_free((void *)local);
     local[0] = 1;
     return MATCH_OK;
 }
@@ -173,14 +173,14 @@ static int32_t late_kernel(void *arg)
 {
     (void)arg;
     match_tile_t tile = {0};
-    print(gap9_cluster_run(count_cores, &tile));
+    print(pulp_cluster_run(count_cores, &tile));
     print(seen[0]);
-    print(gap9_cluster_run(count_cores, &tile));
-    print(gap9_cluster_wait());
-    for (int32_t i = 0; i < gap9_cluster_cores(); i++) {
+    print(pulp_cluster_run(count_cores, &tile));
+    print(pulp_cluster_wait());
+    for (int32_t i = 0; i < pulp_cluster_cores(); i++) {
         print(seen[i]);
     }
-    print(gap9_cluster_wait());
+    print(pulp_cluster_wait());
     return MATCH_OK;
 }
 
@@ -188,7 +188,7 @@ static int32_t kernel_without_wait(void *arg)
 {
     (void)arg;
     static const match_tile_t tile = {0};
-    return gap9_cluster_run(count_cores, &tile);
+    return pulp_cluster_run(count_cores, &tile);
 }
 
 static int32_t ne16_without_wait(void *arg)
@@ -229,30 +229,30 @@ static int32_t job_queue(void *arg)
 static void relay(void *arg)
 {
     int32_t *numbers = arg;
-    int32_t core = gap9_core_id();
-    int32_t cores = gap9_cluster_cores();
+    int32_t core = pulp_core_id();
+    int32_t cores = pulp_cluster_cores();
     for (int32_t round = 0; round < 200; round++) {
         int32_t number = numbers[(core + 1) % cores];
-        gap9_cluster_barrier();
+        pulp_cluster_barrier();
         numbers[core] = number;
-        gap9_cluster_barrier();
+        pulp_cluster_barrier();
     }
 }
 
 static int32_t barrier(void *arg)
 {
     (void)arg;
-    for (int32_t cores = 1; cores <= gap9_cluster_cores(); cores++) {
-        int32_t numbers[GAP9_CLUSTER_CORES];
+    for (int32_t cores = 1; cores <= pulp_cluster_cores(); cores++) {
+        int32_t numbers[PULP_CLUSTER_CORES];
         for (int32_t i = 0; i < cores; i++) {
             numbers[i] = i;
         }
-        print(gap9_cluster_fork(cores, relay, numbers));
+        print(pulp_cluster_fork(cores, relay, numbers));
         print(numbers[0]);
     }
-    print(gap9_cluster_fork(gap9_cluster_cores() + 1, relay, NULL));
-    print(gap9_cluster_fork(0, relay, NULL));
-    print(gap9_core_id());
+    print(pulp_cluster_fork(pulp_cluster_cores() + 1, relay, NULL));
+    print(pulp_cluster_fork(0, relay, NULL));
+    print(pulp_core_id());
     return MATCH_OK;
 }
 
@@ -284,19 +284,19 @@ static const scenario_t scenarios[] = {
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "closed") == 0) {
-        print(gap9_cluster_offload(late_kernel, NULL));
-        print(gap9_l1_alloc(1) == NULL);
-        print(gap9_cluster_fork(1, relay, NULL));
-        gap9_close();
+        print(pulp_cluster_offload(late_kernel, NULL));
+        print(pulp_l1_alloc(1) == NULL);
+        print(pulp_cluster_fork(1, relay, NULL));
+        pulp_close();
         return EXIT_SUCCESS;
     }
     for (size_t i = 0; argc == 2 && i < sizeof scenarios / sizeof scenarios[0]; i++) {
         if (strcmp(argv[1], scenarios[i].name) == 0) {
-            if (gap9_open() != MATCH_OK || gap9_open() != MATCH_ERROR_PLATFORM) {
+            if (pulp_open() != MATCH_OK || pulp_open() != MATCH_ERROR_PLATFORM) {
                 return EXIT_FAILURE;
             }
-            print(gap9_cluster_offload(scenarios[i].layer, NULL));
-            gap9_close();
+            print(pulp_cluster_offload(scenarios[i].layer, NULL));
+            pulp_close();
             return EXIT_SUCCESS;
         }
     }

@@ -115,7 +115,7 @@ def output_strides_of(view: View) -> dict[str, int]:
     return {"output_row_stride": view.row_stride, "output_pixel_stride": view.pixel_stride}
 
 
-def windows(x: Bytes, geometry: Geometry, pad_value: int) -> Ints:
+def windows(x: npt.NDArray[np.integer], geometry: Geometry, pad_value: int) -> Ints:
     """What each output pixel sees: (OY, OX, FY, FX, C)."""
     result = np.full((*geometry.output, *geometry.filter, x.shape[2]), pad_value, np.int64)
     for oy, ox, fy, fx in np.ndindex(*geometry.output, *geometry.filter):
@@ -126,12 +126,14 @@ def windows(x: Bytes, geometry: Geometry, pad_value: int) -> Ints:
     return result
 
 
-def conv2d(x: Bytes, weights: npt.NDArray[np.integer], geometry: Geometry, pad_value: int) -> Ints:
+def conv2d(x: npt.NDArray[np.integer], weights: npt.NDArray[np.integer], geometry: Geometry, pad_value: int) -> Ints:
     """Accumulators (OY, OX, K) for weights (K, FY, FX, C)."""
     return np.einsum("yxijc,kijc->yxk", windows(x, geometry, pad_value), weights.astype(np.int64))
 
 
-def depthwise_conv2d(x: Bytes, weights: npt.NDArray[np.integer], geometry: Geometry, pad_value: int) -> Ints:
+def depthwise_conv2d(
+    x: npt.NDArray[np.integer], weights: npt.NDArray[np.integer], geometry: Geometry, pad_value: int
+) -> Ints:
     """Accumulators (OY, OX, C) for weights (C, FY, FX)."""
     return np.einsum("yxijc,cij->yxc", windows(x, geometry, pad_value), weights.astype(np.int64))
 

@@ -8,34 +8,30 @@ from pathlib import Path
 
 import pytest
 
+import match
+
+PACKAGE = Path(match.__file__).parent
 PROJECT = Path(__file__).resolve().parents[2]
-INCLUDE = tuple(
-    PROJECT / folder
-    for folder in (
-        "kernels/include",
-        "kernels/pulp",
-        "kernels/ne16",
-        "kernels/host",
-        "targets/gap9/include",
-        "targets/gap9/host",
-    )
-)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 
+def host_sources(target: str) -> list[Path]:
+    """All C of a target's host platform: kernels, driver and model, platform."""
+    return [PACKAGE / source for source in match.get_target(target).host.sources]
+
+
 def gap9_sources() -> list[Path]:
-    """All C of the GAP9 host platform: kernels, driver and model, platform."""
-    folders = ("kernels/pulp", "kernels/ne16", "kernels/host", "targets/gap9", "targets/gap9/host")
-    return [source for folder in folders for source in sorted((PROJECT / folder).glob("*.c"))]
+    """All C of the GAP9 host platform."""
+    return host_sources("gap9")
 
 
-def compile_c(sources: list[Path], output: Path, *options: str) -> Path:
-    """Compile and link `sources` into the program `output`; a compiler's complaint is a test failure."""
+def compile_c(sources: list[Path], output: Path, *options: str, target: str = "gap9") -> Path:
+    """Compile and link `sources` for a target's host platform into the program `output`; complaints are failures."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")
-    include = [f"-I{folder}" for folder in INCLUDE]
+    include = [f"-I{PACKAGE / folder}" for folder in match.get_target(target).host.include]
     command = [compiler, *options, *include, *map(str, sources), "-o", str(output), "-pthread"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:

@@ -76,6 +76,14 @@ def test_the_compiler_names_no_target() -> None:
             assert not inside_any(path, "match.cost_models"), name
 
 
+def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code() -> None:
+    allowed = ("cost", "layer", "simulate", "schedule.blocks", "schedule.mapping")
+    for name, path in modules().items():
+        if inside(name, ("simulate",)):
+            own = {other for other in imports(path) if inside(other, ("match",))}
+            assert all(inside(other, tuple(f"match.{part}" for part in allowed)) for other in own), name
+
+
 @pytest.mark.parametrize("name", CORE)
 def test_core_types_know_nothing_of_the_steps(name: str) -> None:
     own = {other for other in imports(modules()[name]) if inside(other, ("match",))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = ("tvm", "numpy", "onnx", "tflite", "zigzag", "onnxruntime", "typer", "rich", "mako", "msgspec")
+HEAVY = ("tvm", "numpy", "onnx", "tflite", "zigzag", "ortools", "onnxruntime", "typer", "rich", "mako", "msgspec")
 
 
 def test_import_loads_no_dependency() -> None:

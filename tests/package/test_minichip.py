@@ -33,6 +33,13 @@ def test_the_engine_takes_convolutions_and_the_core_the_rest(compiled: CompiledM
     assert any(schedule.loops for schedule in schedules), "16 kB force tiles"
 
 
+def test_traces_equal_simulations(compiled: CompiledModel) -> None:
+    (tensor,) = compiled.report.model.inputs
+    _, traces = compiled.trace({tensor.name: np.zeros(tensor.shape, np.int8)})
+    layers = [layer for layer in compiled.layers if layer.plan]
+    assert [trace.actions for trace in traces] == [compiled.simulate(layer).actions for layer in layers]
+
+
 def test_outputs_equal_tflite_micro(compiled: CompiledModel, models_dir: Path) -> None:
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro").runtime
     interpreter = runtime.Interpreter.from_file(str(models_dir / "kws_ref_model.tflite"))

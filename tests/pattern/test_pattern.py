@@ -134,6 +134,16 @@ def test_conv2d(attrs: dict[str, Any], size: tuple[int, int], padding: Padding, 
     assert np.array_equal(requantized(match, acc), run([x], body, value))
 
 
+def test_layers_know_the_range_of_their_inputs() -> None:
+    x = var("x", 1, 6, 6, 4)
+    clipped = req(conv(x, weights(1, 1, 4, 6)), 6, clip=(3, 100))
+    module = typed([x], req(conv(clipped, weights(1, 1, 6, 2)), 2))
+    first, second = (found.layer.input_range for found in find(module) if isinstance(found, Match))
+    assert first == (0, 255)
+    assert second is not None
+    assert 3 <= second[0] <= second[1] <= 100
+
+
 @pytest.mark.parametrize("attribute_padding", [(0, 0, 0, 0), (1, 1, 1, 1)])
 def test_padding_with_a_value(attribute_padding: tuple[int, ...]) -> None:
     """Two paddings of different values cannot be one: the explicit one then stays outside."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from match.registry import get_target
 from match.report.targets import markdown, show_targets
 from tests.report.conftest import DOCS
+
+TARGETS = ("diana", "gap8", "gap9")
 
 
 def test_table_of_targets() -> None:
@@ -20,15 +23,24 @@ def test_table_of_targets() -> None:
         assert part in text
 
 
-def test_page_of_supported_operators_is_current() -> None:
-    """To update: write match.report.targets.markdown(match.registry.get_target("gap9")) to the page."""
-    assert (DOCS / "gap9-operators.md").read_text() == markdown(get_target("gap9"))
+def test_memories_of_single_operands_are_listed() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    show_targets([get_target("diana")], console)
+    assert isinstance(console.file, io.StringIO)
+    assert "L1 256 KiB, weights 64 KiB" in console.file.getvalue()
 
 
-def test_every_condition_is_a_sentence() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_page_of_supported_operators_is_current(target: str) -> None:
+    """To update: write match.report.targets.markdown(match.registry.get_target(target)) to the page."""
+    assert (DOCS / f"{target}-operators.md").read_text() == markdown(get_target(target))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_condition_is_a_sentence(target: str) -> None:
     conditions = [
         sentence
-        for module in get_target("gap9").modules
+        for module in get_target(target).modules
         for pattern in module.patterns()
         for constraint in pattern.constraints
         for sentence in [(constraint.__doc__ or "").strip()]

@@ -20,6 +20,9 @@ WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 
 NARROW = Requantizer("narrow", 16, False, 32, 32, (0, 31), True, False, 8, approximates=True)
 UINT8_ONLY = Requantizer("uint8", 32, False, 32, 32, (0, 31), True, False, 9, approximates=True, clips=((0, 255),))
 ONE_SHIFT = Requantizer("one_shift", 16, False, 32, 32, (0, 31), False, False, 8, approximates=True)
+SHIFT = Requantizer("shift", 0, False, 32, 32, (0, 31), False, False, 4, approximates=True)
+SHIFTS = Requantizer("shifts", 0, False, 32, 32, (0, 31), True, False, 5, approximates=True)
+SHIFT_SUM = Requantizer("shift_sum", 0, False, 32, 0, (0, 31), False, False, 0, approximates=True)
 
 
 def gemmlowp(scales: list[float], zero_point: int, clip: tuple[int, int], rng: np.random.Generator) -> Requantization:
@@ -47,10 +50,13 @@ def brute_force(layer: Requantization, other: Requantization, low: np.ndarray, h
 
 
 def check_registers(fitted: Requantization, form: Requantizer, low: np.ndarray, high: np.ndarray) -> None:
-    assert np.all(fitted.multiplier >= 0)
-    assert np.all(fitted.multiplier < 1 << form.multiplier_bits)
+    if form.multiplier_bits:
+        assert np.all((fitted.multiplier >= 0) & (fitted.multiplier < 1 << form.multiplier_bits))
+    else:
+        assert np.all(fitted.multiplier == 1)
     assert np.all((fitted.shift >= form.shift[0]) & (fitted.shift <= form.shift[1]))
     assert np.all(np.abs(fitted.bias.astype(float)) < 2.0 ** (form.bias_bits - 1))
+    assert form.bias_bits or not np.any(fitted.bias)
     for end, k in itertools.product((low, high), range(fitted.channels)):
         total = int(end[k]) * int(fitted.multiplier[k]) + int(fitted.bias[k])
         assert -(1 << (form.sum_bits - 1)) <= total < 1 << (form.sum_bits - 1)
@@ -70,8 +76,8 @@ def layers(draw: st.DrawFn) -> tuple[Requantization, np.ndarray, np.ndarray]:
     return layer, low, low + rng.integers(0, 120000, channels)
 
 
-@given(layers(), st.sampled_from([NARROW, UINT8_ONLY, ONE_SHIFT]))
-@settings(max_examples=60, deadline=None)
+@given(layers(), st.sampled_from([NARROW, UINT8_ONLY, ONE_SHIFT, SHIFT, SHIFTS, SHIFT_SUM]))
+@settings(max_examples=100, deadline=None)
 def test_fit_equals_brute_force(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray], form: Requantizer
 ) -> None:
@@ -172,6 +178,59 @@ def test_constant_channels_are_exact() -> None:
     result = fit(layer, low, high, NARROW)
     assert result is not None
     assert result[1].exact
+
+
+def exact_shift(scales: list[float], clip: tuple[int, int], form: Requantizer) -> tuple[Requantization, bool]:
+    """The shift-only form of TFLite's requantization at zero point 0, and whether it is exact."""
+    layer = gemmlowp(scales, 0, clip, np.random.default_rng(8))
+    reach = np.full(len(scales), 90_000)
+    result = fit(layer, -reach, reach, form)
+    assert result is not None
+    return result[0], result[1].exact
+
+
+def test_powers_of_two_are_exact_shifts() -> None:
+    """Where an activation clamps the negatives away, whose ties TFLite rounds down and a shift cannot."""
+    fitted, exact = exact_shift([2**-9, 2**-9], (0, 127), SHIFT)
+    assert (fitted.shift.tolist(), exact) == ([9, 9], True)
+    assert exact_shift([2**-9, 2**-11], (0, 127), SHIFTS)[1]
+    assert not exact_shift([2**-9, 2**-11], (0, 127), SHIFT)[1]
+    assert not exact_shift([2**-9, 2**-9], (-128, 127), SHIFT)[1]
+
+
+def test_ties_of_negatives_are_one_step_off() -> None:
+    layer = gemmlowp([2**-7], 0, (-128, 127), np.random.default_rng(8))
+    result = fit(layer, np.array([-9000]), np.array([9000]), SHIFT)
+    assert result is not None
+    assert (result[1].exact, result[1].max_step) == (False, 1)
+    assert 1 / 2**8 <= result[1].share <= 2 / 2**8, "a tie in 2**7 accumulators, half of them negative; rounded twice"
+
+
+@pytest.mark.parametrize(("factor", "steps"), [(2**0.5, 30), (1.1, 8), (1.004, 1)])
+def test_scales_between_powers_of_two_are_steps_off(factor: float, steps: int) -> None:
+    """A line that is steeper by a factor leaves the other by its share of the outputs on each side of a middle."""
+    layer = gemmlowp([2**-9 * factor], 0, (0, 127), np.random.default_rng(8))
+    result = fit(layer, np.array([-90_000]), np.array([90_000]), SHIFT)
+    assert result is not None
+    assert not result[1].exact
+    assert steps / 2 <= result[1].max_step <= 2 * steps
+
+
+def test_constant_channels_without_a_multiplier() -> None:
+    """Clamped channels are exact; one in the middle of the range only where the shift hides its accumulators."""
+    multiplier, shift = np.array([1 << 30, 0, 0]), np.array([39, 20, 20])
+    layer = Requantization(multiplier, np.array([1 << 38, 0, 127 << 20]), shift, (0, 127))
+    reach = np.array([90_000, 5000, 5000])
+    result = fit(layer, -reach, reach, SHIFT)
+    assert result is not None
+    assert result[1].exact
+    middle = replace(layer, bias=np.array([1 << 38, 0, 60 << 20]))
+    near = fit(middle, np.array([-90_000, -5000, -3]), np.array([90_000, 5000, 3]), SHIFT)
+    assert near is not None
+    assert near[1].exact
+    far = fit(middle, -reach, reach, SHIFT)
+    assert far is not None
+    assert not far[1].exact
 
 
 def test_falling_functions_need_a_signed_multiplier() -> None:

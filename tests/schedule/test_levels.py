@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from match.cost import Cost
-from match.layer import Dim, Layer, Operand
+import match.schedule.levels
+from match.cost import Cost, CostModel
+from match.errors import ScheduleError
+from match.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
@@ -44,33 +46,73 @@ def key(cost: Cost, objective: str) -> tuple[float, float]:
     return first[objective], cost.moved_bytes if objective == "latency" else cycles
 
 
-def check_optimal(rng: random.Random, most: int) -> Schedule:
-    """The best mapping, which is equal to the best of all."""
+def limited_problem(
+    rng: random.Random, most: int, model: CostModel
+) -> tuple[Layer, tuple[Operand, ...], tuple[Memory, ...], dict[Dim, int], list[Cost]]:
+    """A problem whose memories are small, and what each mapping that fits costs."""
     layer, operands, memories, multiples = problem(rng, most)
-    model = random_cost(rng)
     fitting = list(two_level_schedules(layer, operands, memories, model, multiples))
-    costs = {schedule: predict(schedule, model) for schedule in fitting}
     limited: list[Memory] = []
     for memory in memories:
         needs = sorted({schedule.used_bytes(memory) for schedule in fitting})
         size = rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 30])
         fitting = [schedule for schedule in fitting if schedule.used_bytes(memory) <= size]
         limited.append(replace(memory, size=size))
+    return layer, operands, tuple(limited), multiples, [predict(schedule, model) for schedule in fitting]
+
+
+def check_optimal(rng: random.Random, most: int) -> Schedule:
+    """The best mapping, which is equal to the best of all."""
+    model = random_cost(rng)
+    layer, operands, memories, multiples, costs = limited_problem(rng, most, model)
     objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
-    best = engine("exact").search(layer, operands, tuple(limited), model, objective, multiples)
-    least = min(key(costs[schedule], objective) for schedule in fitting)
-    assert key(predict(best, model), objective) == pytest.approx(least, rel=1e-9), (
-        layer,
-        limited,
-        objective,
-        multiples,
-    )
+    best = engine("exact").search(layer, operands, memories, model, objective, multiples)
+    least = min(key(cost, objective) for cost in costs)
+    found = key(predict(best, model), objective)
+    assert found == pytest.approx(least, rel=1e-9), (layer, memories, objective, multiples, model)
     assert best.loss == 0
     return best
 
 
 def test_equals_brute_force() -> None:
-    rng = random.Random(42)
-    found = [check_optimal(rng, 3000) for _ in range(70)]
+    rng = random.Random(44)
+    found = [check_optimal(rng, 1200) for _ in range(65)]
     assert max(len(schedule.loops) for schedule in found) >= 3
     assert any(schedule.partial_bytes > 0 for schedule in found)
+
+
+@pytest.mark.sweep
+def test_equals_brute_force_on_larger_layers() -> None:
+    rng = random.Random(41)
+    for _ in range(100):
+        check_optimal(rng, 6000)
+
+
+@pytest.mark.parametrize("most_bounded", [1, 1 << 16])
+def test_loss_is_no_less_than_what_is_left_out(most_bounded: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match.schedule.levels, "LARGEST_GRID", 1)
+    monkeypatch.setattr(match.schedule.levels, "MOST_SEARCHED", 1)
+    monkeypatch.setattr(match.schedule.levels, "LARGEST_BOUNDED", most_bounded)
+    rng = random.Random(42)
+    worse = 0
+    for _ in range(25):
+        model = random_cost(rng)
+        layer, operands, memories, multiples, costs = limited_problem(rng, 600, model)
+        objective = rng.choice(["latency", "latency", "bytes", "energy"])
+        schedule = engine("exact").search(layer, operands, memories, model, objective, multiples)
+        found, _ = key(predict(schedule, model), objective)
+        least = min(key(cost, objective)[0] for cost in costs)
+        assert least * (1 - 1e-9) <= found <= least + schedule.loss + 1 / 64, (layer, memories, objective)
+        worse += found > least
+    assert worse, "some of these searches miss the best mapping"
+
+
+def test_says_which_memory_is_too_small() -> None:
+    layer = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
+    operands, model = operands_of(layer), random_cost(random.Random(0), kernel_scratch=0)
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least 92 bytes of L2, 91 are there"):
+        engine("exact").search(layer, operands, (Memory("L2", 91), Memory("L1", 4096)), model)
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least 92 bytes of L1, 91 are there"):
+        engine("exact").search(layer, operands, (Memory("L2", 4096), Memory("L1", 91)), model)
+    best = engine("exact").search(layer, operands, (Memory("L2", 92), Memory("L1", 92)), model)
+    assert [best.used_bytes(memory) for memory in best.memories] == [92, 92]

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import match
-from match.hardware import HwModule, LayerConstants
+from match.hardware import HwModule, LayerConstants, MatchTarget
 from match.layer import Dim, Layer, Op, Padding, Role
 from match.requantize import Requantization, Requantizer
 from match.schedule.mapping import component_bytes
+from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
 
 PACKAGE = Path(match.__file__).parent
@@ -149,21 +150,30 @@ def test_pointwise_kernel_is_for_unstrided_maps() -> None:
     assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), form) == "match_pulp_conv2d"
 
 
-def test_api_functions_and_host_files_exist() -> None:
-    target = Gap9()
-    header = (PACKAGE / "targets/gap9/include/gap9.h").read_text()
+@pytest.mark.parametrize(
+    ("target", "folders", "others"),
+    [
+        (Gap9(), ("kernels/ne16", "targets/gap9"), {"targets/pulp/host/pulp_no_accelerator.c"}),
+        (Gap8(), ("targets/gap8",), set[str]()),
+    ],
+    ids=["gap9", "gap8"],
+)
+def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[str, ...], others: set[str]) -> None:
+    """`others` are C files of the family that this chip has no use for."""
+    include = [PACKAGE / folder for folder in target.host.include if "targets" in folder.parts]
+    declared = "".join(header.read_text() for folder in include for header in folder.glob("*.h"))
     functions = [target.api.open, target.api.close, target.api.allocate, target.api.free]
     for unit in target.modules:
         api = unit.api
         functions += [api.platform.offload, api.memory.allocate, api.memory.free, api.memory.copy_in]
         functions += [api.memory.copy_out, api.sync.wait_transfer, api.sync.wait_compute, api.compute.start]
     for function in functions:
-        assert f"{function}(" in header
+        assert f"{function}(" in declared
     for path in (*target.host.sources, *target.host.include):
         assert (PACKAGE / path).exists()
     on_disk = {
         path.relative_to(PACKAGE).as_posix()
-        for folder in ("kernels", "targets/gap9")
+        for folder in ("kernels/host", "kernels/pulp", "targets/pulp", *folders)
         for path in (PACKAGE / folder).rglob("*.c")
     }
-    assert on_disk == {path.as_posix() for path in target.host.sources}
+    assert on_disk - others == {path.as_posix() for path in target.host.sources}

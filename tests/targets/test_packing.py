@@ -11,7 +11,8 @@ import pytest
 from match.hardware import LayerConstants
 from match.layer import Dim
 from match.requantize import Requantization, Requantizer
-from match.targets.gap9 import packing
+from match.targets.gap9 import packing as ne16_packing
+from match.targets.pulp import packing
 
 RNG = np.random.default_rng(4)
 
@@ -50,7 +51,7 @@ def unpack_group(data: bytes, positions: int) -> npt.NDArray[np.int64]:
 @pytest.mark.parametrize(("k", "size", "c"), [(3, 3, 16), (2, 3, 5), (5, 1, 37), (1, 1, 1)])
 def test_bit_planes(k: int, size: int, c: int) -> None:
     w = weights(k + 4, size, size, c)
-    data = packing.bit_planes(w, {Dim.K: (2, k)})
+    data = ne16_packing.bit_planes(w, {Dim.K: (2, k)})
     groups, positions = -(-c // 16), size * size
     step = 16 * positions
     assert len(data) == k * groups * step
@@ -65,7 +66,7 @@ def test_bit_planes(k: int, size: int, c: int) -> None:
 @pytest.mark.parametrize(("start", "k"), [(0, 16), (16, 16), (32, 7)])
 def test_depthwise_bit_planes(start: int, k: int) -> None:
     w = weights(39, 3, 3, 1)
-    data = packing.depthwise_bit_planes(w, {Dim.K: (start, k)})
+    data = ne16_packing.depthwise_bit_planes(w, {Dim.K: (start, k)})
     assert len(data) == 144
     expected = w[start : start + k, :, :, 0].reshape(k, 9).T
     assert np.array_equal(unpack_group(data, 9)[:, :k], expected)
@@ -84,7 +85,7 @@ def test_rows() -> None:
 @pytest.mark.parametrize("bits", [8, 16, 32])
 def test_norm_quant_is_three_arrays(bits: int) -> None:
     requantization = parameters(7, bits)
-    data = packing.norm_quant(LayerConstants(None, requantization), form(bits), {Dim.K: (2, 4)})
+    data = ne16_packing.norm_quant(LayerConstants(None, requantization), form(bits), {Dim.K: (2, 4)})
     code = {8: "B", 16: "H", 32: "I"}[bits]
     assert len(data) == 4 * (5 + bits // 8)
     values = struct.unpack(f"<4i4{code}4B", data)

@@ -21,7 +21,7 @@ def test_variants_do_not_touch_the_original() -> None:
     variant = registry.get_target(original, l1=4096, modules=["ne16"])
     assert [module.name for module in variant.modules] == ["ne16"]
     assert variant.modules[0].memories[-1].size == 4096
-    assert variant.host.defines["GAP9_L1_BYTES"] == "4096"
+    assert variant.host.defines["PULP_L1_BYTES"] == "4096"
     assert [module.name for module in original.modules] == ["cluster", "ne16"]
     assert {module.memories[-1].size for module in Gap9().modules} == {original.modules[0].memories[-1].size}
 

@@ -2,6 +2,7 @@
 #
 #   make                              build/host/network
 #   make SANITIZE=address,undefined   the same with run-time checks, in a folder of its own
+#   make TRACE=1                      the same with a line on stdout for every transfer, wait and kernel
 #   make clean
 #
 # `network INPUTS OUTPUTS` reads samples from one binary file and writes their outputs to the other.
@@ -11,12 +12,12 @@ WARNINGS ?= -Wall -Wextra -Werror
 
 SOURCES := ${" \\\n    ".join([""] + sources).lstrip()}
 INCLUDE := ${" ".join(include)}
-DEFINES := ${" ".join(f"-D{name}={value}" for name, value in sorted(target.host.defines.items()))}
+DEFINES := ${" ".join(f"-D{name}={value}" for name, value in sorted(target.host.defines.items()))} $(if $(TRACE),-DMATCH_TRACE)
 
 comma := ,
-BUILD := build/host$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+BUILD := build/host$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)
 CHECKS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
-OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o)
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(SOURCES) $(if $(TRACE),src/trace.c))
 
 all: $(BUILD)/network
 

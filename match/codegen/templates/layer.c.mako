@@ -2,7 +2,8 @@
     nest = text.nest
     last = len(nest)
     output = text.output
-    wait = api.sync.wait_transfer
+    wait = "await"
+    memory = text.schedule.inner_memory.name
     transfer = api.memory.transfer
 %>\
 <%def name="start(operand, arguments)">\
@@ -61,6 +62,7 @@ if (${pending}) {
 }
 % endif
 
+MATCH_TRACE_KERNEL(&tile);
 MATCH_TRY(${api.compute.start}(${text.plan.kernel}, &tile));
 MATCH_TRY(${api.sync.wait_compute}());
 </%def>\
@@ -120,6 +122,7 @@ ${leave(depth)}\
 #include "${header}"
 % endfor
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -208,7 +211,9 @@ static match_span_t ${axis.function}(int32_t start, int32_t end)
 static void fetch_${operand.name}(${transfer} *transfer, uint8_t *block${", int32_t index" if operand.depth else ""})
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = ${operand.name.upper()}_BYTES};
-    ${api.memory.copy_in}(transfer, block, constants${f" + index * {operand.name.upper()}_BYTES" if operand.depth else ""}, &shape);
+    const uint8_t *const first = constants${f" + index * {operand.name.upper()}_BYTES" if operand.depth else ""};
+    MATCH_TRACE_FETCH(transfer, "${operand.name}", "${memory}", first - constants, &shape);
+    ${api.memory.copy_in}(transfer, block, first, &shape);
 }
 % else:
 static void fetch_${operand.name}(${transfer} *transfer, uint8_t *block, const uint8_t *${operand.name}${spans})
@@ -218,7 +223,9 @@ static void fetch_${operand.name}(${transfer} *transfer, uint8_t *block, const u
         .${field} = ${value},
 % endfor
     };
-    ${api.memory.copy_in}(transfer, block, ${operand.name}${operand.external_offset}, &shape);
+    const uint8_t *const first = ${operand.name}${operand.external_offset};
+    MATCH_TRACE_FETCH(transfer, "${operand.name}", "${memory}", first - ${operand.name}, &shape);
+    ${api.memory.copy_in}(transfer, block, first, &shape);
 }
 % endif
 % endfor
@@ -231,7 +238,16 @@ static void store_output(${transfer} *transfer, const uint8_t *block, uint8_t *o
         .${field} = ${value},
 % endfor
     };
-    ${api.memory.copy_out}(transfer, block, output${output.external_offset}, &shape);
+    uint8_t *const first = output${output.external_offset};
+    MATCH_TRACE_STORE(transfer, "output", "${memory}", first - output, &shape);
+    ${api.memory.copy_out}(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(${transfer} *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return ${api.sync.wait_transfer}(transfer);
 }
 % for depth in text.prefetch_depths:
 
@@ -278,21 +294,18 @@ ${indent(capture(nested, 0))}\
 /* Reserves the blocks. */
 static int32_t reserve(buffers_t *l1)
 {
-<% buffers = [(f"l1->{buffer}", operand.name.upper() + "_BYTES") for operand in text.operands for buffer in operand.buffers] %>\
-<% buffers += [("l1->sums", "SUMS_BYTES")] if text.sums else [] %>\
-<% buffers += [("l1->scratch", "SCRATCH_BYTES")] if text.schedule.scratch else [] %>\
-% for buffer, size in buffers:
-    ${buffer} = ${api.memory.allocate}(${size});
+% for buffer, size, allocator in text.buffers:
+    ${buffer} = ${allocator.allocate}(${size});
 % endfor
-    const bool complete = ${" && ".join(f"{buffer} != NULL" for buffer, _ in buffers)};
+    const bool complete = ${" && ".join(f"{buffer} != NULL" for buffer, _, _ in text.buffers)};
     return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
 }
 
 /* Gives them back, those that could be reserved. */
 static void release(const buffers_t *l1)
 {
-% for buffer, _ in reversed(buffers):
-    ${api.memory.free}(${buffer});
+% for buffer, _, allocator in reversed(text.buffers):
+    ${allocator.free}(${buffer});
 % endfor
 }
 
@@ -316,6 +329,7 @@ ${text.prototype}
 % endfor
         .output = output,
     };
+    MATCH_TRACE_LAYER("${text.plan.symbol}", "${text.layer.op}");
     return ${api.platform.offload}(run, &arguments);
 }
 % if text.weights:

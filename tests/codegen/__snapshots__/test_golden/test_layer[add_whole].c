@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gap9.h"
+#include "pulp.h"
 #include "match_pulp.h"
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -50,59 +51,74 @@ typedef struct {
 static const uint8_t constants[24];
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input)
+static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input)
 {
     const match_copy_t shape = {
         .planes = 1,
         .rows = 1,
         .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
     };
-    gap9_dma_copy_in(transfer, block, input, &shape);
+    const uint8_t *const first = input;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the addend. */
-static void fetch_addend(gap9_dma_t *transfer, uint8_t *block, const uint8_t *addend)
+static void fetch_addend(pulp_dma_t *transfer, uint8_t *block, const uint8_t *addend)
 {
     const match_copy_t shape = {
         .planes = 1,
         .rows = 1,
         .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
     };
-    gap9_dma_copy_in(transfer, block, addend, &shape);
+    const uint8_t *const first = addend;
+    MATCH_TRACE_FETCH(transfer, "addend", "L1", first - addend, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(gap9_dma_t *transfer, uint8_t *block)
+static void fetch_weights(pulp_dma_t *transfer, uint8_t *block)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    gap9_dma_copy_in(transfer, block, constants, &shape);
+    const uint8_t *const first = constants;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output)
+static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output)
 {
     const match_copy_t shape = {
         .planes = 1,
         .rows = 1,
         .bytes = OUT_HEIGHT * OUT_WIDTH * CHANNELS,
     };
-    gap9_dma_copy_out(transfer, block, output, &shape);
+    uint8_t *const first = output;
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
+    pulp_dma_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(pulp_dma_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return pulp_dma_wait(transfer);
 }
 
 /* The layer, once its blocks are reserved. */
 static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
 {
-    gap9_dma_t input_transfer = {0};
-    gap9_dma_t addend_transfer = {0};
-    gap9_dma_t weights_transfer = {0};
-    gap9_dma_t output_transfer = {0};
+    pulp_dma_t input_transfer = {0};
+    pulp_dma_t addend_transfer = {0};
+    pulp_dma_t weights_transfer = {0};
+    pulp_dma_t output_transfer = {0};
 
     fetch_input(&input_transfer, l1->input, arguments->input);
     fetch_addend(&addend_transfer, l1->addend, arguments->addend);
     fetch_weights(&weights_transfer, l1->weights);
-    MATCH_TRY(gap9_dma_wait(&input_transfer));
-    MATCH_TRY(gap9_dma_wait(&addend_transfer));
-    MATCH_TRY(gap9_dma_wait(&weights_transfer));
+    MATCH_TRY(await(&input_transfer));
+    MATCH_TRY(await(&addend_transfer));
+    MATCH_TRY(await(&weights_transfer));
 
     const match_tile_t tile = {
         .input = l1->input,
@@ -125,21 +141,22 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         .clip_high = 250,
     };
 
-    MATCH_TRY(gap9_cluster_run(match_pulp_add, &tile));
-    MATCH_TRY(gap9_cluster_wait());
+    MATCH_TRACE_KERNEL(&tile);
+    MATCH_TRY(pulp_cluster_run(match_pulp_add, &tile));
+    MATCH_TRY(pulp_cluster_wait());
 
     store_output(&output_transfer, l1->output, arguments->output);
 
-    return gap9_dma_wait(&output_transfer);
+    return await(&output_transfer);
 }
 
 /* Reserves the blocks. */
 static int32_t reserve(buffers_t *l1)
 {
-    l1->input = gap9_l1_alloc(INPUT_BYTES);
-    l1->addend = gap9_l1_alloc(ADDEND_BYTES);
-    l1->weights = gap9_l1_alloc(WEIGHTS_BYTES);
-    l1->output = gap9_l1_alloc(OUTPUT_BYTES);
+    l1->input = pulp_l1_alloc(INPUT_BYTES);
+    l1->addend = pulp_l1_alloc(ADDEND_BYTES);
+    l1->weights = pulp_l1_alloc(WEIGHTS_BYTES);
+    l1->output = pulp_l1_alloc(OUTPUT_BYTES);
     const bool complete = l1->input != NULL && l1->addend != NULL && l1->weights != NULL && l1->output != NULL;
     return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
 }
@@ -147,10 +164,10 @@ static int32_t reserve(buffers_t *l1)
 /* Gives them back, those that could be reserved. */
 static void release(const buffers_t *l1)
 {
-    gap9_l1_free(l1->output);
-    gap9_l1_free(l1->weights);
-    gap9_l1_free(l1->addend);
-    gap9_l1_free(l1->input);
+    pulp_l1_free(l1->output);
+    pulp_l1_free(l1->weights);
+    pulp_l1_free(l1->addend);
+    pulp_l1_free(l1->input);
 }
 
 /* The layer as it runs on the module. */
@@ -172,7 +189,8 @@ int32_t add_whole(const void *input, const void *addend, void *output)
         .addend = addend,
         .output = output,
     };
-    return gap9_cluster_offload(run, &arguments);
+    MATCH_TRACE_LAYER("add_whole", "add");
+    return pulp_cluster_offload(run, &arguments);
 }
 
 static const uint8_t constants[24] = {

@@ -11,9 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gap9.h"
+#include "pulp.h"
 #include "match_pulp.h"
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -85,7 +86,7 @@ static match_span_t input_rows_under(int32_t start, int32_t end)
 }
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
+static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
     match_span_t channels)
 {
     const match_copy_t shape = {
@@ -95,25 +96,38 @@ static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = IN_CHANNELS,
         .local_row_stride = channels.count,
     };
-    gap9_dma_copy_in(transfer, block, input + rows.first * IN_WIDTH * IN_CHANNELS + channels.first, &shape);
+    const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS + channels.first;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(gap9_dma_t *transfer, uint8_t *block, int32_t index)
+static void fetch_weights(pulp_dma_t *transfer, uint8_t *block, int32_t index)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    gap9_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
+    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows)
+static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows)
 {
     const match_copy_t shape = {
         .planes = 1,
         .rows = 1,
         .bytes = rows.count * OUT_WIDTH * OUT_CHANNELS,
     };
-    gap9_dma_copy_out(transfer, block, output + rows.first * OUT_WIDTH * OUT_CHANNELS, &shape);
+    uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
+    pulp_dma_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(pulp_dma_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return pulp_dma_wait(transfer);
 }
 
 /* Moves on to the next iteration of the loops down to c; false behind the last one. */
@@ -148,9 +162,9 @@ static bool advance_k(position_t *at)
 /* The layer, once its blocks are reserved. */
 static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
 {
-    gap9_dma_t input_transfer = {0};
-    gap9_dma_t weights_transfer = {0};
-    gap9_dma_t output_transfer[2] = {0};
+    pulp_dma_t input_transfer = {0};
+    pulp_dma_t weights_transfer = {0};
+    pulp_dma_t output_transfer[2] = {0};
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
@@ -175,7 +189,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
             const bool more_c = advance_c(&next_c);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(gap9_dma_wait(&input_transfer));
+            MATCH_TRY(await(&input_transfer));
             const uint8_t *const input = l1->input[input_turn];
             input_turn ^= 1;
             if (more_c) {
@@ -191,7 +205,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_k = advance_k(&next_k);
 
                 /* The next block of the weights comes in while this one is used. */
-                MATCH_TRY(gap9_dma_wait(&weights_transfer));
+                MATCH_TRY(await(&weights_transfer));
                 const uint8_t *const weights = l1->weights[weights_turn];
                 weights_turn ^= 1;
                 if (more_k) {
@@ -235,12 +249,13 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending[output_turn]) {
-                    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
+                    MATCH_TRY(await(&output_transfer[output_turn]));
                     output_pending[output_turn] = false;
                 }
 
-                MATCH_TRY(gap9_cluster_run(match_pulp_conv2d, &tile));
-                MATCH_TRY(gap9_cluster_wait());
+                MATCH_TRACE_KERNEL(&tile);
+                MATCH_TRY(pulp_cluster_run(match_pulp_conv2d, &tile));
+                MATCH_TRY(pulp_cluster_wait());
             }
         }
 
@@ -249,21 +264,21 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         output_turn ^= 1;
     }
 
-    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
-    return gap9_dma_wait(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(await(&output_transfer[output_turn]));
+    return await(&output_transfer[output_turn ^ 1]);
 }
 
 /* Reserves the blocks. */
 static int32_t reserve(buffers_t *l1)
 {
-    l1->input[0] = gap9_l1_alloc(INPUT_BYTES);
-    l1->input[1] = gap9_l1_alloc(INPUT_BYTES);
-    l1->weights[0] = gap9_l1_alloc(WEIGHTS_BYTES);
-    l1->weights[1] = gap9_l1_alloc(WEIGHTS_BYTES);
-    l1->output[0] = gap9_l1_alloc(OUTPUT_BYTES);
-    l1->output[1] = gap9_l1_alloc(OUTPUT_BYTES);
-    l1->sums = gap9_l1_alloc(SUMS_BYTES);
-    l1->scratch = gap9_l1_alloc(SCRATCH_BYTES);
+    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
+    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
+    l1->weights[0] = pulp_l1_alloc(WEIGHTS_BYTES);
+    l1->weights[1] = pulp_l1_alloc(WEIGHTS_BYTES);
+    l1->output[0] = pulp_l1_alloc(OUTPUT_BYTES);
+    l1->output[1] = pulp_l1_alloc(OUTPUT_BYTES);
+    l1->sums = pulp_l1_alloc(SUMS_BYTES);
+    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
     const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights[0] != NULL
         && l1->weights[1] != NULL && l1->output[0] != NULL && l1->output[1] != NULL && l1->sums != NULL
         && l1->scratch != NULL;
@@ -273,14 +288,14 @@ static int32_t reserve(buffers_t *l1)
 /* Gives them back, those that could be reserved. */
 static void release(const buffers_t *l1)
 {
-    gap9_l1_free(l1->scratch);
-    gap9_l1_free(l1->sums);
-    gap9_l1_free(l1->output[1]);
-    gap9_l1_free(l1->output[0]);
-    gap9_l1_free(l1->weights[1]);
-    gap9_l1_free(l1->weights[0]);
-    gap9_l1_free(l1->input[1]);
-    gap9_l1_free(l1->input[0]);
+    pulp_l1_free(l1->scratch);
+    pulp_l1_free(l1->sums);
+    pulp_l1_free(l1->output[1]);
+    pulp_l1_free(l1->output[0]);
+    pulp_l1_free(l1->weights[1]);
+    pulp_l1_free(l1->weights[0]);
+    pulp_l1_free(l1->input[1]);
+    pulp_l1_free(l1->input[0]);
 }
 
 /* The layer as it runs on the module. */
@@ -301,7 +316,8 @@ int32_t conv2d_reduced(const void *input, void *output)
         .input = input,
         .output = output,
     };
-    return gap9_cluster_offload(run, &arguments);
+    MATCH_TRACE_LAYER("conv2d_reduced", "conv2d");
+    return pulp_cluster_offload(run, &arguments);
 }
 
 static const uint8_t constants[11520] = {

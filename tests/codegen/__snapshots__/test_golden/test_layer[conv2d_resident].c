@@ -13,6 +13,7 @@
 #include "gap9.h"
 #include "match_ne16.h"
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -70,32 +71,45 @@ typedef struct {
 static const uint8_t constants[640];
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)
+static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)
 {
     const match_copy_t shape = {
         .planes = 1,
         .rows = 1,
         .bytes = rows.count * IN_WIDTH * IN_CHANNELS,
     };
-    gap9_dma_copy_in(transfer, block, input + rows.first * IN_WIDTH * IN_CHANNELS, &shape);
+    const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(gap9_dma_t *transfer, uint8_t *block)
+static void fetch_weights(pulp_dma_t *transfer, uint8_t *block)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    gap9_dma_copy_in(transfer, block, constants, &shape);
+    const uint8_t *const first = constants;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows)
+static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows)
 {
     const match_copy_t shape = {
         .planes = 1,
         .rows = 1,
         .bytes = rows.count * OUT_WIDTH * OUT_CHANNELS,
     };
-    gap9_dma_copy_out(transfer, block, output + rows.first * OUT_WIDTH * OUT_CHANNELS, &shape);
+    uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
+    pulp_dma_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(pulp_dma_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return pulp_dma_wait(transfer);
 }
 
 /* Moves on to the next iteration of the loops down to oy; false behind the last one. */
@@ -108,15 +122,15 @@ static bool advance_oy(position_t *at)
 /* The layer, once its blocks are reserved. */
 static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
 {
-    gap9_dma_t input_transfer = {0};
-    gap9_dma_t weights_transfer = {0};
-    gap9_dma_t output_transfer = {0};
+    pulp_dma_t input_transfer = {0};
+    pulp_dma_t weights_transfer = {0};
+    pulp_dma_t output_transfer = {0};
     int32_t input_turn = 0;
     bool output_pending = false;
 
     fetch_input(&input_transfer, l1->input[input_turn], arguments->input, match_span(0, OY_TILE));
     fetch_weights(&weights_transfer, l1->weights);
-    MATCH_TRY(gap9_dma_wait(&weights_transfer));
+    MATCH_TRY(await(&weights_transfer));
 
     /* Output rows, 2 at a time. */
     for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
@@ -126,7 +140,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         const bool more_oy = advance_oy(&next_oy);
 
         /* The next block of the input comes in while this one is used. */
-        MATCH_TRY(gap9_dma_wait(&input_transfer));
+        MATCH_TRY(await(&input_transfer));
         const uint8_t *const input = l1->input[input_turn];
         input_turn ^= 1;
         if (more_oy) {
@@ -164,10 +178,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
             };
 
             if (output_pending) {
-                MATCH_TRY(gap9_dma_wait(&output_transfer));
+                MATCH_TRY(await(&output_transfer));
                 output_pending = false;
             }
 
+            MATCH_TRACE_KERNEL(&tile);
             MATCH_TRY(gap9_ne16_start(match_ne16_conv2d_1x1_exact, &tile));
             MATCH_TRY(gap9_ne16_wait());
         }
@@ -176,17 +191,17 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         output_pending = true;
     }
 
-    return gap9_dma_wait(&output_transfer);
+    return await(&output_transfer);
 }
 
 /* Reserves the blocks. */
 static int32_t reserve(buffers_t *l1)
 {
-    l1->input[0] = gap9_l1_alloc(INPUT_BYTES);
-    l1->input[1] = gap9_l1_alloc(INPUT_BYTES);
-    l1->weights = gap9_l1_alloc(WEIGHTS_BYTES);
-    l1->output = gap9_l1_alloc(OUTPUT_BYTES);
-    l1->scratch = gap9_l1_alloc(SCRATCH_BYTES);
+    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
+    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
+    l1->weights = pulp_l1_alloc(WEIGHTS_BYTES);
+    l1->output = pulp_l1_alloc(OUTPUT_BYTES);
+    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
     const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights != NULL && l1->output != NULL
         && l1->scratch != NULL;
     return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
@@ -195,11 +210,11 @@ static int32_t reserve(buffers_t *l1)
 /* Gives them back, those that could be reserved. */
 static void release(const buffers_t *l1)
 {
-    gap9_l1_free(l1->scratch);
-    gap9_l1_free(l1->output);
-    gap9_l1_free(l1->weights);
-    gap9_l1_free(l1->input[1]);
-    gap9_l1_free(l1->input[0]);
+    pulp_l1_free(l1->scratch);
+    pulp_l1_free(l1->output);
+    pulp_l1_free(l1->weights);
+    pulp_l1_free(l1->input[1]);
+    pulp_l1_free(l1->input[0]);
 }
 
 /* The layer as it runs on the module. */
@@ -220,7 +235,8 @@ int32_t conv2d_resident(const void *input, void *output)
         .input = input,
         .output = output,
     };
-    return gap9_cluster_offload(run, &arguments);
+    MATCH_TRACE_LAYER("conv2d_resident", "conv2d");
+    return pulp_cluster_offload(run, &arguments);
 }
 
 static const uint8_t constants[640] = {

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gap9.h"
+#include "pulp.h"
 #include "match_pulp.h"
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -77,7 +78,7 @@ static match_span_t input_rows_under(int32_t start, int32_t end)
 }
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
+static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
     match_span_t channels)
 {
     const match_copy_t shape = {
@@ -87,18 +88,22 @@ static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = CHANNELS,
         .local_row_stride = channels.count,
     };
-    gap9_dma_copy_in(transfer, block, input + rows.first * IN_WIDTH * CHANNELS + channels.first, &shape);
+    const uint8_t *const first = input + rows.first * IN_WIDTH * CHANNELS + channels.first;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(gap9_dma_t *transfer, uint8_t *block, int32_t index)
+static void fetch_weights(pulp_dma_t *transfer, uint8_t *block, int32_t index)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    gap9_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
+    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
+    pulp_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
+static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
     match_span_t channels)
 {
     const match_copy_t shape = {
@@ -108,7 +113,16 @@ static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .external_row_stride = CHANNELS,
         .local_row_stride = channels.count,
     };
-    gap9_dma_copy_out(transfer, block, output + rows.first * OUT_WIDTH * CHANNELS + channels.first, &shape);
+    uint8_t *const first = output + rows.first * OUT_WIDTH * CHANNELS + channels.first;
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
+    pulp_dma_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(pulp_dma_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return pulp_dma_wait(transfer);
 }
 
 /* Moves on to the next iteration of the loops down to k1; false behind the last one. */
@@ -132,9 +146,9 @@ static bool advance_k1(position_t *at)
 /* The layer, once its blocks are reserved. */
 static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
 {
-    gap9_dma_t input_transfer = {0};
-    gap9_dma_t weights_transfer = {0};
-    gap9_dma_t output_transfer = {0};
+    pulp_dma_t input_transfer = {0};
+    pulp_dma_t weights_transfer = {0};
+    pulp_dma_t output_transfer = {0};
     int32_t input_turn = 0;
     bool output_pending = false;
 
@@ -159,7 +173,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_k1 = advance_k1(&next_k1);
 
                 /* The next block of the input comes in while this one is used. */
-                MATCH_TRY(gap9_dma_wait(&input_transfer));
+                MATCH_TRY(await(&input_transfer));
                 const uint8_t *const input = l1->input[input_turn];
                 input_turn ^= 1;
                 if (more_k1) {
@@ -170,7 +184,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 }
 
                 fetch_weights(&weights_transfer, l1->weights, k0 / K0_TILE * 3 + (k1 - k0) / K1_TILE);
-                MATCH_TRY(gap9_dma_wait(&weights_transfer));
+                MATCH_TRY(await(&weights_transfer));
 
                 const match_span_t tile_output_channels = match_span(k1, k1_end);
                 const match_tile_t tile = {
@@ -200,12 +214,13 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending) {
-                    MATCH_TRY(gap9_dma_wait(&output_transfer));
+                    MATCH_TRY(await(&output_transfer));
                     output_pending = false;
                 }
 
-                MATCH_TRY(gap9_cluster_run(match_pulp_depthwise_conv2d, &tile));
-                MATCH_TRY(gap9_cluster_wait());
+                MATCH_TRACE_KERNEL(&tile);
+                MATCH_TRY(pulp_cluster_run(match_pulp_depthwise_conv2d, &tile));
+                MATCH_TRY(pulp_cluster_wait());
             }
 
             store_output(&output_transfer, l1->output, arguments->output, output_rows, output_channels);
@@ -213,17 +228,17 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         }
     }
 
-    return gap9_dma_wait(&output_transfer);
+    return await(&output_transfer);
 }
 
 /* Reserves the blocks. */
 static int32_t reserve(buffers_t *l1)
 {
-    l1->input[0] = gap9_l1_alloc(INPUT_BYTES);
-    l1->input[1] = gap9_l1_alloc(INPUT_BYTES);
-    l1->weights = gap9_l1_alloc(WEIGHTS_BYTES);
-    l1->output = gap9_l1_alloc(OUTPUT_BYTES);
-    l1->scratch = gap9_l1_alloc(SCRATCH_BYTES);
+    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
+    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
+    l1->weights = pulp_l1_alloc(WEIGHTS_BYTES);
+    l1->output = pulp_l1_alloc(OUTPUT_BYTES);
+    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
     const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights != NULL && l1->output != NULL
         && l1->scratch != NULL;
     return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
@@ -232,11 +247,11 @@ static int32_t reserve(buffers_t *l1)
 /* Gives them back, those that could be reserved. */
 static void release(const buffers_t *l1)
 {
-    gap9_l1_free(l1->scratch);
-    gap9_l1_free(l1->output);
-    gap9_l1_free(l1->weights);
-    gap9_l1_free(l1->input[1]);
-    gap9_l1_free(l1->input[0]);
+    pulp_l1_free(l1->scratch);
+    pulp_l1_free(l1->output);
+    pulp_l1_free(l1->weights);
+    pulp_l1_free(l1->input[1]);
+    pulp_l1_free(l1->input[0]);
 }
 
 /* The layer as it runs on the module. */
@@ -257,7 +272,8 @@ int32_t depthwise_nested(const void *input, void *output)
         .input = input,
         .output = output,
     };
-    return gap9_cluster_offload(run, &arguments);
+    MATCH_TRACE_LAYER("depthwise_nested", "depthwise_conv2d");
+    return pulp_cluster_offload(run, &arguments);
 }
 
 static const uint8_t constants[380] = {

@@ -10,9 +10,10 @@ from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Patt
 from match.layer import Dim, Layer, Op, Operand
 from match.operands import standard_operands
 from match.requantize import Requantizer
-from match.targets.gap9 import packing
-from match.targets.gap9.constraints import CLUSTER
-from match.targets.gap9.memory import L1, L1_API
+from match.schedule.mapping import Memory
+from match.targets.pulp import packing
+from match.targets.pulp.constraints import CLUSTER
+from match.targets.pulp.memory import CORES, L1_API
 
 INT64 = Requantizer(
     name="int64",
@@ -53,21 +54,22 @@ _KERNELS = {
 
 
 class Cluster(HwModule):
-    """GAP9's cluster with the kernels of kernels/pulp."""
+    """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    memories = (L1,)
     requantizers = (INT64, INT64_SIGNED)
     api = ModuleApi(
-        headers=("gap9.h", "match_pulp.h"),
-        platform=PlatformApi(offload="gap9_cluster_offload"),
+        headers=("pulp.h", "match_pulp.h"),
+        platform=PlatformApi(offload="pulp_cluster_offload"),
         memory=L1_API,
-        sync=SyncApi(wait_transfer="gap9_dma_wait", wait_compute="gap9_cluster_wait"),
-        compute=ComputeApi(start="gap9_cluster_run"),
+        sync=SyncApi(wait_transfer="pulp_dma_wait", wait_compute="pulp_cluster_wait"),
+        compute=ComputeApi(start="pulp_cluster_run"),
     )
 
-    def __init__(self) -> None:
-        self.cost_model: CostModel = PulpClusterCost()
+    def __init__(self, l1: Memory) -> None:
+        """With `l1` as its scratchpad."""
+        self.memories = (l1,)
+        self.cost_model: CostModel = PulpClusterCost(cores=CORES)
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Every operator; see `constraints.CLUSTER`."""

@@ -1,5 +1,5 @@
-/* The team of cores that kernels see is GAP9's cluster. */
-#include "gap9.h"
+/* The team of cores that kernels see is the chip's cluster. */
+#include "pulp.h"
 #include "match_team.h"
 
 typedef struct {
@@ -15,16 +15,16 @@ static void call(void *arg)
 
 int32_t match_core_id(void)
 {
-    return gap9_core_id();
+    return pulp_core_id();
 }
 
 int32_t match_core_count(void)
 {
-    return gap9_cluster_cores();
+    return pulp_cluster_cores();
 }
 
 int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile)
 {
     call_t self = {kernel, tile};
-    return gap9_cluster_fork(gap9_cluster_cores(), call, &self);
+    return pulp_cluster_fork(pulp_cluster_cores(), call, &self);
 }

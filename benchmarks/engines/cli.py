@@ -1,0 +1,114 @@
+"""The command line of the benchmark. Errors of the user are one sentence on stderr and exit status 2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.engines.networks import MLPERF_TINY, ZOO
+from match.errors import MatchError, OptionError, OutputError
+
+NETWORKS = ",".join((*MLPERF_TINY, *ZOO))
+FULL = "full"
+SIZES = f"{FULL},65536,32768,24576,16384,12288,8192"
+WIDTH = 140
+
+Networks = Annotated[
+    str,
+    typer.Option(
+        "--network", metavar="A,B", help="Names of MLPerf Tiny or of `match zoo`, or .tflite and .onnx files."
+    ),
+]
+Sizes = Annotated[str, typer.Option("--l1", metavar="A,B", help="Sizes of L1 in bytes; full: the target's own.")]
+Engines = Annotated[str, typer.Option("--engine", metavar="A,B", help="The first is what the others are set against.")]
+Target = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
+Modules = Annotated[
+    str | None, typer.Option("--modules", metavar="A,B", help="Use these modules of the target only. [default: all]")
+]
+Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the results as JSON.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw cycles over L1 as .svg, .png or .pdf.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark, by default with the process's arguments, and exit with its status."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command()(compare)
+    try:
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        status = app(args=given, prog_name="python -m benchmarks.engines", standalone_mode=False)
+    except (MatchError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        sys.stderr.write(f"benchmarks.engines: {' '.join(message.split())}\n")
+        status = 2
+    except (KeyboardInterrupt, typer.Abort):
+        status = 130
+    sys.exit(status or 0)
+
+
+def compare(
+    network: Networks = NETWORKS,
+    l1: Sizes = SIZES,
+    engine: Engines = "exact,loma,dory",
+    target: Target = "gap9",
+    modules: Modules = None,
+    output: Output = None,
+    plot: Plot = None,
+) -> None:
+    """Predicted cycles, bytes moved and search time of each engine, by network and size of L1."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from benchmarks.engines.grid import measure
+    from benchmarks.engines.networks import read
+    from benchmarks.engines.plot import plot as draw
+    from benchmarks.engines.results import Measurement, Results, encode
+    from benchmarks.engines.table import show, size_label
+    from match.registry import get_target
+    from match.schedule.engine import engine as make_engine
+
+    chip = get_target(target, modules=None if modules is None else _list(modules))
+    engines, sizes = _list(engine), [_size(entry) for entry in _list(l1)]
+    for name in engines:
+        make_engine(name)
+    measurements: list[Measurement] = []
+    stderr = Console(stderr=True)
+    with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as progress:
+        task = progress.add_task("reading networks", total=None)
+        networks = [read(name, chip.activations) for name in _list(network)]
+        progress.update(task, total=len(networks) * len(sizes) * len(engines))
+        for one in measure(networks, chip, sizes, engines):
+            measurements.append(one)
+            progress.update(task, advance=1, description=f"{one.network} {size_label(one.l1)} {one.engine}")
+    console = Console()
+    console.width = console.width if console.is_terminal else WIDTH
+    show(measurements, console)
+    if output is not None:
+        results = Results(chip.name, tuple(module.name for module in chip.modules), tuple(measurements))
+        try:
+            output.write_bytes(encode(results))
+        except OSError as error:
+            raise OutputError(f"cannot write {output}: {error.strerror}; check the path.") from error
+    if plot is not None:
+        draw(measurements, plot)
+
+
+def _list(text: str) -> list[str]:
+    """The entries of a list with commas."""
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
+def _size(text: str) -> int | None:
+    """Bytes; None for the target's own."""
+    if text == FULL:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise OptionError(f"the L1 size {text!r} is neither a positive number of bytes nor {FULL!r}.")
+    return int(text)

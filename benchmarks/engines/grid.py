@@ -1,0 +1,120 @@
+"""Runs the grid: every network at every size of L1 with every engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.engines.networks import Network
+from benchmarks.engines.results import Measurement
+from match.cost import Cost
+from match.errors import ScheduleError
+from match.form import Form, choose_form
+from match.hardware import HwModule, MatchTarget
+from match.layer import Layer
+from match.options import Numerics
+from match.registry import get_target
+from match.requantize import Requantizer
+from match.request import Workload
+from match.schedule.engine import Engine, engine
+from match.schedule.predict import predict
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A layer on a module, in the form that the module would execute it in."""
+
+    module: str
+    requantizer: Requantizer | None
+    layer: Layer
+
+    @property
+    def geometry(self) -> _Task:
+        """What the search depends on: layers that differ in names and values alone are searched once."""
+        return replace(self, layer=replace(self.layer, name="", pad_value=0, clip=(0, 0)))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a search came to: the cost of the mapping, if there is one, and seconds of CPU time."""
+
+    cost: Cost | None
+    seconds: float
+
+
+def measure(
+    networks: Sequence[Network], target: MatchTarget, sizes: Sequence[int | None], engines: Sequence[str]
+) -> Iterator[Measurement]:
+    """One measurement after the other: by network, by size (None for the target's own), by engine.
+
+    Raises:
+        OptionError: if an engine is unknown or a size is not positive.
+        CostModelError: if a module's cost model fails.
+    """
+    for network in networks:
+        tasks = [_tasks(workload, target) for workload in network.workloads]
+        for size in sizes:
+            chip = get_target(target, l1=size)
+            for name in engines:
+                yield _measurement(network, tasks, chip, size, name)
+
+
+def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
+    """The modules that take a layer."""
+    layer = workload.layer
+    tasks: list[_Task] = []
+    for module in target.modules:
+        if any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
+            form = choose_form(module, layer, workload.constants, workload.accumulator, Numerics.HARDWARE)
+            if isinstance(form, Form):
+                tasks.append(_Task(module.name, form.requantizer, layer))
+    return tasks
+
+
+def _measurement(
+    network: Network, tasks: Sequence[Sequence[_Task]], chip: MatchTarget, size: int | None, name: str
+) -> Measurement:
+    search = engine(name)
+    modules = {module.name: module for module in chip.modules}
+    found: dict[_Task, _Found] = {}
+    cycles, moved, unmapped = 0.0, 0, list[str]()
+    for workload, asked in zip(network.workloads, tasks, strict=True):
+        for task in asked:
+            if task.geometry not in found:
+                found[task.geometry] = _search(search, modules[task.module], task)
+        costs = [cost for task in asked if (cost := found[task.geometry].cost) is not None]
+        if costs:
+            best = min(costs, key=lambda cost: cost.cycles)
+            cycles += best.cycles
+            moved += best.moved_bytes
+        else:
+            cycles += _on_the_core(workload.layer, chip)
+            unmapped += [workload.layer.name] if asked else []
+    return Measurement(
+        network=network.name,
+        l1=size,
+        engine=name,
+        cycles=cycles,
+        moved_bytes=moved,
+        seconds=sum(one.seconds for one in found.values()),
+        layers=len(network.workloads),
+        unmapped=tuple(unmapped),
+    )
+
+
+def _search(search: Engine, module: HwModule, task: _Task) -> _Found:
+    layer = task.layer
+    model = module.cost(layer, task.requantizer)
+    operands, multiples = module.operands(layer, task.requantizer), module.tile_multiples(layer)
+    start = time.process_time()
+    try:
+        schedule = search.search(layer, operands, module.memories, model, multiples=multiples)
+    except ScheduleError:
+        return _Found(None, time.process_time() - start)
+    return _Found(predict(schedule, model), time.process_time() - start)
+
+
+def _on_the_core(layer: Layer, chip: MatchTarget) -> float:
+    outputs = layer.k * layer.oy * layer.ox
+    return chip.cpu_cost_model.cycles(layer.op.value, outputs * layer.c * layer.fy * layer.fx, outputs)

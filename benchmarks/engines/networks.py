@@ -1,0 +1,83 @@
+"""The networks: what the compiler finds in a model, as workloads without TVM objects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from match import zoo
+from match.errors import OptionError
+from match.frontend import Model, load
+from match.request import Workload
+
+MLPERF_TINY: Mapping[str, str] = {
+    "mobilenet": "vww_96_int8.tflite",
+    "resnet": "pretrainedResnet_quant.tflite",
+    "ds-cnn": "kws_ref_model.tflite",
+    "auto-encoder": "ad01_int8.tflite",
+}
+"""File names of the MLPerf Tiny reference models."""
+
+ZOO = ("mobilenet_v1-1.0-128", "mobilenet_v2-0.25-128")
+"""Networks of `match.zoo` that are measured where none is asked for; all of them can be."""
+
+MODEL_FILES = (".tflite", ".onnx")
+"""Suffixes of files that front ends read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A name, and the layers that modules can be asked for, in the order of execution and named by operator and place.
+
+    What else the network computes is left out: it costs the same with every engine.
+    """
+
+    name: str
+    workloads: tuple[Workload, ...]
+
+
+def read(name: str, activations: Literal["uint8"] | None) -> Network:
+    """A network of `MLPERF_TINY` or of `match.zoo`, or the one in a model file.
+
+    Args:
+        name: of the network or, with its suffix, of a .tflite or .onnx file.
+        activations: the type that the target wants 8-bit activations in, None for the model's own.
+
+    Raises:
+        OptionError: if there is no such network, or no folder of models.
+        ModelError: if the file cannot be read.
+    """
+    if name in MLPERF_TINY:
+        return of_model(name, load(_models() / MLPERF_TINY[name]), activations)
+    if Path(name).suffix in MODEL_FILES:
+        return of_model(Path(name).stem, load(name), activations)
+    if name in zoo.names():
+        return of_model(name, load(zoo.build(name)), activations)
+    known = ", ".join((*MLPERF_TINY, *zoo.names()))
+    raise OptionError(f"network {name!r} is unknown; give a model file or one of: {known}.")
+
+
+def of_model(name: str, model: Model, activations: Literal["uint8"] | None) -> Network:
+    """The layers of a network that a front end read."""
+    from match.pattern import Match, find
+    from match.pattern.rows import rows
+    from match.transform.pipeline import integer_relay
+
+    module = integer_relay(model, activations)
+    workloads = tuple(
+        Workload(replace(row.layer, name=f"{row.layer.op}_{index}"), row.constants, row.accumulator, "")
+        for index, row in enumerate(rows(module["main"], find(module)))
+        if isinstance(row, Match)
+    )
+    return Network(name, workloads)
+
+
+def _models() -> Path:
+    given = os.environ.get("MATCH_MODELS")
+    folder = Path(given) if given else Path(__file__).resolve().parents[3] / "shared" / "models"
+    if not folder.is_dir():
+        raise OptionError(f"there is no folder of MLPerf Tiny models at {folder}; set MATCH_MODELS to one.")
+    return folder

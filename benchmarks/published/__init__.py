@@ -1,0 +1,1 @@
+"""Predicted latencies beside those that papers measured on chips: ``python -m benchmarks.published``."""

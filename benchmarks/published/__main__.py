@@ -1,0 +1,41 @@
+"""``python -m benchmarks.published``: every cell of cells.toml, predicted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from benchmarks.published.cells import published
+from benchmarks.published.predict import predict
+from benchmarks.published.results import Results, table
+
+
+def main(
+    models: Annotated[Path, typer.Option(envvar="MATCH_MODELS", help="Folder of the MLPerf Tiny model files.")] = Path(
+        "../shared/models"
+    ),
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    target: Annotated[str | None, typer.Option(help="Cells of this target only.")] = None,
+) -> None:
+    """Set predicted latencies beside those that papers measured on chips."""
+    data = published()
+    cells = [cell for cell in data.cells if target in (None, cell.target)]
+    results = Results(results=tuple(predict(cell, data.networks[cell.network], models) for cell in cells))
+    if output is not None:
+        output.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    Console(width=None if Console().is_terminal else 220).print(table(results.results))
+
+
+def app() -> typer.Typer:
+    """The command."""
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command.command()(main)
+    return command
+
+
+if __name__ == "__main__":
+    app()()

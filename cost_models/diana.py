@@ -1,0 +1,92 @@
+"""DIANA's digital accelerator, its DMA and its RISC-V core.
+
+The array has 16 x 16 multiply-accumulate units: 16 output channels by 16 output columns of a row or, of a fully
+connected layer, 16 output by 16 input channels. Cycles of a block of outputs follow the model published with MATCH: a
+cycle for each product of one output, two reads for each input channel and filter row, 23 for the element-wise stage and
+the store. That a fully connected layer and an addition count alike on their own unrolling is an inference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.cost import Block, CostModel, Tile
+from match.cost_models.pulp_cluster import ceil_div
+from match.cost_models.riscv_core import RiscvCoreCost
+from match.layer import Layer, Op
+
+ARRAY = 16
+"""Output channels and output columns, or input channels, that are computed at once."""
+
+READS = 2
+"""Cycles to read the columns that one input channel and filter row has for a block."""
+
+STORE = 23
+"""Cycles of the element-wise stage and the store of a block."""
+
+JOB_WORDS = 24
+
+DIANA_CORE = RiscvCoreCost(convolution=2.0, dense=1.9, output=103.0)
+"""TVM's C on DIANA's core, from its latencies on three networks at 260 MHz (MATCH paper, Table III): cycles of a
+multiply-accumulate and of an output are the line through the two networks of convolutions (ResNet, DS-CNN), a dense
+layer's are what they leave of the auto-encoder."""
+
+
+@dataclass(frozen=True)
+class DianaDigitalCost(CostModel):
+    """Cycles of the digital accelerator. Nothing overlaps: a transfer blocks the core, and a job has to be waited for.
+
+    bytes_per_cycle: width of the port to L2, 128 bits.
+    chunk: cycles of each contiguous piece of a transfer, its call included (MATCH paper).
+    access: cycles of a register access. Estimated, as NE16's.
+    kernel: cycles of a kernel call beside its jobs: the tile's context, working out the registers. Estimated.
+    """
+
+    bytes_per_cycle: int = 16
+    chunk: int = 70
+    access: int = 4
+    kernel: int = 100
+
+    overlap = False
+    regular = True
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of all jobs of a tile: one for each depthwise channel or pixel of a fully connected layer."""
+        job = self.access * (JOB_WORDS + 1)
+        channels, columns = ceil_div(tile.k, ARRAY), ceil_div(tile.ox, ARRAY)
+        match layer.op:
+            case Op.CONV2D:
+                return job + channels * columns * _rows(layer, tile, tile.c)
+            case Op.DEPTHWISE_CONV2D:
+                return tile.k * (job + columns * _rows(layer, tile, 1))
+            case Op.DENSE:
+                return tile.oy * tile.ox * (job + channels * (ceil_div(tile.c, ARRAY) * (1 + READS) + STORE))
+            case _:
+                return job + channels * columns * tile.oy * (ARRAY * READS + STORE)
+
+    def launch(self, layer: Layer) -> float:
+        """The same for every tile."""
+        return self.kernel
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """The set-up of each contiguous piece, and the bytes at the port's width."""
+        return self.chunk * block.chunks + ceil_div(block.bytes, self.bytes_per_cycle)
+
+
+def _rows(layer: Layer, tile: Tile, channels: int) -> int:
+    """Cycles of 16 columns of all rows of a tile; rows of the filter that see padding alone are skipped."""
+    filter_rows = tile.oy * tile.fy - _padded_rows(layer, tile)
+    return filter_rows * channels * (tile.fx + READS) + tile.oy * STORE
+
+
+def _padded_rows(layer: Layer, tile: Tile) -> int:
+    """Rows of the filter that lie above or below the input, counted for each output row of the tile.
+
+    Of a tile's missing input rows as many are above as the layer has padding there, the others below. Rows between
+    windows, where the stride is larger than the filter, are not among them.
+    """
+    stride = min(layer.stride[0], tile.fy)
+    missing = max(0, (tile.oy - 1) * stride + tile.fy - tile.iy)
+    above = min(missing, layer.padding.top)
+    sides = (above, min(missing - above, layer.padding.bottom))
+    return sum(max(0, side - row * stride) for side in sides for row in range(tile.oy))

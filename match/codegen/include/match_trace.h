@@ -1,0 +1,46 @@
+/* Traces what generated layers do, where MATCH_TRACE is defined: every transfer when it is started and when it is waited
+ * for, every kernel. Otherwise nothing is left of it.
+ *
+ * Whoever defines MATCH_TRACE links the four functions: the program for a PC has them in trace.c, which writes the events
+ * to stdout. On a chip they may as well read a cycle counter. */
+#ifndef MATCH_TRACE_H
+#define MATCH_TRACE_H
+
+#ifdef MATCH_TRACE
+
+#include "match_copy.h"
+#include "match_tile.h"
+
+/* A layer begins: the name of its function and of its operator. */
+void match_trace_layer(const char *layer, const char *op);
+
+/* A transfer is started: its descriptor, "fetch" or "store", the operand, the inner memory; where the block begins in what
+ * the outer memory holds of the operand, in bytes. */
+void match_trace_transfer(const void *transfer, const char *kind, const char *operand, const char *memory,
+    uint32_t offset, const match_copy_t *shape);
+
+/* The transfer with this descriptor is waited for. */
+void match_trace_wait(const void *transfer);
+
+/* A kernel is started. */
+void match_trace_kernel(const match_tile_t *tile);
+
+#define MATCH_TRACE_LAYER(layer, op) match_trace_layer(layer, op)
+#define MATCH_TRACE_FETCH(transfer, operand, memory, offset, shape) \
+    match_trace_transfer(transfer, "fetch", operand, memory, (uint32_t)(offset), shape)
+#define MATCH_TRACE_STORE(transfer, operand, memory, offset, shape) \
+    match_trace_transfer(transfer, "store", operand, memory, (uint32_t)(offset), shape)
+#define MATCH_TRACE_WAIT(transfer) match_trace_wait(transfer)
+#define MATCH_TRACE_KERNEL(tile) match_trace_kernel(tile)
+
+#else
+
+#define MATCH_TRACE_LAYER(layer, op) ((void)0)
+#define MATCH_TRACE_FETCH(transfer, operand, memory, offset, shape) ((void)0)
+#define MATCH_TRACE_STORE(transfer, operand, memory, offset, shape) ((void)0)
+#define MATCH_TRACE_WAIT(transfer) ((void)0)
+#define MATCH_TRACE_KERNEL(tile) ((void)0)
+
+#endif
+
+#endif

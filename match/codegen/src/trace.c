@@ -1,0 +1,32 @@
+/* The trace of a program for a PC: a line of JSON on stdout for each event. */
+#include "match_trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void match_trace_layer(const char *layer, const char *op)
+{
+    printf("{\"event\":\"layer\",\"name\":\"%s\",\"op\":\"%s\"}\n", layer, op);
+}
+
+void match_trace_transfer(const void *transfer, const char *kind, const char *operand, const char *memory,
+    uint32_t offset, const match_copy_t *shape)
+{
+    printf("{\"event\":\"%s\",\"operand\":\"%s\",\"memory\":\"%s\"", kind, operand, memory);
+    printf(",\"transfer\":%" PRIuPTR ",\"offset\":%" PRIu32, (uintptr_t)transfer, offset);
+    printf(",\"bytes\":%" PRIu32 "}\n", shape->planes * shape->rows * shape->bytes);
+}
+
+void match_trace_wait(const void *transfer)
+{
+    printf("{\"event\":\"wait\",\"transfer\":%" PRIuPTR "}\n", (uintptr_t)transfer);
+}
+
+void match_trace_kernel(const match_tile_t *tile)
+{
+    printf("{\"event\":\"kernel\",\"channels_in\":%" PRId32, tile->channels_in);
+    printf(",\"channels_out\":%" PRId32, tile->channels_out);
+    printf(",\"input_height\":%" PRId32 ",\"input_width\":%" PRId32, tile->input_height, tile->input_width);
+    printf(",\"output_height\":%" PRId32 ",\"output_width\":%" PRId32, tile->output_height, tile->output_width);
+    printf(",\"filter_height\":%" PRId32 ",\"filter_width\":%" PRId32 "}\n", tile->filter_height, tile->filter_width);
+}

@@ -1,0 +1,138 @@
+"""What a search over two memories is about: the layer in both, how outer blocks are held, the best mapping so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from match.cost import Cost, CostModel
+from match.errors import ScheduleError
+from match.layer import Dim, Layer, Operand
+from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.pricing import Pricing
+from match.schedule.rooms import Flags, Ints
+from match.schedule.search import Rank, rounded
+from match.schedule.structures import Nest, Structures
+from match.schedule.tiles import TILED, Floats, Sizes, TileCosts
+
+
+@dataclass(frozen=True)
+class Held:
+    """One way to hold the outer blocks: what it adds to the core's time, how long the DMA takes, at least.
+
+    `fetched` is what of the DMA's part comes before the last block is mapped or behind it.
+    """
+
+    core: float
+    dma: float
+    fetched: float
+    moved: float
+    nest: Nest
+
+
+def total_cycles(way: Held, cycles: Floats, last: Floats) -> Floats:
+    """Lower bound of a mapping's latency from those of all its outer blocks, and of the last one."""
+    return np.maximum(np.maximum(cycles + way.core, way.dma), way.fetched + last)
+
+
+class Nesting:
+    """A layer to be mapped onto two memories.
+
+    `pricing` and `inner_pricing` predict; `costs` are of what the outer memory holds, with the least that constants may
+    take.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        operands: tuple[Operand, ...],
+        memories: tuple[Memory, ...],
+        cost_model: CostModel,
+        objective: str,
+        multiples: Mapping[Dim, int],
+    ) -> None:
+        outer, inner = memories
+        self.layer = layer
+        self.operands = operands
+        self.memories = memories
+        self.objective = objective
+        self.multiples = multiples
+        self.sizes = {dim: layer.size(dim) for dim in Dim}
+        self.held = frozenset(operand.name for operand in operands if outer.has(operand.name))
+        held = tuple(operand for operand in operands if operand.name in self.held)
+        others = tuple(operand for operand in operands if operand.name not in self.held)
+        self.pricing = Pricing(layer, operands, outer, cost_model)
+        self.inner_pricing = Pricing(layer, operands, inner, cost_model)
+        packed = replace(outer, alignment=min(outer.alignment, inner.alignment))
+        self.costs = TileCosts(Pricing(layer, held, packed, cost_model, others), packing=outer.alignment)
+        self.rank: Rank | None = None
+        self.schedule: Schedule | None = None
+        self._gapless = self.inner_pricing.gapless()
+        names = (outer.name, inner.name)
+        self._energies = [self.pricing.byte_energy(name) for name in names] if objective == "energy" else None
+        self._kernel_energy = self.pricing.energy({}) or 0.0
+
+    def keys(self, cycles: Floats, outer: Floats, inner: Floats) -> tuple[Floats, Floats]:
+        """The first two entries of `Rank`; `outer` and `inner` are bytes moved into each memory and out of it."""
+        cycles, moved = rounded(cycles), outer + inner
+        if self.objective == "latency":
+            return cycles, moved
+        if self._energies is None:
+            return moved, cycles
+        return rounded(self._kernel_energy + outer * self._energies[0] + inner * self._energies[1]), cycles
+
+    def may_win(self, objective: Floats, second: Floats) -> Flags:
+        """Which of these bounds leave room for a mapping better than the best so far; of equals, the first is kept."""
+        if self.rank is None:
+            return np.ones(len(objective), np.bool_)
+        return (objective < self.rank.objective) | ((objective == self.rank.objective) & (second < self.rank.second))
+
+    def tail(self, tiles: Ints) -> Floats:
+        """Cycles of the last block of each outer tile: a kernel call at least."""
+        pricing, ends = self._gapless, (np.array(self.costs.whole) - 1) // tiles * tiles
+        spans = zip(ends.tolist(), (np.array(self.costs.whole) - ends).tolist(), strict=True)
+        return pricing.launch + np.array(
+            [
+                pricing.kernel(
+                    k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
+                )
+                for (_, y, x, _), (k, oy, ox, c) in spans
+            ]
+        )
+
+    def ways(self, tile: Sizes) -> list[Held]:
+        """Every way to hold the blocks of an outer tile, those that add least first."""
+        cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < self.layer.size(dim))
+        structures = Structures(self.costs, np.array([tile]), cut)
+        result: list[Held] = []
+        for nests in structures.nests():
+            for row in range(len(nests.cycles)):
+                core = float(nests.core[row] - structures.work[0])
+                dma, fetched, moved = (float(bound[row]) for bound in (nests.dma, nests.fetched, nests.moved))
+                result.append(Held(core, dma, fetched, moved, nests.nest(row)))
+        return sorted(result, key=lambda way: (way.core, way.dma))
+
+    def placements(self, nest: Nest) -> tuple[Placement | None, ...]:
+        """Those of an outer nest, in the order of all operands."""
+        held = {placement.operand: placement for placement in nest.placements}
+        return tuple(held.get(operand.name) for operand in self.operands)
+
+    def keep(self, cost: Cost, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> None:
+        """Keep a mapping if it is the best so far and fits."""
+        cycles, moved = float(rounded(np.array(cost.cycles))), float(cost.moved_bytes)
+        if self.objective == "energy":
+            assert cost.energy is not None, "the objective needs it"
+            moved = float(rounded(np.array(cost.energy)))
+        first, second = (cycles, moved) if self.objective == "latency" else (moved, cycles)
+        rank = Rank(first, second, 0, (), (), ())
+        if self.rank is not None and rank >= self.rank:
+            return
+        extents = {dim: self.layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+        scratch = self.inner_pricing.scratch(extents)
+        try:
+            schedule = Schedule(self.layer, self.operands, self.memories, loops, placements, scratch)
+        except ScheduleError:  # constants may take more in the outer memory than they need at least
+            return
+        self.rank, self.schedule = rank, schedule

@@ -1,0 +1,33 @@
+"""Writes timelines into files: for https://ui.perfetto.dev, or as a picture (docs/timeline.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from match.chrome_trace import Stretch, document
+from match.errors import OutputError
+from match.timeline_picture import draw
+
+
+def write_timeline(path: Path, name: str, stretches: Iterable[Stretch], hertz: float, times: str) -> None:
+    """Write the stretches, one after the other, into a file.
+
+    Args:
+        path: the file, replaced if it exists; SVG if its name ends so, else JSON in Chrome's trace event format.
+        name: of the network.
+        stretches: of which it consists.
+        hertz: the clock that they are counted in.
+        times: what the times are, in a word or two for the reader of the file.
+
+    Raises:
+        OutputError: if the file cannot be written.
+    """
+    made = document(name, stretches, hertz, times)
+    picture = path.suffix.lower() == ".svg"
+    try:
+        path.write_bytes(draw(made).encode() if picture else msgspec.json.encode(made))
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error

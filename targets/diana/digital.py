@@ -1,0 +1,123 @@
+"""DIANA's digital accelerator: 16 x 16 multiply-accumulate units on 8-bit weights and activations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from match.cost import CostModel
+from match.cost_models.diana import DianaDigitalCost
+from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.layer import Axis, Component, Dim, Layer, Op, Operand
+from match.operands import ADDEND, FILTER, input_operand, output_operand, weights_operand
+from match.requantize import Requantizer
+from match.targets.diana import packing
+from match.targets.diana.constraints import DIGITAL
+from match.targets.diana.memory import L1, L1_API
+
+_CLIPS = ((-128, 127), (0, 127))
+_BIAS_BYTES = 4
+
+
+def _shift_and_clip(name: str, bias_bits: int) -> Requantizer:
+    """``clip((acc + B) >> S)`` with one S for the layer, as the accelerator's output stage computes it."""
+    return Requantizer(
+        name=name,
+        multiplier_bits=0,
+        signed_multiplier=False,
+        sum_bits=32,
+        bias_bits=bias_bits,
+        shift=(0, 31),
+        per_channel_shift=False,
+        negative_step=False,
+        parameter_bytes=_BIAS_BYTES if bias_bits else 0,
+        approximates=True,
+        clips=_CLIPS,
+        addend_multipliers=False,
+    )
+
+
+SHIFT = _shift_and_clip("shift", bias_bits=32)
+"""Of convolutions and fully connected layers."""
+
+SHIFT_SUM = _shift_and_clip("shift_sum", bias_bits=0)
+"""Of the sum of two tensors, which has no bias."""
+
+_KERNELS = {
+    Op.CONV2D: "match_diana_conv2d",
+    Op.DEPTHWISE_CONV2D: "match_diana_depthwise_conv2d",
+    Op.DENSE: "match_diana_dense",
+    Op.ADD: "match_diana_add",
+}
+
+
+class Digital(HwModule):
+    """The digital accelerator with the driver of kernels/diana."""
+
+    name = "digital"
+    memories = (L1,)
+    requantizers = (SHIFT, SHIFT_SUM)
+    api = ModuleApi(
+        headers=("diana.h", "match_diana.h"),
+        platform=PlatformApi(offload="diana_offload"),
+        memory=L1_API,
+        sync=SyncApi(wait_transfer="diana_dma_wait", wait_compute="diana_wait"),
+        compute=ComputeApi(start="diana_start"),
+    )
+
+    def __init__(self) -> None:
+        self.cost_model: CostModel = DianaDigitalCost()
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Convolutions, dense layers and additions; see `constraints.DIGITAL`."""
+        return tuple(Pattern(op, constraints) for op, constraints in DIGITAL.items())
+
+    def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
+        """With a bias for each output channel, or none at all."""
+        return (SHIFT_SUM,) if layer.op is Op.ADD else (SHIFT,)
+
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        """Dense HWC activations, and weights with their biases in groups of output channels."""
+        if layer.op is Op.ADD:
+            return input_operand(layer), input_operand(layer, ADDEND), output_operand(layer)
+        return input_operand(layer), weights_operand(_weights(layer)), output_operand(layer)
+
+    def pack(
+        self,
+        layer: Layer,
+        requantizer: Requantizer | None,
+        constants: LayerConstants,
+        spans: Mapping[Dim, tuple[int, int]],
+    ) -> tuple[bytes, ...]:
+        """Weights and biases as the accelerator streams them."""
+        if constants.weights is None:
+            raise ValueError(f"layer {layer.name} has no weights to pack")
+        start, extent = spans[Dim.K]
+        part = slice(start, start + extent)
+        weights, bias = constants.weights[part], packing.biases(constants)[part]
+        if layer.op is Op.DENSE:
+            return (packing.fully_connected(weights.reshape(extent, layer.c), bias),)
+        pack = packing.depthwise if layer.op is Op.DEPTHWISE_CONV2D else packing.convolution
+        return (pack(weights, bias),)
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """A kernel of match_diana.h."""
+        return _KERNELS[layer.op]
+
+    def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
+        """Tiles are whole groups of the output channels whose weights lie together."""
+        return {Dim.K: _group(layer)} if layer.op is not Op.ADD else {}
+
+
+def _group(layer: Layer) -> int:
+    """Output channels whose weights and biases lie together."""
+    return packing.DEPTHWISE_CHANNELS if layer.op is Op.DEPTHWISE_CONV2D else packing.ARRAY
+
+
+def _weights(layer: Layer) -> Component:
+    """Weights and biases of whole groups of output channels; bytes of an element are those of a channel."""
+    if layer.op is Op.DENSE:
+        channel_bytes = -(-layer.c // packing.ARRAY) * packing.ARRAY + packing.ARRAY
+    else:
+        lane = packing.ARRAY // _group(layer)
+        channel_bytes = lane * (layer.c * layer.fy * layer.fx + _BIAS_BYTES)
+    return Component(FILTER, (Axis(Dim.K, layer.k, multiple=_group(layer)),), channel_bytes)

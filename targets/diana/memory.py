@@ -1,0 +1,21 @@
+"""DIANA's memories, in bytes, and the C functions that serve them."""
+
+from __future__ import annotations
+
+from match.hardware import Allocator, MemoryApi
+from match.operands import WEIGHTS
+from match.schedule.mapping import Memory
+
+L2 = Memory("L2", 512 * 1024)
+
+L1 = Memory("L1", 256 * 1024, private=((WEIGHTS, 64 * 1024),))
+"""The digital accelerator's activation memory, and the weight memory beside it."""
+
+L1_API = MemoryApi(
+    allocate="diana_l1_alloc",
+    free="diana_l1_free",
+    transfer="diana_dma_t",
+    copy_in="diana_dma_copy_in",
+    copy_out="diana_dma_copy_out",
+    private=((WEIGHTS, Allocator("diana_weight_alloc", "diana_weight_free")),),
+)

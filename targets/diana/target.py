@@ -1,0 +1,62 @@
+"""DIANA: a RISC-V core with L2 and a digital accelerator that has memories of its own.
+
+Its second accelerator, an analog array with ternary weights, is not described.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from match.cost import CpuCostModel
+from match.cost_models.diana import DIANA_CORE
+from match.hardware import HostPlatform, HwModule, MatchTarget, TargetApi
+from match.targets.diana.digital import Digital
+from match.targets.diana.memory import L1, L2
+
+_SOURCES = (
+    "kernels/host/match_host_arena.c",
+    "kernels/host/match_host_dma.c",
+    "kernels/diana/diana_driver.c",
+    "kernels/diana/diana_model.c",
+    "kernels/diana/match_diana.c",
+    "targets/diana/host/diana_host.c",
+)
+
+_INCLUDE = (
+    "kernels/include",
+    "kernels/host",
+    "kernels/diana",
+    "targets/diana/include",
+    "targets/diana/host",
+)
+
+
+class Diana(MatchTarget):
+    """DIANA at 260 MHz, as in the MATCH paper. Activations stay int8, as its networks have them."""
+
+    name = "diana"
+    clock_hz = 260e6
+    main_memory = L2
+    activations = None
+    api = TargetApi(
+        headers=("diana.h",), open="diana_open", close="diana_close", allocate="diana_l2_alloc", free="diana_l2_free"
+    )
+
+    def __init__(self) -> None:
+        self.modules: tuple[HwModule, ...] = (Digital(),)
+        self.cpu_cost_model: CpuCostModel = DIANA_CORE
+
+    @property
+    def host(self) -> HostPlatform:
+        """Memories as bounded arenas, with exactly the bytes that the module was given; a model of the accelerator."""
+        l1 = next((module.memories[-1] for module in self.modules), L1)
+        (weights,) = (size for _, size in l1.private)
+        return HostPlatform(
+            sources=tuple(map(Path, _SOURCES)),
+            include=tuple(map(Path, _INCLUDE)),
+            defines={
+                "DIANA_L1_BYTES": str(l1.size),
+                "DIANA_WEIGHT_BYTES": str(weights),
+                "DIANA_L2_BYTES": str(L2.size),
+            },
+        )

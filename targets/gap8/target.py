@@ -1,0 +1,32 @@
+"""GAP8: a control core with L2, and a cluster of 8 cores with 64 kB of L1."""
+
+from __future__ import annotations
+
+from match.cost import CpuCostModel
+from match.cost_models.riscv_core import RiscvCoreCost
+from match.hardware import HostPlatform, HwModule, MatchTarget
+from match.targets.gap8.memory import L1, L2
+from match.targets.pulp import chip
+from match.targets.pulp.cluster import Cluster
+
+
+class Gap8(MatchTarget):
+    """GAP8 at 100 MHz, both domains, as in the papers about it; networks lie in L2.
+
+    Its cores are those of GAP9, which TVM's C was measured on.
+    """
+
+    name = "gap8"
+    clock_hz = 100e6
+    main_memory = L2
+    activations = "uint8"
+    api = chip.API
+
+    def __init__(self) -> None:
+        self.modules: tuple[HwModule, ...] = (Cluster(L1),)
+        self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
+
+    @property
+    def host(self) -> HostPlatform:
+        """A PULP chip without an accelerator."""
+        return chip.host_platform(self.modules, L1, L2, chip.NO_ACCELERATOR)

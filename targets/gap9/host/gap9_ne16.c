@@ -1,0 +1,83 @@
+/* NE16 on a PC: a model behind its registers, which executes a kernel when it is waited for. */
+#include "gap9.h"
+
+#include "ne16_driver.h"
+#include "ne16_model.h"
+#include "pulp_accelerator.h"
+
+/* Where the chip has its L1. */
+#define L1_ADDRESS 0x10000000u
+
+/* There is one. */
+static struct {
+    const uint8_t *l1; /* NULL while the chip is not running */
+    ne16_model_t model;
+    match_kernel_t kernel; /* NULL when none was started */
+    const match_tile_t *tile;
+} ne16;
+
+void pulp_accelerator_open(uint8_t *l1, size_t l1_bytes)
+{
+    ne16.l1 = l1;
+    ne16_model_reset(&ne16.model, l1, l1_bytes, L1_ADDRESS);
+}
+
+void pulp_accelerator_close(void)
+{
+    ne16.l1 = NULL;
+    ne16.kernel = NULL;
+}
+
+bool pulp_accelerator_pending(void)
+{
+    return ne16.kernel != NULL;
+}
+
+void pulp_accelerator_drop(void)
+{
+    ne16.kernel = NULL;
+}
+
+int32_t gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
+{
+    if (ne16.l1 == NULL || ne16.kernel != NULL) {
+        return MATCH_ERROR_COMPUTE;
+    }
+    ne16.kernel = kernel;
+    ne16.tile = tile;
+    return MATCH_OK;
+}
+
+int32_t gap9_ne16_wait(void)
+{
+    match_kernel_t kernel = ne16.kernel;
+    ne16.kernel = NULL;
+    if (kernel == NULL) {
+        return MATCH_ERROR_COMPUTE;
+    }
+    kernel(ne16.tile);
+    ne16_wait(0);
+    return ne16_model_status(&ne16.model);
+}
+
+/* ---- what the driver sits on ---- */
+
+uint32_t match_l1_address(const void *pointer)
+{
+    return L1_ADDRESS + (uint32_t)((uintptr_t)pointer - (uintptr_t)ne16.l1);
+}
+
+void ne16_write(uint32_t word, uint32_t value)
+{
+    ne16_model_write(&ne16.model, word, value);
+}
+
+uint32_t ne16_read(uint32_t word)
+{
+    return ne16_model_read(&ne16.model, word);
+}
+
+void ne16_wait_event(void)
+{
+    ne16_model_finish_job(&ne16.model);
+}

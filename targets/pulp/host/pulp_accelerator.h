@@ -1,0 +1,18 @@
+/* What the host platform of a PULP chip asks of the accelerator that shares L1 with the cluster. A chip that has none
+ * compiles pulp_no_accelerator.c. */
+#ifndef PULP_ACCELERATOR_H
+#define PULP_ACCELERATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The chip starts, with this L1; it stops. */
+void pulp_accelerator_open(uint8_t *l1, size_t l1_bytes);
+void pulp_accelerator_close(void);
+
+/* Whether a kernel was started and not waited for; forget it. */
+bool pulp_accelerator_pending(void);
+void pulp_accelerator_drop(void);
+
+#endif

@@ -1,0 +1,64 @@
+/* Counts the jobs into which the NE16 driver cuts tiles, one tile to a line: mode (3, 1 or 0: depthwise), channels,
+ * output height and width, stride, padding (top, left), input height and width. */
+#include <stdio.h>
+
+#include "match_ne16.h"
+#include "match_pulp.h"
+#include "match_team.h"
+#include "ne16_driver.h"
+
+static int jobs;
+
+void ne16_submit(const ne16_job_t *job)
+{
+    (void)job;
+    jobs += 1;
+}
+
+void ne16_wait(int32_t count)
+{
+    (void)count;
+}
+
+uint32_t match_l1_address(const void *pointer)
+{
+    (void)pointer;
+    return 0;
+}
+
+int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile)
+{
+    (void)kernel;
+    (void)tile;
+    return 0;
+}
+
+void match_pulp_requantize(const match_tile_t *tile)
+{
+    (void)tile;
+}
+
+int main(void)
+{
+    int mode, channels, oy, ox, stride, top, left, iy, ix;
+    while (scanf("%d%d%d%d%d%d%d%d%d", &mode, &channels, &oy, &ox, &stride, &top, &left, &iy, &ix) == 9) {
+        match_tile_t tile = {
+            .channels_in = mode == 0 ? channels : 16,
+            .channels_out = channels,
+            .input_height = iy,
+            .input_width = ix,
+            .output_height = oy,
+            .output_width = ox,
+            .output_pixel_stride = channels,
+            .output_row_stride = ox * channels,
+            .stride_y = stride,
+            .stride_x = stride,
+            .pad_top = top,
+            .pad_left = left,
+        };
+        jobs = 0;
+        (mode == 0 ? match_ne16_depthwise_3x3 : mode == 1 ? match_ne16_conv2d_1x1 : match_ne16_conv2d_3x3)(&tile);
+        printf("%d\n", jobs);
+    }
+    return 0;
+}

@@ -1,0 +1,73 @@
+"""NE16's cost model programs as many jobs as the driver does."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from match.cost_models.ne16 import JOB_WORDS, Ne16Cost
+from match.layer import Dim, Layer, Op, Padding
+from match.schedule.blocks import tile_of
+from tests.kernels.toolchain import PROJECT, STRICT, compile_c
+
+SOURCES = [PROJECT / "kernels/ne16/match_ne16.c", PROJECT / "tests/cost_models/ne16_jobs.c"]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_c(SOURCES, tmp_path_factory.mktemp("ne16") / "jobs", *STRICT)
+
+
+def layers() -> list[Layer]:
+    """Whole layers with what decides on jobs: odd and even channels, widths and heights, strides, all paddings."""
+    rng = random.Random(5)
+    found: list[Layer] = []
+    while len(found) < 300:
+        op = rng.choice([Op.CONV2D, Op.DEPTHWISE_CONV2D])
+        filter_size = 3 if op is Op.DEPTHWISE_CONV2D else rng.choice([1, 3, 3])
+        stride = rng.choice([1, 2])
+        most = 2 if filter_size == 3 else 0
+        padding = Padding(*(rng.randint(0, most) for _ in range(4)))
+        iy, ix = rng.randint(3, 12), rng.randint(3, 12)
+        oy = (iy + padding.top + padding.bottom - filter_size) // stride + 1
+        ox = (ix + padding.left + padding.right - filter_size) // stride + 1
+        k = rng.randint(1, 40)
+        c = 1 if op is Op.DEPTHWISE_CONV2D else 16
+        if min(oy, ox) > 0 and bottom_is_seen(padding, oy, ox, iy, ix, filter_size, stride):
+            size = filter_size
+            found.append(Layer("l", op, k, c, oy, ox, iy, ix, size, size, (stride, stride), padding=padding))
+    return found
+
+
+def bottom_is_seen(padding: Padding, oy: int, ox: int, iy: int, ix: int, size: int, stride: int) -> bool:
+    """Whether the last window reaches the end of the padding, so that none of what the layer says is idle."""
+    rows = (oy - 1) * stride + size == iy + padding.top + padding.bottom
+    return rows and (ox - 1) * stride + size == ix + padding.left + padding.right
+
+
+def predicted(layer: Layer) -> float:
+    """Jobs by what a register access costs: accesses of all jobs over those of one."""
+    tile = tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim})
+    slow, slower = (Ne16Cost(access=access).compute(layer, tile) for access in (10**6, 10**6 + 1))
+    return (slower - slow) / (1 + JOB_WORDS + 1)
+
+
+def fields(layer: Layer) -> tuple[int, ...]:
+    """What the program reads behind the mode."""
+    padding = layer.padding
+    return layer.k, layer.oy, layer.ox, layer.stride[0], padding.top, padding.left, layer.iy, layer.ix
+
+
+def test_jobs_are_the_drivers(driver: Path) -> None:
+    cases = layers()
+    modes = {(Op.CONV2D, 1): 1, (Op.CONV2D, 3): 3, (Op.DEPTHWISE_CONV2D, 3): 0}
+    lines = [(modes[case.op, case.fy], *fields(case)) for case in cases]
+    text = "\n".join(" ".join(map(str, line)) for line in lines)
+    result = subprocess.run([driver], input=text, capture_output=True, text=True, check=True)
+    jobs = [int(line) for line in result.stdout.split()]
+    assert len({count for count in jobs if count > 1}) > 10
+    wrong = [(c, got, predicted(c)) for c, got in zip(cases, jobs, strict=True) if predicted(c) != pytest.approx(got)]
+    assert wrong == []

@@ -1,0 +1,37 @@
+"""GAP8: GAP9's cluster in smaller memories, without its accelerator."""
+
+from __future__ import annotations
+
+from match.registry import get_target
+from match.targets.gap8.target import Gap8
+from match.targets.gap9.target import Gap9
+
+KIB = 1024
+
+
+def test_gap8_is_installed() -> None:
+    assert isinstance(get_target("gap8"), Gap8)
+
+
+def test_memories_and_clock() -> None:
+    """Of 64 kB, 8 workers and the master keep their stacks: 1 and 4 kB each."""
+    target = Gap8()
+    assert target.main_memory.size == 512 * KIB
+    assert [module.memories[0].size for module in target.modules] == [(64 - 8 - 4) * KIB]
+    assert target.clock_hz == 100e6
+    assert target.host.defines == {"PULP_L1_BYTES": str(52 * KIB), "PULP_L2_BYTES": str(512 * KIB)}
+
+
+def test_the_only_module_is_the_cluster_that_gap9_has() -> None:
+    (cluster,) = Gap8().modules
+    other = next(module for module in Gap9().modules if module.name == "cluster")
+    assert type(cluster) is type(other)
+    assert cluster.patterns() == other.patterns()
+    assert cluster.cost_model == other.cost_model
+
+
+def test_nothing_of_ne16_is_compiled() -> None:
+    sources = [path.as_posix() for path in Gap8().host.sources]
+    assert not [path for path in sources if "ne16" in path]
+    assert "targets/pulp/host/pulp_no_accelerator.c" in sources
+    assert "targets/pulp/host/pulp_no_accelerator.c" not in {path.as_posix() for path in Gap9().host.sources}

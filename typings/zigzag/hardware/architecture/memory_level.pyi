@@ -1,0 +1,4 @@
+from zigzag.datatypes import OADimension
+
+class ServedMemDimensions:
+    def __init__(self, data: set[OADimension]) -> None: ...
