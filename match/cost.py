@@ -7,10 +7,12 @@ prediction, in cycles of the module's clock.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from match.layer import Layer
+from match.schedule.mapping import Loop, Placement
 
 
 class Tile(NamedTuple):
@@ -49,6 +51,60 @@ class Block(NamedTuple):
     memory: str = ""
 
 
+@dataclass(frozen=True)
+class Energy:
+    """What a module's work consumes, in pJ.
+
+    mac: a multiply-accumulate, with the kernel's accesses to the innermost memory.
+    byte: by a memory's name, a byte on its way between that memory and the one outside of it, with both accesses.
+    """
+
+    mac: float
+    byte: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The blocks of one operand in one memory, over a whole layer.
+
+    placement: the memory, the depth at which blocks are fetched (or written back), one buffer or two.
+    blocks: transfers in all. bytes: what they move. transfer: DMA cycles of all of them, one after the other.
+    """
+
+    placement: Placement
+    blocks: int
+    bytes: int
+    transfer: float
+
+
+@dataclass(frozen=True)
+class MappingView:
+    """A whole mapping of a layer in plain numbers, as `CostModel.latency` sees it.
+
+    loops: the outer loops, outermost first. tile: upper bounds of all kernel calls. calls: kernel calls in all.
+    streams: of each operand, in the order of the layer's operands. compute: cycles of all kernel calls without
+    `launch`. cycles: latency when the core executes the loops and one DMA serves the transfers, the default.
+    least: cycles of the kernel calls with their `launch` and of `overhead`; no prediction may be less.
+    """
+
+    layer: Layer
+    loops: tuple[Loop, ...]
+    tile: Tile
+    calls: int
+    streams: tuple[Stream, ...]
+    compute: float
+    cycles: float
+    least: float
+
+    def __str__(self) -> str:
+        loops = ", ".join(f"{loop.dim} {loop.tile}/{loop.extent}" for loop in self.loops) or "no loops"
+        held = ", ".join(
+            f"{stream.placement.operand} at depth {stream.placement.depth} in {stream.placement.buffers}"
+            for stream in self.streams
+        )
+        return f"{loops}; {held}"
+
+
 class CostModel:
     """Predicted cost of executing tiles on one module. Subclasses override the methods; all must be deterministic.
 
@@ -58,10 +114,13 @@ class CostModel:
     cover a block, cost together no less than the whole, and nothing costs less for reading more input pixels or for
     moving more bytes in more pieces. Set-up costs, ceilings and products of them keep it. An engine may then rule
     out most tiles without asking for their cost; without the promise it asks for all of them.
+
+    `energy` is what the objective "energy" needs, None where nothing is known.
     """
 
     overlap: bool = True
     regular: bool = False
+    energy: Energy | None = None
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes of innermost memory that the kernel needs beside its operands, for any tile up to `tile`."""
@@ -87,14 +146,23 @@ class CostModel:
         """Cycles spent once per layer, outside tiles and transfers (offload to the module, start-up)."""
         return 0.0
 
+    def latency(self, view: MappingView) -> float | None:
+        """Cycles of a whole mapping in place of `view.cycles`, at least `view.least`; None leaves them as they are.
+
+        For hardware that executes a mapping in another order: several DMA channels, say. Nothing is known beforehand
+        about the result but that it is at least `view.least`, so an engine has to ask for many more mappings.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class Cost:
-    """Prediction for one schedule: cycles in total and by what they are spent on, and bytes moved per operand.
+    """Prediction for one schedule: cycles in total and by what they are spent on, bytes moved per operand, energy.
 
     `compute` and `transfer` are the sums over all tiles and blocks as if nothing overlapped, `overhead` is what
     else the core does: once per layer, to launch kernels, to issue transfers. `cycles` is the latency with the
-    overlap that the schedule allows, at least `compute` + `overhead` and at most the sum of the three.
+    overlap that the schedule allows, at least `compute` + `overhead` and at most the sum of the three, unless the cost
+    model has its own `latency`. `energy` is in pJ, None where the cost model knows none.
     """
 
     cycles: float
@@ -102,6 +170,7 @@ class Cost:
     transfer: float
     overhead: float
     moved: tuple[tuple[str, int], ...]
+    energy: float | None = None
 
     @property
     def moved_bytes(self) -> int:

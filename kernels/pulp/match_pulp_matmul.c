@@ -78,7 +78,7 @@ void match_pulp_matmul_pixel(const match_tile_t *tile, const uint8_t *activation
                              int32_t last, uint8_t *output)
 {
     for (int32_t k = first; k < last; k++) {
-        output[k] = match_requantize(tile, k, match_pulp_dot(activations, weight_row(tile, k, length), length));
+        match_finish(tile, output, k, match_pulp_dot(activations, weight_row(tile, k, length), length));
     }
 }
 
@@ -91,7 +91,7 @@ void match_pulp_matmul_pixels(const match_tile_t *tile, const uint8_t *const act
         block(activations, weight_row(tile, k, length), length, acc);
         for (int32_t i = 0; i < BLOCK_CHANNELS; i++) {
             for (int32_t pixel = 0; pixel < BLOCK_PIXELS; pixel++) {
-                output[pixel][k + i] = match_requantize(tile, k + i, acc[i][pixel]);
+                match_finish(tile, output[pixel], k + i, acc[i][pixel]);
             }
         }
     }

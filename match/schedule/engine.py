@@ -10,8 +10,8 @@ from match.errors import OptionError
 from match.layer import Dim, Layer, Operand
 from match.schedule.mapping import Memory, Schedule
 
-OBJECTIVES = ("latency", "bytes")
-"""What a search may minimise: predicted cycles, or bytes moved between memories."""
+OBJECTIVES = ("latency", "energy", "bytes")
+"""What a search may minimise: predicted cycles, predicted pJ, or bytes moved between memories."""
 
 DEFAULT_ENGINE = "exact"
 
@@ -37,12 +37,13 @@ class Engine(Protocol):
             cost_model: of the module's kernel.
             objective: one of `OBJECTIVES`.
             multiples: for each dimension the number that tiles (all but the last) must be a multiple of, 0 where it
-                cannot be tiled; 1 where it is not named.
+                cannot be tiled; where it is not named, 1 for K, OY and OX, 0 for the others. C is cut only if the
+                output's operand has `partial_bytes`.
 
         Raises:
             ScheduleError: if no mapping fits, with the bytes that the smallest one needs.
             CostModelError: if the cost model fails.
-            OptionError: if the objective is unknown.
+            OptionError: if the objective is unknown, or "energy" of a cost model that has none.
         """
         ...
 
@@ -74,7 +75,12 @@ def engine(name: str) -> Engine:
     return makers[name]()
 
 
-def check_objective(objective: str) -> None:
-    """Raises OptionError if there is no such objective."""
+def check_objective(objective: str, cost_model: CostModel | None = None) -> None:
+    """Raises OptionError if there is no such objective, or `cost_model` does not know what it takes."""
     if objective not in OBJECTIVES:
         raise OptionError(f"objective {objective!r} is unknown; choose one of: {', '.join(OBJECTIVES)}.")
+    if objective == "energy" and cost_model is not None and cost_model.energy is None:
+        raise OptionError(
+            f"objective 'energy' needs pJ per multiply-accumulate and per byte, and cost model "
+            f"{type(cost_model).__name__} has none; set its `energy` or choose another objective."
+        )

@@ -10,7 +10,7 @@ import numpy as np
 
 from match.layer import Dim, Role
 from match.schedule.rooms import Ints
-from match.schedule.tiles import TILED, Floats, Sums, TileCosts
+from match.schedule.tiles import TILED, Floats, Kinds, Sums, TileCosts
 
 
 class _Line(NamedTuple):
@@ -36,19 +36,22 @@ class Floors:
     def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints]) -> None:
         pricing = costs.pricing
         gapless = pricing.gapless()
-        self._costs = costs if gapless is pricing else TileCosts(gapless)
+        self._costs = costs if gapless is pricing else TileCosts(gapless, costs.outer, costs.packing)
         self._candidates = candidates
         self._output = [operand.role is Role.OUTPUT for operand in pricing.operands]
         self._dims = [[dim for dim in TILED if dim in operand.dims] for operand in pricing.operands]
         self._compute = [self._by_size(dim, self._costs.compute(self.tiles_along(dim))) for dim in TILED]
         self._lines: dict[int, dict[Dim, _Line]] = {}
         whole, numbers = np.array([costs.whole]), range(len(pricing.operands))
+        self._whole_compute = float(self._costs.compute(whole)[0])
         self._whole = [float(self._costs.sums(n, frozenset(), whole).transfer[0]) for n in numbers]
         self.least_moved = [int(self._costs.moved(n, frozenset(), whole)) for n in numbers]
 
     def compute(self, tiles: Ints) -> Floats:
         """At most `TileCosts.compute`."""
-        return np.maximum.reduce([line[tiles[:, n]] for n, line in enumerate(self._compute)])
+        return np.maximum.reduce(
+            [line[tiles[:, n]] for n, line in enumerate(self._compute)], initial=self._whole_compute
+        )
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""
@@ -83,12 +86,22 @@ class Floors:
         return _Line(*(self._by_size(dim, values) for values in (sums.transfer, cover, ends)))
 
     def _cover(self, operand: int, dim: Dim) -> Floats:
-        extent = self._costs.extents[dim]
-        axes = [axis for axis in self._costs.pricing.axes[operand] if axis.dim is dim]
+        """Of the outer blocks, the most."""
+        pricing, extent = self._costs.pricing, self._costs.extents[dim]
+        axes = [axis for axis in pricing.axes[operand] if axis.dim is dim]
+        kinds = Kinds(pricing, dim, extent, lambda span, _: tuple(axis.span(*span)[1] for axis in axes))
+        wholes = [look for look, _ in kinds.first(extent)]
         result: list[float] = []
         for size in self._candidates[dim].tolist():
-            start = (extent - 1) // size * size if self._output[operand] else 0
-            lengths = [axis.span(start, min(size, extent - start))[1] for axis in axes]
-            parts = [-(-axis.limit // n) if n else math.inf for axis, n in zip(axes, lengths, strict=True)]
-            result.append(max(1, *parts))
+            ends = kinds.last(size) if self._output[operand] else kinds.first(size)
+            result.append(
+                max(
+                    1,
+                    *(
+                        -(-length // n) if n else math.inf
+                        for whole, (end, _) in zip(wholes, ends, strict=True)
+                        for length, n in zip(whole, end, strict=True)
+                    ),
+                )
+            )
         return np.array(result)

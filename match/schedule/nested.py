@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from match.cost import Block, Cost, CostModel
+from match.cost import Block, Cost, CostModel, MappingView
 from match.layer import Dim, Role
 from match.schedule.blocks import array_limits, axis_length, block_of_lengths
 from match.schedule.mapping import Loop, Memory, Placement, Schedule, parts
 from match.schedule.pricing import Lengths, Move, Pricing
+from match.schedule.view import view_of
 from match.schedule.walk import Spans, Stream, Walk
 
 
@@ -28,12 +29,15 @@ class Level(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What executing a mapping on one block takes: `moved` are bytes of each operand, all memories together."""
+    """What executing a mapping on one block takes.
+
+    `transfers` (DMA cycles) and `moved` (bytes) have an entry for each operand in one memory, then in the next.
+    """
 
     cycles: float
     compute: float
-    transfer: float
     overhead: float
+    transfers: tuple[float, ...]
     moved: tuple[int, ...]
 
 
@@ -56,19 +60,53 @@ def nested_latency(levels: Sequence[Level]) -> Cost:
     """Cost of a mapping; nothing is checked."""
     pricing = levels[0].pricing
     sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+    return cost_of(levels, Nested(levels, sizes))
+
+
+def cost_of(levels: Sequence[Level], nested: Nested) -> Cost:
+    """Cost of a mapping that is `nested`."""
+    pricing = levels[0].pricing
     limits = tuple(array_limits(operand) for operand in pricing.operands)
-    work = Nested(levels, sizes).work({dim: (0, size) for dim, size in sizes.items()}, limits, pricing.overhead)
-    moved = tuple((operand.name, count) for operand, count in zip(pricing.operands, work.moved, strict=True))
-    return Cost(work.cycles, work.compute, work.transfer, work.overhead, moved)
+    work = nested.work({dim: (0, size) for dim, size in nested.largest.items()}, limits, pricing.overhead)
+    count = len(pricing.operands)
+    moved = tuple((operand.name, sum(work.moved[n::count])) for n, operand in enumerate(pricing.operands))
+    by_memory = {
+        level.pricing.memory.name: sum(work.moved[n * count : (n + 1) * count]) for n, level in enumerate(levels)
+    }
+    cost = Cost(work.cycles, work.compute, sum(work.transfers), work.overhead, moved, pricing.energy(by_memory))
+    if not pricing.has_latency:
+        return cost
+    return replace(cost, cycles=pricing.latency(_view(levels, cost, work)))
+
+
+def _view(levels: Sequence[Level], cost: Cost, work: Work) -> MappingView:
+    loops: tuple[Loop, ...] = ()
+    placements: list[Placement] = []
+    streams: list[tuple[int, float]] = []
+    figures = iter(zip(work.moved, work.transfers, strict=True))
+    for level in levels:
+        for placement in level.placements:
+            figure = next(figures)
+            if placement is not None:
+                placements.append(replace(placement, depth=placement.depth + len(loops)))
+                streams.append(figure)
+        loops += level.loops
+    return view_of(levels[-1].pricing, loops, placements, cost, streams)
 
 
 class Nested:
-    """The mapping onto some levels, executed on blocks of at most `largest` extents of the memory outside of them."""
+    """The mapping onto some levels, executed on blocks of at most `largest` extents of the memory outside of them.
 
-    def __init__(self, levels: Sequence[Level], largest: dict[Dim, int]) -> None:
+    `inner` is the mapping onto those inside of the first, if it is there already with what it remembers.
+    """
+
+    def __init__(self, levels: Sequence[Level], largest: dict[Dim, int], inner: Nested | None = None) -> None:
         self.level, *others = levels
+        self.depth = len(levels)
         self.largest = largest
-        self.inner = Nested(others, largest | {loop.dim: loop.tile for loop in self.level.loops}) if others else None
+        if inner is None and others:
+            inner = Nested(others, largest | {loop.dim: loop.tile for loop in self.level.loops})
+        self.inner = inner
         self._known: dict[object, Work] = {}
         self._packed: dict[object, Move] = {}
 
@@ -81,7 +119,7 @@ class Nested:
         if known is None:
             walk = _LevelWalk(self, limits)
             walk.run(alike, overhead)
-            known = Work(walk.now, walk.compute, walk.transfer, walk.overhead, tuple(walk.moved))
+            known = Work(walk.now, walk.compute, walk.overhead, tuple(walk.transfers), tuple(walk.moved))
             self._known[key] = known
         return known
 
@@ -127,6 +165,8 @@ class _LevelWalk(Walk):
     def __init__(self, nested: Nested, limits: tuple[Lengths, ...]) -> None:
         pricing, loops, placements = nested.level
         super().__init__(pricing, loops, placements, nested.largest)
+        self.transfers = [0.0] * (nested.depth * len(placements))
+        self.moved = [0] * (nested.depth * len(placements))
         self._nested = nested
         self._limits = limits
 
@@ -144,9 +184,10 @@ class _LevelWalk(Walk):
         work = inner.work(spans, self._arrays())
         self.now += work.cycles
         self.compute += work.compute
-        self.transfer += work.transfer
         self.overhead += work.overhead
-        self.moved = [mine + its for mine, its in zip(self.moved, work.moved, strict=True)]
+        for n, (cycles, count) in enumerate(zip(work.transfers, work.moved, strict=True), len(self._limits)):
+            self.transfers[n] += cycles
+            self.moved[n] += count
 
     def _arrays(self) -> tuple[Lengths, ...]:
         """How the arrays lie that the inner levels fetch from: blocks that are held here, else those outside."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from match.cost import Cost, CostModel
 from match.layer import Dim
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.nested import levels_of, nested_latency
 from match.schedule.pricing import Pricing
+from match.schedule.view import view_of
 from match.schedule.walk import Walk
 
 
@@ -31,4 +33,9 @@ def latency(pricing: Pricing, loops: Sequence[Loop], placements: Sequence[Placem
     walk = Walk(pricing, loops, placements, sizes)
     walk.run({dim: (0, size) for dim, size in sizes.items()}, pricing.overhead)
     moved = tuple((operand.name, count) for operand, count in zip(pricing.operands, walk.moved, strict=True))
-    return Cost(walk.now, walk.compute, walk.transfer, walk.overhead, moved)
+    energy = pricing.energy({pricing.memory.name: sum(walk.moved)})
+    cost = Cost(walk.now, walk.compute, sum(walk.transfers), walk.overhead, moved, energy)
+    if not pricing.has_latency:
+        return cost
+    moves = list(zip(walk.moved, walk.transfers, strict=True))
+    return replace(cost, cycles=pricing.latency(view_of(pricing, loops, placements, cost, moves)))

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
-from match.cost import Block, CostModel, Tile
+from match.answers import SLACK, call_text, number
+from match.cost import Block, CostModel, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
-from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile
+from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile, reduction
 from match.schedule.mapping import Memory
 
 Lengths = tuple[int, ...]
 """Elements along the axes of an operand."""
+
+SAMPLE = 8
+"""Answers of each kind that `Pricing.confirm` asks for again."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class Move(NamedTuple):
@@ -25,38 +34,50 @@ class Move(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Consecutive iterations of a loop, `first` to `last`, that look the same to every operand."""
+    """Consecutive iterations of a loop, `first` to `last`, that look the same to every operand and to the kernel."""
 
     first: int
     last: int
 
 
 class Pricing:
-    """Costs of one layer's tiles and blocks in one memory.
+    """Costs of one layer's tiles and blocks in one memory, which holds `operands`; `others` are those it does not hold.
 
     Raises CostModelError, from any method, when the cost model raises or returns what is not a finite number of at
     least zero; the message names the cost model, the layer and the arguments.
     """
 
-    def __init__(self, layer: Layer, operands: tuple[Operand, ...], memory: Memory, cost_model: CostModel) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        operands: tuple[Operand, ...],
+        memory: Memory,
+        cost_model: CostModel,
+        others: tuple[Operand, ...] = (),
+    ) -> None:
         self.layer = layer
         self.operands = operands
+        self.others = others
         self.memory = memory
         self.cost_model = cost_model
         self.overlap = cost_model.overlap
-        self.overhead = self._number("overhead", cost_model.overhead)
-        self.launch = self._number("launch", cost_model.launch)
-        self.issue = self._number("issue", cost_model.issue)
+        self.has_latency = type(cost_model).latency is not CostModel.latency
+        self.overhead = self._number("overhead")
+        self.launch = self._number("launch")
+        self.issue = self._number("issue")
         self.rows, self.columns = input_axes(layer)
         self.axes = tuple(axes_of(operand) for operand in operands)
         self._dims = tuple(tuple(operand.dims) for operand in operands)
-        everything = {self.rows, self.columns}.union(*self.axes)
+        everything = {self.rows, self.columns}.union(*self.axes, *(axes_of(operand) for operand in others))
         self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
-        self._kernels: dict[tuple[Span, Span, Span], float] = {}
+        # Kernels begin a reduction with the first of its channels and end it with the last: like tiles at a border.
+        self._clipping[Dim.C].append(Axis(Dim.C, layer.c, window=3, before=1))
+        self._kernels: dict[tuple[Span, Span, Span, Span], float] = {}
         self._tiles: dict[Tile, float] = {}
         self._scratch: dict[Tile, int] = {}
         self._fetches: tuple[dict[object, Move], ...] = tuple({} for _ in operands)
         self._moves: tuple[dict[tuple[Lengths, Lengths | None], Move], ...] = tuple({} for _ in operands)
+        self._views: list[tuple[MappingView, float]] = []
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
 
     def gapless(self) -> Pricing:
@@ -77,7 +98,7 @@ class Pricing:
             )
             for operand in self.operands
         )
-        result = Pricing(self.layer, operands, self.memory, self.cost_model)
+        result = Pricing(self.layer, operands, self.memory, self.cost_model, self.others)
         result.rows, result.columns = _gapless(self.rows, self.layer), _gapless(self.columns, self.layer)
         return result
 
@@ -86,26 +107,30 @@ class Pricing:
         tile = largest_tile(self.layer, extents)
         known = self._scratch.get(tile)
         if known is None:
-            known = self._scratch[tile] = math.ceil(self._number("scratch", self.cost_model.scratch, tile))
+            known = self._scratch[tile] = math.ceil(self._number("scratch", tile))
         return known
 
     def compute(self, spans: Mapping[Dim, Span]) -> float:
         """Cycles of the kernel call on `spans`, without `launch`."""
-        k, oy, ox = key = spans[Dim.K], spans[Dim.OY], spans[Dim.OX]
+        k, c, oy, ox = key = spans[Dim.K], spans[Dim.C], spans[Dim.OY], spans[Dim.OX]
         known = self._kernels.get(key)
         if known is None:
             iy, ix = self.rows.span(*oy)[1], self.columns.span(*ox)[1]
-            known = self.kernel(k[1], (oy[1], iy), (ox[1], ix))
+            known = self.kernel(k[1], (oy[1], iy), (ox[1], ix), reduction(self.layer, c))
             self._kernels[key] = known
         return known
 
-    def kernel(self, k: int, rows: tuple[int, int], columns: tuple[int, int]) -> float:
-        """Cycles of a kernel call, without `launch`; `rows` and `columns` are of the output and of the input."""
+    def kernel(self, k: int, rows: tuple[int, int], columns: tuple[int, int], reduced: tuple[int, bool, bool]) -> float:
+        """Cycles of a kernel call, without `launch`.
+
+        `rows` and `columns` are of the output and of the input, `reduced` what `blocks.reduction` gives.
+        """
         layer = self.layer
-        tile = Tile(k, layer.c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx)
+        c, begin, end = reduced
+        tile = Tile(k, c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx, begin, end)
         known = self._tiles.get(tile)
         if known is None:
-            known = self._tiles[tile] = self._number("compute", self.cost_model.compute, tile)
+            known = self._tiles[tile] = self._number("compute", tile)
         return known
 
     def move(
@@ -133,7 +158,7 @@ class Pricing:
 
     def transfer(self, block: Block) -> Move:
         """The transfer of a block, asked of the cost model each time."""
-        return Move(self._number("transfer", self.cost_model.transfer, block), block.bytes)
+        return Move(self._number("transfer", block), block.bytes)
 
     def alike(self, dim: Dim, span: Span) -> Span:
         """The first span that looks the same to every operand: the same extent, and where one is clipped itself."""
@@ -141,10 +166,60 @@ class Pricing:
         low, high = _unclipped(self._clipping[dim], start + extent)
         return (low, extent) if low <= start and start + extent <= high else span
 
+    def latency(self, view: MappingView) -> float:
+        """Cycles of a whole mapping, if the cost model has a `latency` of its own; else `view.cycles`."""
+        if not self.has_latency:
+            return view.cycles
+        cycles = self._latency(view)
+        self._views.append((view, cycles))
+        return cycles
+
+    def _latency(self, view: MappingView) -> float:
+        call = partial(self._call, "latency", (view,))
+
+        def ask() -> object:
+            answer = self.cost_model.latency(view)
+            return view.cycles if answer is None else answer
+
+        cycles = number(ask, call)
+        if cycles < view.least * (1 - SLACK):
+            raise CostModelError(f"{call()} returned {cycles:g}, but its kernels alone take {view.least:g} cycles.")
+        return cycles
+
+    def energy(self, moved: Mapping[str, int]) -> float | None:
+        """Energy of the layer, in pJ, when so many bytes move into each memory and out of it; None if unknown."""
+        energy = self.cost_model.energy
+        if energy is None:
+            return None
+        work = self._energy(energy.mac, "mac") * self.layer.macs
+        return work + sum(self.byte_energy(memory) * count for memory, count in moved.items())
+
+    def byte_energy(self, memory: str) -> float:
+        """Energy of a byte that moves into a memory or out of it, in pJ.
+
+        Raises:
+            CostModelError: if the cost model does not know it.
+        """
+        energy = self.cost_model.energy
+        if energy is None or memory not in energy.byte:
+            given = "none" if energy is None else ", ".join(energy.byte) or "none"
+            raise CostModelError(
+                f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: energy has no entry for memory "
+                f"{memory}; it has: {given}."
+            )
+        return self._energy(energy.byte[memory], f"byte[{memory!r}]")
+
+    def _energy(self, value: float, where: str) -> float:
+        return number(
+            lambda: value,
+            lambda: f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: energy.{where}",
+        )
+
     def runs(self, dim: Dim, start: int, extent: int, tile: int) -> tuple[Run, ...]:
         """The iterations of a loop that cuts `extent` iterations of `dim`, from `start`, into tiles.
 
-        Neighbours are in one run when they have the same extent and none of their operands' blocks is clipped.
+        Neighbours are in one run when they have the same extent, none of their operands' blocks is clipped and none
+        begins or ends a reduction.
         """
         key = (dim, start, extent, tile)
         known = self._runs.get(key)
@@ -152,21 +227,45 @@ class Pricing:
             known = self._runs[key] = _runs(self._clipping[dim], start, extent, tile)
         return known
 
-    def _number(self, name: str, function: Callable[..., float], *arguments: object) -> float:
-        try:
-            value = function(self.layer, *arguments)
-            valid = 0 <= value < math.inf
-        except Exception as error:
-            raise CostModelError(f"{self._call(name, arguments)} raised {type(error).__name__}: {error}.") from error
-        if not valid:
-            raise CostModelError(
-                f"{self._call(name, arguments)} returned {value}; it must return a finite number of at least 0."
-            )
-        return value
+    def confirm(self) -> None:
+        """Ask again for a sample of what is remembered, spread over all of it.
 
-    def _call(self, name: str, arguments: tuple[object, ...]) -> str:
-        words = ", ".join(str(argument) for argument in arguments)
-        return f"cost model {type(self.cost_model).__name__}, layer {self.layer.name}: {name}({words})"
+        Raises:
+            CostModelError: if an answer is another one this time.
+        """
+        for method, known in (("overhead", self.overhead), ("launch", self.launch), ("issue", self.issue)):
+            self._confirm(known, method)
+        for tile, known in _sample(self._tiles.items()):
+            self._confirm(known, "compute", tile)
+        for tile, known in _sample(self._scratch.items()):
+            self._confirm(known, "scratch", tile)
+        for operand, moves in zip(self.operands, self._moves, strict=True):
+            for (lengths, limits), move in _sample(moves.items()):
+                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory, limits))
+        for view, known in _sample(self._views):
+            self._same(known, self._latency(view), "latency", view)
+
+    def _confirm(self, known: float, method: str, *arguments: object) -> None:
+        again = self._number(method, *arguments)
+        self._same(known, math.ceil(again) if method == "scratch" else again, method, *arguments)
+
+    def _same(self, known: float, again: float, method: str, *arguments: object) -> None:
+        if again != known:
+            raise CostModelError(
+                f"{self._call(method, arguments)} returned {known:.10g}, then {again:.10g}; a cost model must be "
+                f"deterministic."
+            )
+
+    def _number(self, method: str, *arguments: object) -> float:
+        ask = getattr(self.cost_model, method)
+        return number(partial(ask, self.layer, *arguments), partial(self._call, method, arguments))
+
+    def _call(self, method: str, arguments: tuple[object, ...]) -> str:
+        return call_text(self.cost_model, self.layer.name, method, arguments)
+
+
+def _sample(remembered: Collection[tuple[_Key, _Value]]) -> Iterator[tuple[_Key, _Value]]:
+    return islice(remembered, 0, None, -(-len(remembered) // SAMPLE) or 1)
 
 
 def _gapless(axis: Axis, layer: Layer) -> Axis:

@@ -12,12 +12,12 @@ import numpy as np
 from match.layer import Dim, Role
 from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Ints
-from match.schedule.tiles import TILED, Floats, TileCosts, product, total
+from match.schedule.tiles import TILED, Floats, TileCosts, total
 
 
 @dataclass(frozen=True)
 class Sieve:
-    """Tiles, shape (n, 3), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
+    """Tiles, shape (n, 4), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
     `room` is the most that the tile's blocks may take of the shared room, in bytes.
     """
@@ -47,11 +47,11 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
         )
         shape = [len(line) if d is dim else 1 for d in TILED]
         scratch = np.maximum(scratch, costs.scratch(line).reshape(shape))
-    room = pricing.memory.size - scratch
+    room = pricing.memory.size - scratch - costs.partial_sums(sizes, sizes[Dim.C])
     fits = costs.rooms.fit(costs.blocks(sizes), room)
     index = np.nonzero(fits)
     tiles = np.stack([candidates[dim][places] for dim, places in zip(TILED, index, strict=True)], axis=1)
-    cycles = pricing.overhead + product(costs.counts(tiles).values()) * pricing.launch
+    cycles = pricing.overhead + costs.repeats(costs.counts(tiles), TILED) * pricing.launch
     if floors is not None:
         cycles = cycles + floors.compute(tiles)
     return Sieve(tiles, np.broadcast_to(room, fits.shape)[index], cycles.astype(np.float64), np.zeros(len(tiles)))
@@ -70,11 +70,12 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     blocks = costs.blocks(sizes)
     room = costs.rooms.left(blocks, sieve.room)
     allowed = [most_moved - sum(floors.least_moved) + floors.least_moved[n] for n in numbers]
-    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n]) for n in numbers]
+    dims = [dim for dim in TILED if (counts[dim] > costs.outer_counts[dim]).any()] or [TILED[0]]
+    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n], dims) for n in numbers]
     cycles, moved = np.full(len(sieve), np.inf), np.full(len(sieve), np.inf)
-    uncut = product(counts.values()) == 1
-    for outermost in TILED:
-        possible = uncut | (counts[outermost] > 1)
+    uncut = costs.repeats(counts, TILED) == costs.outer_blocks
+    for outermost in dims:
+        possible = uncut | (counts[outermost] > costs.outer_counts[outermost])
         held = [way.floors[outermost] for way in ways]
         np.minimum(cycles, _latency(held, blocks, sieve, costs), out=cycles, where=possible)
         np.minimum(moved, total(np.minimum(one.moved, two.moved) for one, two in held), out=moved, where=possible)
@@ -109,29 +110,50 @@ class _Ways:
     """What an operand costs at least in `room` bytes: `floors` by outermost loop, with one buffer and with two."""
 
     def __init__(
-        self, costs: TileCosts, floors: Floors, number: int, sieve: Sieve, room: Ints, most_moved: float
+        self,
+        costs: TileCosts,
+        floors: Floors,
+        number: int,
+        sieve: Sieve,
+        room: Ints,
+        most_moved: float,
+        loops: list[Dim],
     ) -> None:
         operand = costs.pricing.operands[number]
         out = operand.role is Role.OUTPUT
-        dims = [dim for dim in TILED if dim in operand.dims]
+        own = [dim for dim in TILED if dim in operand.dims]
+        dims = [dim for dim in loops if dim in operand.dims]
+        others = [dim for dim in TILED if dim not in operand.dims]
         counts = costs.counts(sieve.tiles)
+        once = costs.repeats(counts, (), others)
         sizes = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
-        self.floors = {dim: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for dim in TILED}
+        reduced = sizes[Dim.C]
+        cut_reduction = reduced < costs.extents[Dim.C]
+        in_shared_room = out and not any(name == operand.name for name, _ in costs.pricing.memory.private)
+        least_sums = costs.partial_sums(sizes, reduced)
+        self.floors = {dim: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for dim in loops}
         for cut in itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1)):
             block = costs.block(number, {dim: sizes[dim] for dim in cut})
+            possible = room
+            if in_shared_room:
+                possible = room - costs.partial_sums({dim: sizes[dim] for dim in cut}, reduced) + least_sums
+            elif Dim.C in operand.indivisible_dims and Dim.C not in cut:
+                possible = np.where(cut_reduction, -1, room)
             sums = floors.sums(number, frozenset(cut), sieve.tiles)
             moved = costs.moved(number, frozenset(cut), sieve.tiles).astype(np.float64)
-            blocks = product(counts[dim] for dim in cut).astype(np.float64)
-            for outermost in TILED:
-                if cut and outermost in dims and outermost not in cut:
+            blocks = costs.repeats(counts, cut, own).astype(np.float64)
+            first, last = once * sums.first, once * sums.last
+            for outermost in loops:
+                if cut and (outermost not in cut if outermost in dims else out and outermost is Dim.C):
                     continue  # a block is fetched inside the outermost loop, or before all of them
-                again = counts[outermost] if cut and outermost not in dims else np.ones((), np.int64)
+                again = costs.repeats(counts, (outermost,) if cut else (), others)
                 for buffers in (1, 2) if cut else (1,):
-                    fits = (buffers * block <= room) & (again * moved <= most_moved)
+                    fits = (buffers * block <= possible) & (again * moved <= most_moved)
                     fetches = again * blocks
-                    issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - buffers))
+                    before = buffers * costs.outer_blocks
+                    issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - before))
                     transfer = again * sums.transfer
-                    exposed = transfer if buffers == 1 else sums.last if out else sums.first
+                    exposed = transfer if buffers == 1 else last if out else first
                     self.floors[outermost][buffers - 1].admit(
                         fits, transfer, again * moved, exposed + issues if out else exposed, exposed + issues
                     )
@@ -154,4 +176,5 @@ def _latency(held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve
             for out, more, ways in zip(outputs, buffers, held, strict=True)
         )
         np.minimum(core, added, out=core, where=costs.rooms.fit(needs, sieve.room))
-    return np.maximum(sieve.cycles + pricing.issue + core, pricing.overhead + pricing.issue + transfer)
+    begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
+    return np.maximum(sieve.cycles + begun + core, pricing.overhead + begun + transfer)

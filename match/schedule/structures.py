@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -17,9 +17,9 @@ import numpy as np
 from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
 from match.schedule.rooms import Ints
-from match.schedule.tiles import TILED, Floats, Sums, TileCosts, product, total
+from match.schedule.tiles import TILED, Floats, Sums, TileCosts, total
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,15 @@ class Nest:
 class Nests:
     """The mappings of one loop order that fit; arrays of shape (n,).
 
-    cycles: lower bounds of their latencies. moved: bytes. tile: rows of their tiles.
+    cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
+    cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. moved: bytes.
+    tile: rows of their tiles.
     """
 
     cycles: Floats
+    expected: Floats
+    core: Floats
+    dma: Floats
     moved: Floats
     tile: Ints
     _structures: Structures
@@ -83,12 +88,13 @@ class TilingCosts(Protocol):
 class _Stream(NamedTuple):
     """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
 
-    need: bytes of memory. moved: bytes. transfer: DMA cycles. exposed: those beside which no kernel runs, `last` left
-    out. last: those of the write-back behind the last kernel. issues: transfers, without those that may be programmed
-    before the first kernel.
+    need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those
+    beside which no kernel runs, `last` left out. last: those of the write-back behind the last kernel. issues:
+    transfers, without those that may be programmed before the first kernel.
     """
 
     need: Floats
+    sums: Floats
     moved: Floats
     transfer: Floats
     exposed: Floats
@@ -97,7 +103,7 @@ class _Stream(NamedTuple):
 
 
 class Structures:
-    """The mappings of some tiles, shape (n, 3), that cut the dimensions `cut` and no other.
+    """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
 
     Their bounds follow from `figures`: those of `costs`, or cheaper and lower ones.
     """
@@ -109,7 +115,7 @@ class Structures:
         self._cut = cut
         pricing = costs.pricing
         self._counts = costs.counts(tiles)
-        self._work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
+        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
         self._room = pricing.memory.size - costs.scratch(tiles)
         self._streams: dict[tuple[int, frozenset[Dim], int], _Stream] = {}
 
@@ -123,16 +129,18 @@ class Structures:
     def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
         """The depths and numbers of buffers that an operand may have in loops of this order."""
         depths = [0, *(depth for depth, dim in enumerate(order, 1) if dim in operand.dims)]
+        outside = REDUCTIONS if operand.role is Role.OUTPUT else frozenset[Dim]()  # partial sums stay with their block
         return tuple(
             (depth, buffers)
             for depth in depths
-            if operand.indivisible_dims.isdisjoint(order[depth:])
+            if (self.costs.packing or operand.indivisible_dims.isdisjoint(order[depth:]))
+            and outside.isdisjoint(order[:depth])
             for buffers in ((1, 2) if depth else (1,))
         )
 
-    def _blocks(self, dims: Iterable[Dim]) -> Ints:
-        """How many parts cuts along `dims` make."""
-        return product(self._counts[dim] for dim in dims)
+    def _blocks(self, dims: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
+        """How many iterations loops over `dims`, of those `among`, have."""
+        return self.costs.repeats(self._counts, dims, among)
 
     def _stream(self, number: int, outer: frozenset[Dim], buffers: int) -> _Stream:
         """Operand number `number`, its blocks fetched inside the loops `outer`."""
@@ -140,17 +148,22 @@ class Structures:
         if known is None:
             operand = self.costs.pricing.operands[number]
             dims = operand.dims & outer
-            size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
+            sizes = {dim: self.tiles[:, TILED.index(dim)] for dim in dims}
+            need = buffers * self.costs.block(number, sizes)
             sums = self._figures.sums(number, dims, self.tiles)
-            again = self._blocks(outer - dims)
+            others = [dim for dim in TILED if dim not in operand.dims]
+            again, once = self._blocks(outer, others), self._blocks((), others)
             moved = again * self.costs.moved(number, dims, self.tiles)
-            transfer, fetches = again * sums.transfer, again * self._blocks(dims)
+            transfer, fetches = again * sums.transfer, self._blocks(outer)
+            first, last = once * sums.first, once * sums.last
             if operand.role is Role.OUTPUT:
-                exposed = transfer - sums.last if buffers == 1 else np.zeros(())
-                rows = (buffers * size, moved, transfer, exposed, sums.last, fetches)
+                exposed = transfer - last if buffers == 1 else np.zeros(())
+                partial = self.costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
+                rows = (need, partial, moved, transfer, exposed, last, fetches)
             else:
-                exposed = transfer if buffers == 1 else sums.first
-                rows = (buffers * size, moved, transfer, exposed, np.zeros(()), fetches - buffers)
+                exposed = transfer if buffers == 1 else first
+                issues = fetches - buffers * self.costs.outer_blocks
+                rows = (need, np.zeros(()), moved, transfer, exposed, np.zeros(()), issues)
             known = self._streams[number, outer, buffers] = _Stream(*np.broadcast_arrays(*rows))
         return known
 
@@ -163,19 +176,25 @@ class Structures:
             streams.append(_Stream(*(rows.reshape(*shape, -1) for rows in stacked.transpose(1, 0, 2))))
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
         inputs = [stream for stream, is_output in zip(streams, outputs, strict=True) if not is_output]
-        (output,) = (stream for stream, is_output in zip(streams, outputs, strict=True) if is_output)
+        written = [stream for stream, is_output in zip(streams, outputs, strict=True) if is_output]
         transfer = total(stream.transfer for stream in streams)
         issues = pricing.issue * total(stream.issues for stream in inputs)
-        cycles = self._work + pricing.issue * (1 + output.issues) + output.last
+        begun = pricing.issue * self.costs.outer_blocks if inputs else 0.0
+        last = total(stream.last for stream in written)
+        core = self.work + begun + pricing.issue * total(stream.issues for stream in written) + last
         if pricing.overlap:
             # While the core waits for a write-back, it can issue transfers.
-            cycles = cycles + total(stream.exposed for stream in inputs) + np.maximum(output.exposed, issues)
-            cycles = np.maximum(cycles, pricing.overhead + pricing.issue + transfer)
+            waits = total(stream.exposed for stream in written)
+            core = core + total(stream.exposed for stream in inputs) + np.maximum(waits, issues)
+            dma = pricing.overhead + begun + transfer
         else:
-            cycles = cycles + issues + transfer - output.last
-        fits = self.costs.rooms.fit([stream.need.astype(np.int64) for stream in streams], self._room)
+            core = core + issues + transfer - last
+            dma = np.zeros(())
+        room = self._room - total(stream.sums for stream in streams).astype(np.int64)
+        fits = self.costs.rooms.fit([stream.need.astype(np.int64) for stream in streams], room)
         *choices, tile = np.nonzero(fits)
         moved = np.broadcast_to(total(stream.moved for stream in streams), fits.shape)
-        return Nests(
-            np.broadcast_to(cycles, fits.shape)[fits], moved[fits], tile, self, order, tuple(held), tuple(choices)
-        )
+        core, dma = np.broadcast_to(core, fits.shape)[fits], np.broadcast_to(dma, fits.shape)[fits]
+        expected = np.maximum(core, dma)
+        least = self.work[tile] if pricing.has_latency else expected
+        return Nests(least, expected, core, dma, moved[fits], tile, self, order, tuple(held), tuple(choices))

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Axis, Component, Dim, Layer, Role
-from match.schedule.blocks import Span, axis_length
+from match.layer import Axis, Component, Dim, Role
+from match.schedule.blocks import Span, axis_length, reduction
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints, Rooms
 
 Floats = npt.NDArray[np.float64]
 
-TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
-"""Dimensions that are cut. Kernels accumulate whole reductions, so C, FY and FX are not."""
+TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
+"""Dimensions that may be cut. No kernel adds up parts of a window, so FY and FX are not."""
 
 Sizes = tuple[int, ...]
 """A tile: extents along `TILED`."""
 
 
-def candidate_sizes(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> Ints:
-    """Every tile size that a dimension may have, rising: the multiples allowed, and the whole."""
-    size, multiple = layer.size(dim), multiples.get(dim, 1)
+def candidate_sizes(size: int, multiple: int) -> Ints:
+    """Every tile size of a dimension, rising: the multiples of a number, none of 0, and the whole `size`."""
     smaller = range(multiple, size, multiple) if multiple else ()
     return np.array([*smaller, size], np.int64)
 
@@ -54,7 +54,7 @@ def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
 class Sums(NamedTuple):
     """What all blocks of an operand that is cut in one way cost, once each; arrays over tiles.
 
-    transfer: DMA cycles of all. first, last: DMA cycles of the block at that end.
+    transfer: DMA cycles of all. first, last: DMA cycles of the blocks at that end: one, or one in each outer block.
     """
 
     transfer: Floats
@@ -62,24 +62,50 @@ class Sums(NamedTuple):
     last: Floats
 
 
+@dataclass(frozen=True)
+class OuterBlocks:
+    """Blocks that the memory outside holds one after the other, each of which is tiled by itself.
+
+    `tile` are their extents along `TILED`, `held` the operands that lie in them.
+    """
+
+    tile: Sizes
+    held: frozenset[str]
+
+
 class TileCosts:
     """Costs of whole tilings, summed over one representative of each kind of tile.
 
-    Tiles are rows of extents along `TILED`, shape (n, 3).
+    Tiles are rows of extents along `TILED`, shape (n, 4). With `outer`, costs are of all the blocks that a memory
+    outside of this one holds one after the other, and tiles are at most as large as one. `packing` is of a memory in
+    which no kernels run: its alignment. It has no scratch, and constants take what they need at least when they are
+    packed with the alignment of the pricing's memory.
     """
 
-    def __init__(self, pricing: Pricing) -> None:
+    def __init__(self, pricing: Pricing, outer: OuterBlocks | None = None, packing: int = 0) -> None:
         self.pricing = pricing
-        layer = pricing.layer
-        self.extents = {dim: layer.size(dim) for dim in Dim}
+        self.outer = outer
+        self.packing = packing
+        self._sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.extents = self._sizes | (dict(zip(TILED, outer.tile, strict=True)) if outer else {})
+        self.outer_counts = {dim: -(-self._sizes[dim] // self.extents[dim]) for dim in TILED}
+        self.outer_blocks = math.prod(self.outer_counts.values())
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.rooms = Rooms(pricing.memory, pricing.operands)
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
-        self._blocks = [_Blocks(pricing, number) for number in range(len(pricing.operands))]
-        self._channels = _Kinds(pricing, Dim.K, lambda span: (span[1],))
-        self._rows = _Kinds(pricing, Dim.OY, lambda span: (span[1], pricing.rows.span(*span)[1]))
-        self._columns = _Kinds(pricing, Dim.OX, lambda span: (span[1], pricing.columns.span(*span)[1]))
+        held = [bool(outer) and operand.name in outer.held for operand in pricing.operands]
+        self._blocks = [
+            _Blocks(pricing, number, self.extents, held[number], not packing) for number in range(len(held))
+        ]
+
+        def kinds(dim: Dim, looks: Callable[[Span], tuple[int, ...]]) -> Kinds:
+            return Kinds(pricing, dim, self.extents[dim], lambda span, _: looks(span))
+
+        self._channels = kinds(Dim.K, lambda span: (span[1],))
+        self._rows = kinds(Dim.OY, lambda span: (span[1], pricing.rows.span(*span)[1]))
+        self._columns = kinds(Dim.OX, lambda span: (span[1], pricing.columns.span(*span)[1]))
+        self._reductions = kinds(Dim.C, lambda span: reduction(pricing.layer, span))
 
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
@@ -91,12 +117,24 @@ class TileCosts:
         blocks = self._blocks[operand]
         return Sums(*np.array([blocks.sums(tuple(tile)) for tile in cut.tolist()], np.float64).T)
 
+    def asked_compute(self, tiles: Ints) -> tuple[Ints, Floats]:
+        """`tiles` and all that `compute` has been asked for, with what it says of them."""
+        self.compute(tiles)
+        return np.array(list(self._kernels), np.int64), np.array(list(self._kernels.values()), np.float64)
+
+    def asked_sums(self, operand: int, tiles: Ints) -> tuple[Ints, Sums]:
+        """`tiles` and all that `sums` has been asked for, with what it says of an operand cut into them."""
+        self.sums(operand, frozenset(TILED), tiles)
+        known = self._blocks[operand].known
+        return np.array(list(known), np.int64), Sums(*np.array(list(known.values()), np.float64).T)
+
     def moved(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Ints:
         """Bytes of the same blocks: the product of what tiles of each dimension touch together."""
         tensor = self.pricing.operands[operand]
         sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED) if dim in dims}
-        if tensor.role is Role.CONSTANT:
-            return self.block(operand, sizes) * product(-(-self.extents[dim] // size) for dim, size in sizes.items())
+        if tensor.role is Role.CONSTANT and not self.packing:
+            among = [dim for dim in TILED if dim in tensor.dims]
+            return self.block(operand, sizes) * self.repeats(self.counts(tiles), dims, among)
         return total(
             component.element_bytes
             * product(
@@ -109,6 +147,8 @@ class TileCosts:
     def scratch(self, tiles: Ints) -> Ints:
         """Bytes of scratch, aligned."""
         pricing = self.pricing
+        if self.packing:
+            return np.zeros(len(tiles), np.int64)
         bytes_of = [pricing.scratch({**self.extents, **dict(zip(TILED, tile, strict=True))}) for tile in tiles.tolist()]
         return round_up(np.array(bytes_of, np.int64), pricing.memory.alignment)
 
@@ -116,29 +156,56 @@ class TileCosts:
         """Bytes of one buffer of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
         result = np.zeros((), np.int64)
         for component in self.pricing.operands[operand].components:
-            size = np.full((), component.element_bytes, np.int64)
-            for axis in component.axes:
-                size = size * axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim])))
+            size = component.element_bytes * self._elements(component, sizes)
             result = result + round_up(size, self.pricing.memory.alignment)
-        return result
+        return round_up(result, self.packing) if self.packing else result
+
+    def _elements(self, component: Component, sizes: Mapping[Dim, Ints]) -> Ints:
+        """Of the largest block of a component."""
+        return product(
+            axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim]))) for axis in component.axes
+        )
 
     def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
         """`block` of every operand: what each needs at least in any mapping with these tiles."""
         return [self.block(number, sizes) for number in range(len(self.pricing.operands))]
 
+    def partial_sums(self, sizes: Mapping[Dim, Ints], reduced: Ints) -> Ints:
+        """Bytes of the partial sums of an output block of these sizes, where `reduced` input channels make a tile."""
+        result = np.zeros((), np.int64)
+        for operand in self.pricing.operands:
+            if operand.partial_bytes:
+                elements = total(self._elements(component, sizes) for component in operand.components)
+                size = round_up(operand.partial_bytes * elements, self.pricing.memory.alignment)
+                result = result + np.where(reduced < self.extents[Dim.C], size, 0)
+        return result
+
+    def taken(self, tiles: Ints) -> Ints:
+        """Bytes of the shared room that blocks must leave at least: the scratch and the partial sums of one tile."""
+        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
+        return self.scratch(tiles) + self.partial_sums(sizes, sizes[Dim.C])
+
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
-        """How many tiles each dimension has."""
-        return {dim: -(-self.extents[dim] // tiles[:, n]) for n, dim in enumerate(TILED)}
+        """How many tiles each dimension has, those of all outer blocks together."""
+        result: dict[Dim, Ints] = {}
+        for n, dim in enumerate(TILED):
+            full, rest = divmod(self._sizes[dim], self.extents[dim])
+            result[dim] = full * -(-self.extents[dim] // tiles[:, n]) + -(-rest // tiles[:, n])
+        return result
+
+    def repeats(self, counts: Mapping[Dim, Ints], inside: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
+        """How many iterations loops over the dimensions `inside`, of those `among`, have in all outer blocks."""
+        return product(counts[dim] if dim in inside else np.array(self.outer_counts[dim]) for dim in among)
 
     def _touched(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` that all tiles of a size touch together, by size."""
         known = self._lengths.get((component, dim))
         if known is None:
             axes = [axis for axis in component.axes if axis.dim is dim]
-            extent = self.extents[dim]
-            known = np.full(extent + 1, extent)
-            if axes != [Axis(dim, extent)]:  # else every element is touched once, whatever the size
-                kinds = _Kinds(self.pricing, dim, lambda span: (_elements(axes, span),))
+            extent, whole = self.extents[dim], self._sizes[dim]
+            known = np.full(extent + 1, whole)
+            if axes != [Axis(dim, whole)]:  # else every element is touched once, whatever the size
+                kinds = Kinds(self.pricing, dim, extent, lambda span, _: (_elements(axes, span),))
                 for size in range(1, extent + 1) if dim in TILED else (extent,):
                     known[size] = sum(elements * times for (elements,), times in kinds.of(size))
             self._lengths[component, dim] = known
@@ -149,64 +216,95 @@ class TileCosts:
         if known is None:
             price = self.pricing.kernel
             known = self._kernels[tile] = sum(
-                many * more * most * price(k, (oy, iy), (ox, ix))
+                many * more * most * times * price(k, (oy, iy), (ox, ix), (c, bool(begin), bool(end)))
                 for (k,), many in self._channels.of(tile[0])
                 for (oy, iy), more in self._rows.of(tile[1])
                 for (ox, ix), most in self._columns.of(tile[2])
+                for (c, begin, end), times in self._reductions.of(tile[3])
             )
         return known
 
 
-class _Kinds:
-    """The tiles along one dimension: what they look like, and how many look the same."""
+Look = tuple[int, ...]
+"""What is asked about a tile along one dimension."""
 
-    def __init__(self, pricing: Pricing, dim: Dim, looks: Callable[[Span], tuple[int, ...]]) -> None:
+
+class Kinds:
+    """The tiles along one dimension of blocks of `outer` iterations: what they look like, how many look the same.
+
+    `looks` is asked about the span of a tile and that of the block it is in.
+    """
+
+    def __init__(self, pricing: Pricing, dim: Dim, outer: int, looks: Callable[[Span, Span], Look]) -> None:
         self.pricing = pricing
         self.dim = dim
-        self.extent = pricing.layer.size(dim)
         self.looks = looks
-        self.known: dict[int, list[tuple[tuple[int, ...], int]]] = {}
+        extent = pricing.layer.size(dim)
+        self.blocks = [
+            ((run.first * outer, min(outer, extent - run.first * outer)), run.last - run.first + 1)
+            for run in pricing.runs(dim, 0, extent, outer)
+        ]
+        self.known: dict[int, list[tuple[Look, int]]] = {}
 
-    def of(self, size: int) -> list[tuple[tuple[int, ...], int]]:
+    def of(self, size: int) -> list[tuple[Look, int]]:
         """Of tiles of `size`."""
         known = self.known.get(size)
         if known is None:
-            kinds: dict[tuple[int, ...], int] = {}
-            for run in self.pricing.runs(self.dim, 0, self.extent, size):
-                start = run.first * size
-                looks = self.looks((start, min(size, self.extent - start)))
-                kinds[looks] = kinds.get(looks, 0) + run.last - run.first + 1
+            kinds: dict[Look, int] = {}
+            for block, times in self.blocks:
+                begin, extent = block
+                for run in self.pricing.runs(self.dim, begin, extent, size):
+                    start = run.first * size
+                    looks = self.looks((begin + start, min(size, extent - start)), block)
+                    kinds[looks] = kinds.get(looks, 0) + times * (run.last - run.first + 1)
             known = self.known[size] = list(kinds.items())
         return known
 
-    def ends(self, size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What the first and the last tile look like."""
-        start = (self.extent - 1) // size * size
-        return self.looks((0, size)), self.looks((start, self.extent - start))
+    def first(self, size: int) -> list[tuple[Look, int]]:
+        """Of the first tile of each block."""
+        return [
+            (self.looks((begin, min(size, extent)), (begin, extent)), times) for (begin, extent), times in self.blocks
+        ]
+
+    def last(self, size: int) -> list[tuple[Look, int]]:
+        """Of the last tile of each block."""
+        result: list[tuple[Look, int]] = []
+        for (begin, extent), times in self.blocks:
+            start = (extent - 1) // size * size
+            result.append((self.looks((begin + start, extent - start), (begin, extent)), times))
+        return result
 
 
 class _Blocks:
-    """The blocks of one operand."""
+    """The blocks of one operand.
 
-    def __init__(self, pricing: Pricing, number: int) -> None:
+    `held` tells whether they lie in outer blocks or in the tensor, `equal` whether those of constants are equally long.
+    """
+
+    def __init__(self, pricing: Pricing, number: int, extents: Mapping[Dim, int], held: bool, equal: bool) -> None:
         operand, axes = pricing.operands[number], pricing.axes[number]
-        extents = {dim: pricing.layer.size(dim) for dim in Dim}
-        constant = operand.role is Role.CONSTANT
 
-        def looks(mine: list[Axis]) -> Callable[[Span], tuple[int, ...]]:
-            return lambda span: tuple([align(axis.span(*span)[1], axis.multiple) for axis in mine])
+        def looks(mine: list[Axis]) -> Callable[[Span, Span], Look]:
+            def lengths(span: Span) -> Look:
+                return tuple([align(axis.span(*span)[1], axis.multiple) for axis in mine])
+
+            return lambda span, block: lengths(span) + lengths(block) if held else lengths(span)
 
         self.pricing = pricing
         self.number = number
         self.axes = axes
-        self.lengths = [axis_length(operand, axis, (0, extents[axis.dim]), extents[axis.dim]) for axis in axes]
+        self.limited = held and operand.role is not Role.CONSTANT
+        sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.lengths = [axis_length(operand, axis, (0, sizes[axis.dim]), sizes[axis.dim]) for axis in axes]
         self.cuts = [
-            (place, extents[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
+            (place, extents[dim], sizes[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
             for place, dim in enumerate(TILED)
             if dim in operand.dims
         ]
         self.kinds = [
-            None if constant else _Kinds(pricing, dim, looks([axis for axis in axes if axis.dim is dim]))
+            None
+            if operand.role is Role.CONSTANT and equal
+            else Kinds(pricing, dim, extents[dim], looks([axis for axis in axes if axis.dim is dim]))
             for dim in TILED
         ]
         self.known: dict[Sizes, tuple[float, ...]] = {}
@@ -219,34 +317,57 @@ class _Blocks:
         return known
 
     def _sum(self, tile: Sizes) -> tuple[float, ...]:
-        blocks = [(self.lengths, 1)]
-        first = last = self.lengths
-        for place, extent, positions in self.cuts:
+        whole = [(self.lengths + self.lengths if self.limited else self.lengths, 1)]
+        every = first = last = whole
+        for place, outer, extent, positions in self.cuts:
             size, kinds = tile[place], self.kinds[place]
             if size == extent:
                 continue
             if kinds is None:  # constants: all blocks are as long as the largest
                 longest = tuple([self.axes[position].length(size) for position in positions])
-                ends, along = (longest, longest), [(longest, -(-extent // size))]
+                blocks = -(-extent // outer)
+                along = [(longest, extent // outer * -(-outer // size) + -(-(extent % outer) // size))]
+                begin = end = [(longest, blocks)]
             else:
-                ends, along = kinds.ends(size), kinds.of(size)
-            blocks = [
-                (_put(lengths, positions, looks), times * more) for lengths, times in blocks for looks, more in along
-            ]
-            first, last = _put(first, positions, ends[0]), _put(last, positions, ends[1])
-        transfer = sum(times * self._transfer(lengths) for lengths, times in blocks)
-        return transfer, self._transfer(first), self._transfer(last)
+                along, begin, end = kinds.of(size), kinds.first(size), kinds.last(size)
+            places = positions + [len(self.axes) + n for n in positions] if self.limited else positions
+            every, first, last = _put(every, places, along), _put(first, places, begin), _put(last, places, end)
+        return self._transfers(every), self._transfers(first), self._transfers(last)
 
-    def _transfer(self, lengths: list[int]) -> float:
-        return self.pricing.block(self.number, tuple(lengths)).transfer
+    def _transfers(self, blocks: list[tuple[list[int], int]]) -> float:
+        """DMA cycles of blocks: lengths, where they lie in outer blocks those of these too, and how many there are."""
+        count, block, number = len(self.axes), self.pricing.block, self.number
+        if self.limited:
+            return sum(
+                times * block(number, tuple(lengths[:count]), tuple(lengths[count:])).transfer
+                for lengths, times in blocks
+            )
+        return sum(times * block(number, tuple(lengths)).transfer for lengths, times in blocks)
+
+
+def candidate_tiles(costs: TileCosts, multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:
+    """Every tile size of each dimension; `multiples` as in `Engine.search`.
+
+    Input channels are cut where kernels run and where the output has partial sums.
+    """
+    reduces = not costs.packing and any(operand.partial_bytes for operand in costs.pricing.operands)
+    multiples = {Dim.C: 0, **multiples} if reduces else {**multiples, Dim.C: 0}
+    return {dim: candidate_sizes(costs.extents[dim], multiples.get(dim, 1)) for dim in TILED}
 
 
 def _elements(axes: list[Axis], span: Span) -> int:
     return math.prod(align(axis.span(*span)[1], axis.multiple) for axis in axes)
 
 
-def _put(lengths: list[int], positions: list[int], values: tuple[int, ...]) -> list[int]:
-    result = lengths.copy()
-    for position, value in zip(positions, values, strict=True):
-        result[position] = value
+def _put(
+    blocks: list[tuple[list[int], int]], positions: list[int], along: list[tuple[Look, int]]
+) -> list[tuple[list[int], int]]:
+    """Every one of `blocks` cut into what there is along one dimension."""
+    result: list[tuple[list[int], int]] = []
+    for lengths, times in blocks:
+        for looks, more in along:
+            cut = lengths.copy()
+            for position, value in zip(positions, looks, strict=True):
+                cut[position] = value
+            result.append((cut, times * more))
     return result

@@ -35,7 +35,8 @@ class Walk:
     """Executes `loops` once over given spans; the totals are what was spent so far.
 
     `placements` are in the order of the operands, None for those that are not held in this memory, with depths counted
-    from the first of the loops. `extents` are the largest that there are outside of them.
+    from the first of the loops. `largest` are the largest extents that there are outside of them. `transfers` (DMA
+    cycles) and `moved` (bytes) have an entry for each operand in this memory, then in those inside of it.
     """
 
     def __init__(
@@ -60,8 +61,8 @@ class Walk:
         self.now: float = 0.0  # the core
         self.dma: float = 0.0  # when the DMA engine will be idle
         self.compute: float = 0.0
-        self.transfer: float = 0.0
         self.overhead: float = 0.0
+        self.transfers = [0.0] * len(pricing.operands)
         self.moved = [0] * len(pricing.operands)
 
     def run(self, spans: Spans, overhead: float = 0.0) -> None:
@@ -93,7 +94,7 @@ class Walk:
         move = self.move(stream, spans)
         self.now += self.pricing.issue
         self.overhead += self.pricing.issue
-        self.transfer += move.transfer
+        self.transfers[stream.number] += move.transfer
         self.moved[stream.number] += move.bytes
         self.dma = max(self.dma, self.now) + move.transfer
         if not self.pricing.overlap:
@@ -155,17 +156,18 @@ class Walk:
         return tuple(round(time, 6) if time > 0 else 0.0 for time in outstanding)
 
     def _totals(self) -> tuple[float, ...]:
-        return (self.now, self.compute, self.transfer, self.overhead, *self.moved)
+        return (self.now, self.compute, self.overhead, *self.transfers, *self.moved)
 
     def _repeat(self, before: tuple[float, ...], times: int) -> None:
         """Add the iteration that took the totals from `before` to where they are, `times` more times."""
-        now, compute, transfer, overhead, *moved = before
+        now, compute, overhead, *streams = before
+        transfers, moved = streams[: len(self.transfers)], streams[len(self.transfers) :]
         shift = (self.now - now) * times
         self.now += shift
         self.dma += shift
         self.compute += (self.compute - compute) * times
-        self.transfer += (self.transfer - transfer) * times
         self.overhead += (self.overhead - overhead) * times
         for stream in self.streams:
             stream.done = [done + shift for done in stream.done]
-        self.moved = [after + (after - int(count)) * times for after, count in zip(self.moved, moved, strict=True)]
+        self.transfers = [after + (after - then) * times for after, then in zip(self.transfers, transfers, strict=True)]
+        self.moved = [after + (after - int(then)) * times for after, then in zip(self.moved, moved, strict=True)]

@@ -31,8 +31,12 @@ Spans = Mapping[Dim, tuple[int, int]]
 
 
 def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
-    """The filters of a range of output channels, (K, FY, FX, C) as they are."""
-    return _channels(weights, spans).tobytes()
+    """The filters of a range of output channels and one of input channels, (K, FY, FX, C).
+
+    Channelwise filters have C = 1.
+    """
+    start, extent = spans[Dim.C]
+    return _channels(weights, spans)[..., start : start + extent].tobytes()
 
 
 def bit_planes(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:

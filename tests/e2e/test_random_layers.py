@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import match
-from tests.e2e.random_layers import LayerCase, inputs_of, layer_cases, module
+from match.plan import LayerDecision
+from tests.e2e.random_layers import LayerCase, inputs_of, layer_cases, module, windowed
 
 BATCH = 20
 
 
-def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int) -> set[str]:
-    """Compile and run a batch; returns the modules that took part."""
+def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int) -> tuple[LayerDecision, ...]:
+    """Compile and run a batch; returns what was decided."""
     compiled = match.compile(module(cases), "gap9", modules=modules, l1=l1, numerics="exact")
     inputs = inputs_of(cases, cases[0].seed)
     outputs = list(compiled.run(inputs, sanitize=True).values())
@@ -26,7 +27,7 @@ def check(cases: list[LayerCase], modules: tuple[str, ...], l1: int) -> set[str]
         arguments = [inputs[f"x{index}_{j}"] for j in range(case.inputs)]
         expected = case.reference(*arguments)
         assert np.array_equal(output, expected), f"{case}: {np.count_nonzero(output != expected)} outputs differ"
-    return {decision.module for decision in compiled.layers}
+    return compiled.layers
 
 
 def batches(examples: int) -> settings:
@@ -51,10 +52,27 @@ def test_layers_equal_their_definition(modules: tuple[str, ...]) -> None:
     @batches(13)
     @given(batch, l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
-        seen.update(check(cases, modules, l1))
+        seen.update(decision.module for decision in check(cases, modules, l1))
 
     property_holds()
     assert set(modules) <= seen
+
+
+def test_layers_with_many_input_channels_equal_their_definition() -> None:
+    """So many that the cluster adds them up a tile at a time: those of an im2col vector for each core do not fit."""
+    filters = st.tuples(st.integers(3, 5), st.integers(3, 5))
+    large = windowed("conv2d", filters, 2).filter(lambda case: case.c > 24 and case.k > 8)
+    cut = 0
+
+    @batches(4)
+    @given(st.lists(large, min_size=10, max_size=10), st.sampled_from((6144, 8192)))
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        nonlocal cut
+        decisions = check(cases, ("cluster",), l1)
+        cut += sum(decision.plan is not None and decision.plan.schedule.partial_bytes > 0 for decision in decisions)
+
+    property_holds()
+    assert cut > 20
 
 
 @pytest.mark.sweep

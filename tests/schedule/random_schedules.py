@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from match.cost import Block, CostModel, Tile
+from match.cost import Block, CostModel, Energy, Tile
 from match.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.operands import standard_operands
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
@@ -36,7 +37,11 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
 
 
 def operands_of(layer: Layer) -> tuple[Operand, ...]:
-    return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0)
+    sums = 4 if layer.op in (Op.CONV2D, Op.DENSE) else 0
+    return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0, sums)
+
+
+PER_BYTE = Energy(3.0, {"L1": 1.5, "L2": 7.25, "L3": 40.0})
 
 
 @dataclass(frozen=True)
@@ -50,13 +55,15 @@ class SteppedCost(CostModel):
     bandwidth: float = 4.0
     offload: float = 100.0
     kernel_scratch: int = 0
+    energy: Energy | None = PER_BYTE
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         return self.kernel_scratch * tile.k * tile.ox + (4 * tile.c if self.kernel_scratch else 0)
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         steps = -(-tile.k // 2) * -(-tile.oy // 4) * -(-tile.ox // 3)
-        return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix)
+        sums = steps * ((not tile.begin) + (not tile.end) / 2)
+        return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix + sums)
 
     def launch(self, layer: Layer) -> float:
         return self.fixed
@@ -80,6 +87,10 @@ def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
         "bandwidth": rng.choice([0.25, 1.0, 4.0, 8.0]),
         "offload": rng.choice([0.0, 64.0]),
         "kernel_scratch": rng.choice([0, 0, 3]),
+        "energy": Energy(
+            rng.choice([0.0, 2.5]),
+            {"L1": rng.choice([0.0, 0.001, 0.3, 12.0]), "L2": rng.choice([0.1, 4.0]), "L3": 60.0},
+        ),
     }
     return SteppedCost(**{**choices, **fixed})  # type: ignore[arg-type]
 
@@ -89,10 +100,11 @@ def random_schedule(
 ) -> Schedule:
     """Any legal mapping onto memories without limit; a dimension may be cut more than once."""
     operands = operands_of(layer)
-    left = {dim: layer.size(dim) for dim in (Dim.K, Dim.OY, Dim.OX)}
+    left = {dim: layer.size(dim) for dim in (Dim.K, Dim.OY, Dim.OX, Dim.C)}
     loops: list[Loop] = []
     for level in sorted(rng.randrange(len(memories)) for _ in range(rng.randint(0, depth))):
-        dims = [dim for dim, extent in left.items() if extent > 1]
+        innermost = level == len(memories) - 1
+        dims = [dim for dim, extent in left.items() if extent > 1 and (innermost or dim is not Dim.C)]
         if not dims:
             break
         dim = rng.choice(dims)
@@ -106,9 +118,17 @@ def random_schedule(
             depths = [first]
             depths += [n for n, loop in enumerate(loops, 1) if loop.level == level and loop.dim in operand.dims]
             if memory.has(operand.name):
+                depths = [n for n in depths if level < len(memories) - 1 or keeps_sums(operand, loops, n)]
                 placements.append(Placement(operand.name, memory.name, rng.choice(depths), rng.choice([1, 2])))
     rng.shuffle(placements)
     return Schedule(layer, operands, memories, tuple(loops), tuple(placements))
+
+
+def keeps_sums(operand: Operand, loops: Sequence[Loop], depth: int) -> bool:
+    """Whether partial sums stay with their output, and filters come with the channels that are summed up."""
+    if operand.role is Role.OUTPUT:
+        return all(loop.dim is not Dim.C for loop in loops[:depth])
+    return operand.role is Role.INPUT or all(loop.dim is not Dim.C for loop in loops[depth:])
 
 
 def random_memories(rng: random.Random, layer: Layer, levels: int) -> tuple[Memory, ...]:

@@ -25,6 +25,9 @@ def test_equals_a_walk_over_every_event(levels: int, schedules: int) -> None:
         assert cost.transfer == pytest.approx(line.transfer, rel=1e-12)
         assert cost.overhead == pytest.approx(line.overhead, rel=1e-12)
         assert dict(cost.moved) == line.moved
+        assert model.energy is not None
+        energy = sum(model.energy.byte[name] * count for name, count in line.moved_by_memory.items())
+        assert cost.energy == pytest.approx(energy + model.energy.mac * layer.macs, rel=1e-12)
 
 
 def largest_block(schedule: Schedule, operand: Operand, level: int) -> int:

@@ -113,7 +113,10 @@ def reference_tile(layer: Layer, spans: Spans) -> Tile:
     iy = pixels(Dim.OY, 0, layer.padding.top, layer.iy)
     ix = pixels(Dim.OX, 1, layer.padding.left, layer.ix)
     extent = {dim: span[1] for dim, span in spans.items()}
-    return Tile(extent[Dim.K], extent[Dim.C], extent[Dim.OY], extent[Dim.OX], iy, ix, extent[Dim.FY], extent[Dim.FX])
+    channels = range(spans[Dim.C][0], sum(spans[Dim.C]))
+    ends = 0 in channels, layer.c - 1 in channels
+    window = extent[Dim.FY], extent[Dim.FX]
+    return Tile(extent[Dim.K], extent[Dim.C], extent[Dim.OY], extent[Dim.OX], iy, ix, *window, *ends)
 
 
 @dataclass
@@ -123,6 +126,7 @@ class Timeline:
     transfer: float = 0.0
     overhead: float = 0.0
     moved: dict[str, int] = field(default_factory=dict)
+    moved_by_memory: dict[str, int] = field(default_factory=dict)
     events: list[tuple[str, str, int, float]] = field(default_factory=list)
 
 
@@ -162,6 +166,7 @@ class Walker:
             finished[operand.name, n] = self.engine_free[level]
             self.line.transfer += cycles
             self.line.moved[operand.name] += block.bytes
+            self.line.moved_by_memory[memory.name] = self.line.moved_by_memory.get(memory.name, 0) + block.bytes
             self.line.events.append(("start", operand.name, n, self.clock))
             if not self.model.overlap:
                 self.clock = self.engine_free[level]

@@ -1,0 +1,230 @@
+"""The exhaustive search over the mappings onto one memory.
+
+Every integer tile size of K, OY and OX is a candidate, and of C each that the module can add up: kernels round work
+up in their own ways, so that no size can be left out for having the same number of tiles as another. With it go every
+loop order, every depth of every operand and one or two buffers each. What keeps the search short are bounds, each
+below the predicted cost of what it stands for and each dearer than the one before: of tiles by themselves (`feasible`),
+of tiles with transfers (`with_transfers`), of mappings from the costs of simpler tilings (`Structures` on `Floors`) and
+from those of their own tiles (`Structures`). What a bound puts behind the best mapping known is dropped; the rest is
+predicted, the most promising first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from match.errors import ScheduleError
+from match.layer import Dim
+from match.schedule.floors import Floors
+from match.schedule.predict import latency
+from match.schedule.pricing import Pricing
+from match.schedule.promise import check_regular
+from match.schedule.rooms import Ints
+from match.schedule.sieve import Sieve, feasible, with_transfers
+from match.schedule.structures import Nest, Nests, Structures
+from match.schedule.tiles import TILED, Floats, OuterBlocks, TileCosts, candidate_tiles
+
+GRAIN = 256
+"""Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides
+nothing."""
+
+MOST_VIEWS = 1 << 12
+"""Mappings that a cost model with its own `latency` is asked for at most."""
+
+FIRST_SLAB, SLAB = 256, 1 << 14
+"""Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
+
+FIRST_CHUNK, CHUNK = 8, 256
+"""Tiles whose mappings are enumerated at a time."""
+
+
+class Rank(NamedTuple):
+    """How good a mapping is, the least being best.
+
+    The objective comes first, then what else it costs (bytes, or cycles), larger tiles, K before OY before OX,
+    operands further out, fewer buffers.
+    """
+
+    objective: float
+    second: float
+    volume: int
+    order: tuple[int, ...]
+    placements: tuple[tuple[int, int], ...]
+    tile: tuple[int, ...]
+
+
+class Search:
+    """Finds a mapping whose predicted cost no other has less of; among equals, by `Rank`.
+
+    With `outer`, the mappings are of all the blocks that an outer memory holds one after the other.
+    """
+
+    def __init__(
+        self, pricing: Pricing, objective: str, multiples: Mapping[Dim, int], outer: OuterBlocks | None = None
+    ) -> None:
+        self.pricing = pricing
+        self.by_latency = objective == "latency"
+        self.byte_energy = pricing.byte_energy(pricing.memory.name) if objective == "energy" else None
+        self.costs = TileCosts(pricing, outer)
+        self.candidates = candidate_tiles(self.costs, multiples)
+        self.floors = Floors(self.costs, self.candidates) if pricing.cost_model.regular else None
+        self.rank: Rank | None = None
+        self.nest: Nest | None = None
+        self.views_left = MOST_VIEWS if pricing.has_latency else math.inf
+        self.loss = 0.0
+
+    def best(self) -> Nest:
+        """The best mapping.
+
+        Raises:
+            ScheduleError: if none fits.
+            CostModelError: if the cost model fails, or does not keep its promises.
+        """
+        sifted = [np.empty((0, len(TILED)), np.int64)]
+        for sieve in self.sieves():
+            sifted.append(sieve.tiles)
+            for least, tiles in self.promising(sieve):
+                self.try_tiles(tiles)
+                if self.by_latency and self.rank is not None and self.views_left <= 0:
+                    self.loss = max(0.0, self.rank.objective - least)
+                    break
+        if self.nest is None:
+            raise refusal(self.costs, self.candidates)
+        self.pricing.confirm()
+        if self.floors is not None:
+            check_regular(self.costs, self.floors, np.concatenate(sifted))
+        return self.nest
+
+    def sieves(self) -> Iterator[Sieve]:
+        """All tiles that fit.
+
+        Those with all input channels come first: few of the others may be better than the best of them. A cost model
+        with its own `latency` has them all at once, so that what it is not asked for any more is known.
+        """
+        *parts, whole = self.candidates[Dim.C].tolist()
+        for sizes in [[*parts, whole]] if self.pricing.has_latency else [[whole], parts] if parts else [[whole]]:
+            yield feasible(self.costs, self.floors, {**self.candidates, Dim.C: np.array(sizes)})
+
+    def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
+        """Tiles of a sieve that may have a mapping better than the best so far, a few at a time, shape (n, 4).
+
+        With them comes what no mapping of theirs, or of those that follow, has less of.
+        """
+        for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
+            slab = sieve.select(rows)
+            if self.floors is not None:
+                refined = with_transfers(slab, self.costs, self.floors, self.most_moved())
+                slab = replace(refined, cycles=slab.cycles) if self.pricing.has_latency else refined
+            for chunk in self.ordered(slab, FIRST_CHUNK, CHUNK):
+                yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), slab.tiles[chunk]
+
+    def most_moved(self) -> float:
+        """Bytes that no mapping better than the best so far moves more of."""
+        if self.by_latency or self.rank is None:
+            return math.inf
+        if self.byte_energy is None:
+            return self.rank.objective
+        return (self.rank.objective + 1 / GRAIN) / self.byte_energy if self.byte_energy else math.inf
+
+    def ordered(self, sieve: Sieve, first: int, others: int) -> Iterator[Ints]:
+        """Rows of a sieve, the best bounds first, `first` and then `others` at a time, until none may be better."""
+        objective, second = self.keys(sieve.cycles, sieve.moved)
+        order = np.lexsort((-sieve.tiles.prod(axis=1), second, objective))
+        begin, end = 0, first
+        while begin < len(order):
+            rows = order[begin:end]
+            rows = rows[self.may_win(objective[rows], second[rows])]
+            if not len(rows):
+                return
+            yield rows
+            begin, end = end, end + others
+
+    def keys(self, cycles: Floats, moved: Floats) -> tuple[Floats, Floats]:
+        """The first two entries of `Rank`."""
+        cycles = rounded(cycles)
+        if self.by_latency:
+            return cycles, moved
+        return moved if self.byte_energy is None else rounded(moved * self.byte_energy), cycles
+
+    def may_win(self, objective: Floats, second: Floats) -> npt.NDArray[np.bool_]:
+        """Which of these bounds leave room for a mapping better than the best so far."""
+        if self.rank is None:
+            return np.ones(len(objective), np.bool_)
+        better = objective < self.rank.objective
+        if self.views_left <= 0:  # what else it costs is not asked for any more
+            return better
+        return better | ((objective == self.rank.objective) & (second <= self.rank.second))
+
+    def try_tiles(self, tiles: Ints) -> None:
+        """Try the mappings of some tiles, those that are expected to cost least first."""
+        found: list[tuple[float, float, float, float, Nests, int]] = []
+        cuts = (tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
+        for cut in np.unique(cuts).tolist():
+            dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
+            left = self.worth_asking(tiles[cuts == cut], dims)
+            for nests in Structures(self.costs, left, dims).nests() if len(left) else ():
+                bounds = self.keys(nests.cycles, nests.moved)
+                rows = np.nonzero(self.may_win(*bounds))[0]
+                expected = self.keys(nests.expected, nests.moved)
+                figures = (figure[rows].tolist() for figure in (*expected, *bounds))
+                found += [(*entry, nests, row) for *entry, row in zip(*figures, rows.tolist(), strict=True)]
+        found.sort(key=lambda entry: entry[:2])
+        for _, _, objective, second, nests, row in found:
+            if self.rank is None or (objective, second) <= self.rank[:2]:
+                self.try_nest(nests.nest(row))
+            elif objective > self.rank.objective and not self.pricing.has_latency:
+                return  # so do all that follow
+            if self.views_left <= 0 and self.by_latency:
+                return
+
+    def worth_asking(self, tiles: Ints, cut: tuple[Dim, ...]) -> Ints:
+        """The tiles, of some that cut `cut`, whose own costs must be known to tell whether they can win."""
+        if self.floors is None or self.rank is None:
+            return tiles
+        worth = np.zeros(len(tiles), np.bool_)
+        for nests in Structures(self.costs, tiles, cut, self.floors).nests():
+            worth[nests.tile[self.may_win(*self.keys(nests.cycles, nests.moved))]] = True
+        return tiles[worth]
+
+    def try_nest(self, nest: Nest) -> None:
+        """Predict a mapping and keep it if it is the best so far."""
+        self.views_left -= 1
+        cost = latency(self.pricing, nest.loops, nest.placements)
+        objective, second = self.keys(np.array(cost.cycles), np.array(float(cost.moved_bytes)))
+        extents = {**self.costs.extents, **{loop.dim: loop.tile for loop in nest.loops}}
+        tile = tuple(extents[dim] for dim in TILED)
+        rank = Rank(
+            float(objective),
+            float(second),
+            -math.prod(tile),
+            tuple(TILED.index(loop.dim) for loop in nest.loops),
+            tuple((placement.depth, placement.buffers) for placement in nest.placements),
+            tuple(-size for size in tile),
+        )
+        if self.rank is None or rank < self.rank:
+            self.rank, self.nest = rank, nest
+
+
+def rounded(figures: Floats) -> Floats:
+    """In units of 1 / GRAIN."""
+    return np.round(figures * GRAIN) / GRAIN
+
+
+def refusal(costs: TileCosts, candidates: Mapping[Dim, Ints]) -> ScheduleError:
+    """Why not even the smallest tile fits."""
+    lacking: list[tuple[str, int, int]] = []
+    for channels in candidates[Dim.C].tolist():  # fewer of them need partial sums
+        smallest = np.array([[channels if dim is Dim.C else candidates[dim][0] for dim in TILED]])
+        needs = [int(need) for need in costs.blocks({dim: smallest[0, n] for n, dim in enumerate(TILED)})]
+        lack = costs.rooms.lacking(needs, int(costs.taken(smallest)[0]))
+        assert lack is not None, "the smallest tile fits, and so has mappings"
+        lacking.append(lack)
+    where, needed, there = min(lacking, key=lambda lack: lack[1])
+    name = costs.pricing.layer.name
+    return ScheduleError(f"layer {name} needs at least {needed} bytes of {where}, {there} are there.")
