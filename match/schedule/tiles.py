@@ -92,6 +92,7 @@ class TileCosts:
         self.outer_blocks = math.prod(self.outer_counts.values())
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.rooms = Rooms(pricing.memory, pricing.operands)
+        self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
         held = [bool(outer) and operand.name in outer.held for operand in pricing.operands]
@@ -172,12 +173,11 @@ class TileCosts:
 
     def partial_sums(self, sizes: Mapping[Dim, Ints], reduced: Ints) -> Ints:
         """Bytes of the partial sums of an output block of these sizes, where `reduced` input channels make a tile."""
-        result = np.zeros((), np.int64)
-        for operand in self.pricing.operands:
-            if operand.partial_bytes:
-                elements = total(self._elements(component, sizes) for component in operand.components)
-                size = round_up(operand.partial_bytes * elements, self.pricing.memory.alignment)
-                result = result + np.where(reduced < self.extents[Dim.C], size, 0)
+        result, cut = np.zeros((), np.int64), reduced < self.extents[Dim.C]
+        for operand in self._summed if cut.any() else ():
+            elements = total(self._elements(component, sizes) for component in operand.components)
+            size = round_up(operand.partial_bytes * elements, self.pricing.memory.alignment)
+            result = result + np.where(cut, size, 0)
         return result
 
     def taken(self, tiles: Ints) -> Ints:
