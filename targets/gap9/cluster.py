@@ -96,7 +96,7 @@ class Cluster(HwModule):
         constants: LayerConstants,
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
-        """Filters (K, FY, FX, C) of the ranges, then match_requant_t, match_requant_signed_t or match_requant_add_t; or a table."""
+        """Filters (K, FY, FX, C), then match_requant_t, match_requant_signed_t or match_requant_add_t; or a table."""
         components: list[bytes] = []
         if constants.weights is not None:
             components.append(packing.rows(constants.weights, spans))

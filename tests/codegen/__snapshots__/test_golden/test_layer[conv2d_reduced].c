@@ -14,6 +14,7 @@
 #include "gap9.h"
 #include "match_pulp.h"
 #include "match_layer.h"
+#include "match_trace.h"
 
 /* The layer, in elements. */
 enum {
@@ -95,14 +96,18 @@ static void fetch_input(gap9_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = IN_CHANNELS,
         .local_row_stride = channels.count,
     };
-    gap9_dma_copy_in(transfer, block, input + rows.first * IN_WIDTH * IN_CHANNELS + channels.first, &shape);
+    const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS + channels.first;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
+    gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
 static void fetch_weights(gap9_dma_t *transfer, uint8_t *block, int32_t index)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    gap9_dma_copy_in(transfer, block, constants + index * WEIGHTS_BYTES, &shape);
+    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
+    gap9_dma_copy_in(transfer, block, first, &shape);
 }
 
 /* Starts the write-back of a block of the output. */
@@ -113,7 +118,16 @@ static void store_output(gap9_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .rows = 1,
         .bytes = rows.count * OUT_WIDTH * OUT_CHANNELS,
     };
-    gap9_dma_copy_out(transfer, block, output + rows.first * OUT_WIDTH * OUT_CHANNELS, &shape);
+    uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
+    gap9_dma_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await(gap9_dma_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return gap9_dma_wait(transfer);
 }
 
 /* Moves on to the next iteration of the loops down to c; false behind the last one. */
@@ -175,7 +189,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
             const bool more_c = advance_c(&next_c);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(gap9_dma_wait(&input_transfer));
+            MATCH_TRY(await(&input_transfer));
             const uint8_t *const input = l1->input[input_turn];
             input_turn ^= 1;
             if (more_c) {
@@ -191,7 +205,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_k = advance_k(&next_k);
 
                 /* The next block of the weights comes in while this one is used. */
-                MATCH_TRY(gap9_dma_wait(&weights_transfer));
+                MATCH_TRY(await(&weights_transfer));
                 const uint8_t *const weights = l1->weights[weights_turn];
                 weights_turn ^= 1;
                 if (more_k) {
@@ -235,10 +249,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending[output_turn]) {
-                    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
+                    MATCH_TRY(await(&output_transfer[output_turn]));
                     output_pending[output_turn] = false;
                 }
 
+                MATCH_TRACE_KERNEL(&tile);
                 MATCH_TRY(gap9_cluster_run(match_pulp_conv2d, &tile));
                 MATCH_TRY(gap9_cluster_wait());
             }
@@ -249,8 +264,8 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         output_turn ^= 1;
     }
 
-    MATCH_TRY(gap9_dma_wait(&output_transfer[output_turn]));
-    return gap9_dma_wait(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(await(&output_transfer[output_turn]));
+    return await(&output_transfer[output_turn ^ 1]);
 }
 
 /* Reserves the blocks. */
@@ -301,6 +316,7 @@ int32_t conv2d_reduced(const void *input, void *output)
         .input = input,
         .output = output,
     };
+    MATCH_TRACE_LAYER("conv2d_reduced", "conv2d");
     return gap9_cluster_offload(run, &arguments);
 }
 
