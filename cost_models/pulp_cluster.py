@@ -29,6 +29,12 @@ LOOKUP = 5
 """One byte through a table: load, load from the table at a register's offset, store; each of the two last waits a cycle
 for the load before it."""
 
+SUM_LOAD = 2
+"""One partial sum taken up: load, addition."""
+
+SUM_STORE = 1
+"""One partial sum left for later input channels, instead of requantizing it."""
+
 GATHER = 3
 """One byte of a depthwise window: load, wait, store, both with a step."""
 
@@ -63,20 +69,25 @@ def dot_products(channels: int, pixels: int, length: int) -> int:
     return LOOP + step * words + (LOOP + step * rest if rest else 0)
 
 
-def outputs(channels: int, pixels: int, length: int) -> int:
-    """Cycles of a block of requantized outputs."""
-    return dot_products(channels, pixels, length) + channels * pixels * REQUANTIZE
+def finish(tile: Tile) -> int:
+    """Cycles of an accumulator behind its dot product: it may start from a partial sum, and become one."""
+    return (0 if tile.begin else SUM_LOAD) + (REQUANTIZE if tile.end else SUM_STORE)
 
 
-def matmul_pixel(channels: int, length: int) -> int:
+def outputs(channels: int, pixels: int, length: int, each: int = REQUANTIZE) -> int:
+    """Cycles of a block of outputs, with those that each of them takes behind its dot product."""
+    return dot_products(channels, pixels, length) + channels * pixels * each
+
+
+def matmul_pixel(channels: int, length: int, each: int) -> int:
     """Cycles of all output channels of one pixel, one after the other."""
-    return channels * outputs(1, 1, length)
+    return channels * outputs(1, 1, length, each)
 
 
-def matmul_pixels(channels: int, length: int) -> int:
+def matmul_pixels(channels: int, length: int, each: int) -> int:
     """Cycles of all output channels of two pixels: blocks of four channels, then the rest pixel by pixel."""
     blocks, rest = divmod(channels, 4)
-    return blocks * outputs(4, 2, length) + 2 * matmul_pixel(rest, length)
+    return blocks * outputs(4, 2, length, each) + 2 * matmul_pixel(rest, length, each)
 
 
 def align4(size: int) -> int:
@@ -124,7 +135,7 @@ class PulpClusterCost(CostModel):
             case Op.DEPTHWISE_CONV2D:
                 return self._depthwise(layer, tile)
             case Op.DENSE:
-                return tile.oy * tile.ox * matmul_pixel(ceil_div(tile.k, self.cores), tile.c)
+                return tile.oy * tile.ox * matmul_pixel(ceil_div(tile.k, self.cores), tile.c, finish(tile))
             case Op.ADD:
                 return ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + PIXEL + tile.k * ADD)
             case Op.LOOKUP:
@@ -154,15 +165,18 @@ class PulpClusterCost(CostModel):
         length = tile.fy * tile.fx * tile.c
         im2col = tile.fy * tile.fx * POSITION + length
         pairs, single = divmod(tile.ox, 2)
-        row = pairs * (2 * im2col + matmul_pixels(tile.k, length)) + single * (im2col + matmul_pixel(tile.k, length))
+        each = finish(tile)
+        row = pairs * (2 * im2col + matmul_pixels(tile.k, length, each))
+        row += single * (im2col + matmul_pixel(tile.k, length, each))
         return ceil_div(tile.oy, self.cores) * row
 
     def _pointwise(self, tile: Tile) -> int:
         """Pairs of pixels are shared out."""
         pixels = tile.oy * tile.ox
         if pixels == 1:
-            return 2 * PIXEL + matmul_pixel(tile.k, tile.c)
-        return ceil_div(ceil_div(pixels, 2), self.cores) * (4 * PIXEL + matmul_pixels(tile.k, tile.c))
+            return 2 * PIXEL + matmul_pixel(tile.k, tile.c, finish(tile))
+        pairs = ceil_div(ceil_div(pixels, 2), self.cores)
+        return pairs * (4 * PIXEL + matmul_pixels(tile.k, tile.c, finish(tile)))
 
     def _depthwise(self, layer: Layer, tile: Tile) -> int:
         """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one."""

@@ -166,7 +166,10 @@ class HwModule(ABC):
         constants: LayerConstants,
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
-        """Bytes of each component of the constant operand, for the block that covers `spans` (start, extent)."""
+        """Bytes of each component of the constant operand, for the tile that covers `spans` (start, extent).
+
+        Ranges of input channels are asked for only where an output's operand declares `partial_bytes`.
+        """
 
     @abstractmethod
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
@@ -181,7 +184,11 @@ class HwModule(ABC):
         return self.cost_model
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
-        """Dimensions whose tiles (all but the last) must be a multiple of a number, or 0 if they cannot be tiled."""
+        """Dimensions whose tiles (all but the last) must be a multiple of a number, or 0 if they cannot be tiled.
+
+        Of those not named K, OY and OX are cut anywhere, and C, FY and FX are not. C can be named where the output's
+        operand declares `partial_bytes`: kernels then add up a tile of the input channels at a time.
+        """
         return {}
 
 

@@ -185,7 +185,12 @@ class Operand:
 
     @property
     def indivisible_dims(self) -> frozenset[Dim]:
-        """Loop dimensions that must not be cut inside a block, because a component is not divisible."""
-        return frozenset(
+        """Loop dimensions that must not be cut inside a block.
+
+        Those of components that are not divisible, and, of constants, the input channels: what a kernel is given of a
+        filter lies together.
+        """
+        reduced = self.dims & {Dim.C} if self.role is Role.CONSTANT else frozenset[Dim]()
+        return reduced.union(
             axis.dim for component in self.components if not component.divisible for axis in component.axes
         )

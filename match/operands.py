@@ -36,10 +36,10 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
     )
 
 
-def output_operand(layer: Layer) -> Operand:
-    """The output activation, HWC; bytes are elements."""
+def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
+    """The output activation, HWC; bytes are elements. `partial_bytes` as in `Operand`."""
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
-    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes),))
+    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes),), partial_bytes)
 
 
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:
@@ -70,12 +70,12 @@ def weights_operand(*components: Component) -> Operand:
     return Operand(WEIGHTS, Role.CONSTANT, components)
 
 
-def standard_operands(layer: Layer, parameter_bytes: int) -> tuple[Operand, ...]:
+def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0) -> tuple[Operand, ...]:
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
     Input, addend (additions only), weights (filter and `parameter_bytes` of requantization per output channel, as far
     as the operator has them, or the table of a lookup), output. `parameter_bytes` is 0 where the operator does not
-    requantize.
+    requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
     """
     components: list[Component] = []
     if layer.weight_dtype:
@@ -89,4 +89,4 @@ def standard_operands(layer: Layer, parameter_bytes: int) -> tuple[Operand, ...]
         operands.append(input_operand(layer, ADDEND))
     if components:
         operands.append(weights_operand(*components))
-    return (*operands, output_operand(layer))
+    return (*operands, output_operand(layer, partial_bytes))

@@ -67,6 +67,8 @@ class _Kernel(msgspec.Struct, frozen=True, tag_field="event", tag="kernel"):
     output_width: int
     filter_height: int
     filter_width: int
+    begin: bool
+    end: bool
 
 
 _Line = _Layer | _Fetch | _Store | _Wait | _Kernel
@@ -127,4 +129,6 @@ def _tile(call: _Kernel, op: Op) -> Tile:
         ix=call.input_width,
         fy=max(1, call.filter_height),
         fx=max(1, call.filter_width),
+        begin=call.begin,
+        end=call.end,
     )

@@ -1,7 +1,12 @@
 /* The context of one kernel call: one tile of one layer, every field by name.
  *
  * Activations are HWC, 8 bits. Pointers address the first element of the tile inside a block that may be larger, so
- * rows and pixels have strides of their own. Sizes are in elements, strides in bytes (one element is one byte). */
+ * rows and pixels have strides of their own. Sizes are in elements, strides in bytes (one element is one byte).
+ *
+ * A tile may have some of the layer's input channels only, if its kernel can add them up over several calls (match_pulp.h
+ * tells which do). The calls on the same outputs then follow one another with partial sums between them: each but the
+ * first adds to those of `sums_in`, each but the last leaves its own in `sums_out` and does not write `output`. Both
+ * point to the sum of the tile's first output; sums lie as the outputs do, an int32 where these have a byte. */
 #ifndef MATCH_TILE_H
 #define MATCH_TILE_H
 
@@ -38,6 +43,8 @@ typedef struct {
     const void *weights;    /* filter of channels_out output channels, in the module's layout */
     const void *parameters; /* requantization of the same channels, in the module's form; a lookup's table */
     uint8_t *output;
+    const int32_t *sums_in; /* NULL: this tile begins with the first of the layer's input channels */
+    int32_t *sums_out;      /* NULL: it ends with the last of them */
     void *scratch;
 
     int32_t channels_in;

@@ -8,7 +8,8 @@
  *
  * with match_requant_t where tile->negative_step is 0 (and so is the step), else match_requant_signed_t. Of y the low 8
  * bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Weights may lie at any address,
- * parameters at any multiple of 4. No block overlaps the tile's context.
+ * parameters at any multiple of 4. No block overlaps the tile's context. Convolution, pointwise and dense keep partial
+ * sums where a tile has some of the layer's input channels.
  *
  * Output pixel (y, x) sees input rows y * stride_y - pad_top + i * dilation_y, i < filter_height, and columns likewise;
  * what lies outside input_height x input_width is padding: pad_value for convolutions and average pooling, nothing for

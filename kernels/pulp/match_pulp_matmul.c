@@ -78,7 +78,7 @@ void match_pulp_matmul_pixel(const match_tile_t *restrict tile, const uint8_t *a
                              int32_t first, int32_t last, uint8_t *output)
 {
     for (int32_t k = first; k < last; k++) {
-        output[k] = match_requantize(tile, k, match_pulp_dot(activations, weight_row(tile, k, length), length));
+        match_finish(tile, output, k, match_pulp_dot(activations, weight_row(tile, k, length), length));
     }
 }
 
@@ -92,8 +92,8 @@ void match_pulp_matmul_pixels(const match_tile_t *restrict tile, const uint8_t *
         int32_t acc[BLOCK_CHANNELS][BLOCK_PIXELS];
         block(activations, weight_row(tile, k, length), length, acc);
         for (int32_t i = 0; i < BLOCK_CHANNELS; i++) {
-            first_output[k + i] = match_requantize(tile, k + i, acc[i][0]);
-            second_output[k + i] = match_requantize(tile, k + i, acc[i][1]);
+            match_finish(tile, first_output, k + i, acc[i][0]);
+            match_finish(tile, second_output, k + i, acc[i][1]);
         }
     }
     for (int32_t pixel = 0; pixel < BLOCK_PIXELS; pixel++) {

@@ -9,8 +9,8 @@
 /* acc = sum of activations[i] * weights[i], i < length. */
 int32_t match_pulp_dot(const uint8_t *activations, const int8_t *weights, int32_t length);
 
-/* Output channels first .. last - 1 of one pixel, requantized: the pixel's activations are a vector of `length` bytes,
- * as are the rows of tile->weights. */
+/* Output channels first .. last - 1 of one pixel, requantized or as partial sums: the pixel's activations are a vector
+ * of `length` bytes, as are the rows of tile->weights. */
 void match_pulp_matmul_pixel(const match_tile_t *tile, const uint8_t *activations, int32_t length, int32_t first,
                              int32_t last, uint8_t *output);
 

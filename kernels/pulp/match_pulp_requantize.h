@@ -1,4 +1,4 @@
-/* Requantization of one accumulator. */
+/* What becomes of an accumulator: an output, or a partial sum. */
 #ifndef MATCH_PULP_REQUANTIZE_H
 #define MATCH_PULP_REQUANTIZE_H
 
@@ -43,6 +43,20 @@ static inline uint8_t match_requantize(const match_tile_t *tile, int32_t channel
         sum -= tile->negative_step;
     }
     return match_shift_and_clip(tile, sum, p.shift);
+}
+
+/* Take `acc`, the sum over the tile's input channels, for channel `channel` of an output pixel. */
+static inline void match_finish(const match_tile_t *tile, uint8_t *pixel, int32_t channel, int32_t acc)
+{
+    ptrdiff_t place = pixel - tile->output + channel;
+    if (tile->sums_in != NULL) {
+        acc += tile->sums_in[place];
+    }
+    if (tile->sums_out != NULL) {
+        tile->sums_out[place] = acc;
+    } else {
+        pixel[channel] = match_requantize(tile, channel, acc);
+    }
 }
 
 #endif

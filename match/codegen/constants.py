@@ -22,8 +22,14 @@ def component_offsets(operand: Operand, schedule: Schedule) -> tuple[int, ...]:
     return tuple(offsets[:-1])
 
 
+def block_dims(schedule: Schedule, depth: int) -> tuple[Dim, Dim]:
+    """The dimensions that blocks of constants inside the first `depth` loops differ in, the outermost one first."""
+    cut = [loop.dim for loop in schedule.loops[:depth] if loop.dim in (Dim.K, Dim.C)]
+    return (Dim.C, Dim.K) if cut[:1] == [Dim.C] else (Dim.K, Dim.C)
+
+
 def channel_bytes(component: Component, schedule: Schedule) -> int:
-    """Bytes from one output channel of a component to the next; 0 where all channels share it.
+    """Bytes from one output channel of a tile of a component to the next; 0 where all channels share it.
 
     Raises:
         ScheduleError: if output channels are not its slowest axis, so that a tile of them is not contiguous.
@@ -35,7 +41,7 @@ def channel_bytes(component: Component, schedule: Schedule) -> int:
             f"layer {schedule.layer.name}: {component.name} must have output channels as its slowest axis, so that "
             f"those of a tile lie together."
         )
-    return component_bytes(replace(component, axes=component.axes[1:]), schedule.extents(0))
+    return component_bytes(replace(component, axes=component.axes[1:]), schedule.extents(len(schedule.loops)))
 
 
 def pack_constants(
@@ -47,9 +53,10 @@ def pack_constants(
 ) -> bytes:
     """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
 
-    Each block takes `block_bytes`: its components at their `component_offsets`, zeros behind what a
-    smaller block needs. A component is packed tile by tile as kernels see it, each where its first channel lies.
-    Empty for a layer without constants.
+    Where a dimension is cut more than once, all of its pieces count as one loop. Each block takes `block_bytes`: its
+    components at their `component_offsets`, zeros behind what a smaller block needs. A component is packed tile by tile
+    as kernels see it, each where its first channel lies; requantization parameters come again with each range of input
+    channels. Empty for a layer without constants.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.
@@ -63,14 +70,14 @@ def pack_constants(
     size = block_bytes(operand, extents, memory.alignment)
     offsets = component_offsets(operand, schedule)
     strides = tuple(channel_bytes(component, schedule) for component in operand.components)
-    outer = [loop.tile for loop in schedule.loops[:depth] if loop.dim is Dim.K]
     inner = [loop.tile for loop in schedule.loops[depth:] if loop.dim is Dim.K]
     whole = {dim: (0, layer.size(dim)) for dim in Dim}
 
-    def block(start: int, extent: int) -> bytes:
+    def block(spans: dict[Dim, tuple[int, int]]) -> bytes:
         content = bytearray(size)
+        start, extent = spans[Dim.K]
         for first, channels in pieces(start, extent, inner):
-            packed = module.pack(layer, requantizer, constants, {**whole, Dim.K: (first, channels)})
+            packed = module.pack(layer, requantizer, constants, {**spans, Dim.K: (first, channels)})
             for component, offset, stride, part in zip(operand.components, offsets, strides, packed, strict=True):
                 begin = offset + (first - start) * stride
                 room = offset + component_bytes(component, extents) - begin
@@ -82,7 +89,14 @@ def pack_constants(
                 content[begin : begin + len(part)] = part
         return bytes(content)
 
-    return b"".join(block(start, extent) for start, extent in pieces(0, layer.k, outer))
+    slower, faster = (
+        (dim, [loop.tile for loop in schedule.loops[:depth] if loop.dim is dim]) for dim in block_dims(schedule, depth)
+    )
+    return b"".join(
+        block({**whole, slower[0]: one, faster[0]: other})
+        for one in pieces(0, layer.size(slower[0]), slower[1])
+        for other in pieces(0, layer.size(faster[0]), faster[1])
+    )
 
 
 def pieces(start: int, extent: int, tiles: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from match.codegen.c_text import comment, render, values, wrap
 from match.codegen.constants import channel_bytes, component_offsets
-from match.codegen.nest import CLoop, Nest
+from match.codegen.nest import CLoop, Nest, size_name
 from match.codegen.operand_text import WINDOWED, AxisText, OperandText
 from match.errors import ScheduleError, TargetError
 from match.hardware import Allocator
@@ -25,7 +25,7 @@ def generate(plan: LayerPlan) -> str:
     It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/architecture.md.
 
     Raises:
-        ScheduleError: if the schedule cuts what kernels need whole, or has more than one level of scratchpad.
+        ScheduleError: if the schedule has more than one level of scratchpad.
         TargetError: if operands do not lie as kernels expect them: activations HWC, constants by output channel.
     """
     return wrap(render("layer.c.mako", text=LayerText(plan), api=plan.api, comment=comment, values=values))
@@ -127,6 +127,8 @@ class LayerText:
             for operand in self.operands
             for buffer in operand.buffers
         ]
+        if self.sums:
+            buffers.append(("l1->sums", "SUMS_BYTES", Allocator(memory.allocate, memory.free)))
         if self.schedule.scratch:
             buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
         return tuple(buffers)
@@ -199,7 +201,7 @@ class LayerText:
         """Names in the expressions of the loops' body."""
         expressions = [value for _, value in self.tile]
         expressions += [operand.arguments_here() for operand in self.operands if not operand.double]
-        expressions.append(self.output.arguments_here())
+        expressions += [self.output.arguments_here(), self.sums]
         return frozenset(re.findall(r"\w+", " ".join(expressions)))
 
     def _span(self, axis: AxisText, depth: int) -> str:
@@ -213,6 +215,11 @@ class LayerText:
         return not (self.output.double and self.output.depth == 1 and self.schedule.loops[0].count == 2)
 
     @property
+    def sums(self) -> str:
+        """Address of the tile's partial sums, which lie as the output's block does; empty if there are none."""
+        return self.output.tile_in("l1->sums") if self.schedule.partial_bytes else ""
+
+    @property
     def tile(self) -> Iterator[tuple[str, str]]:
         """Fields of the kernel's context and their values."""
         layer, rows, columns, channels = self.layer, *self.inputs[0].axes
@@ -220,6 +227,10 @@ class LayerText:
             yield operand.name, operand.tile_pointer
         yield from self._constant_fields()
         yield "output", self.output.tile_pointer
+        if self.schedule.partial_bytes:
+            depth = len(self.nest)
+            yield "sums_in", f"{self.nest.start(Dim.C, depth)} > 0 ? sums : NULL"
+            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : NULL"
         if self.schedule.scratch:
             yield "scratch", "l1->scratch"
         yield "channels_in", channels.tile_count

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from match.codegen.constants import pieces
-from match.errors import ScheduleError
+from match.codegen.constants import block_dims, pieces
 from match.layer import Dim, Layer
-from match.schedule.mapping import REDUCTIONS, Loop, Schedule
+from match.schedule.mapping import Loop, Schedule
 
-_MEANING = {Dim.K: "channels", Dim.OY: "rows", Dim.OX: "columns"}
+_MEANING = {
+    Dim.K: "Output channels",
+    Dim.OY: "Output rows",
+    Dim.OX: "Output columns",
+    Dim.C: "Input channels",
+}
 
 
 @dataclass(frozen=True)
@@ -32,18 +36,12 @@ class Nest:
     """The loops of a schedule, outermost first, and C expressions about their iterations.
 
     Positions are the loops' variables, or fields of the same names in a structure given as `prefix` ("next.").
-    Raises ScheduleError where a reduction is cut into tiles, which no kernel accumulates.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         """Names the loops of `schedule`."""
         self._layer = schedule.layer
-        for loop in schedule.loops:
-            if loop.dim in REDUCTIONS:
-                raise ScheduleError(
-                    f"layer {schedule.layer.name}: the reduction over {loop.dim} is cut into tiles of {loop.tile}; "
-                    f"kernels need it whole."
-                )
+        self._schedule = schedule
         sizes = {dim: {self._layer.size(dim)} for dim in Dim}
         loops: list[CLoop] = []
         for level, loop in enumerate(schedule.loops):
@@ -87,7 +85,17 @@ class Nest:
         loops = self.of(dim, depth)
         return loops[-1].tile if loops else size_name(dim, self._layer)
 
-    def block_index(self, dim: Dim, depth: int, prefix: str = "") -> str:
+    def constants_index(self, depth: int, prefix: str = "") -> str:
+        """Number of the block of constants inside the first `depth` loops, in the order of `pack_constants`."""
+        slower, faster = block_dims(self._schedule, depth)
+        index, inner = self._piece_index(slower, depth, prefix), self._piece_index(faster, depth, prefix)
+        tiles = [loop.tile_size for loop in self.of(faster, depth)]
+        blocks = sum(1 for _ in pieces(0, self._layer.size(faster), tiles))
+        if blocks > 1 and index != "0":
+            index = f"({index}) * {blocks}" if " + " in index else f"{index} * {blocks}"
+        return " + ".join(term for term in (index, inner) if term != "0") or "0"
+
+    def _piece_index(self, dim: Dim, depth: int, prefix: str) -> str:
         """Number of the piece of `dim` inside the first `depth` loops, counted over the pieces of the whole layer."""
         loops = self.of(dim, depth)
         terms: list[str] = []
@@ -105,7 +113,7 @@ def _named(loops: Sequence[Loop], level: int, extents: Set[int], even: bool) -> 
     loop = loops[level]
     same = [index for index, other in enumerate(loops) if other.dim is loop.dim]
     name = loop.dim.lower() + (str(same.index(level)) if len(same) > 1 else "")
-    comment = f"Output {_MEANING[loop.dim]}, {loop.tile} at a time"
+    comment = f"{_MEANING[loop.dim]}, {loop.tile} at a time"
     rests = sorted({extent % loop.tile for extent in extents} - {0})
     if rests:
         comment += f"; the last {' or '.join(map(str, rests))}"

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from match.codegen.nest import Nest, size_name
 from match.errors import TargetError
-from match.layer import Axis, Dim, Layer, Op, Operand, Role
+from match.layer import Axis, Layer, Op, Operand, Role
 from match.schedule.mapping import Schedule, block_bytes
 
 WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
@@ -226,8 +226,12 @@ class OperandText:
     @property
     def tile_pointer(self) -> str:
         """Address of the tile inside its block."""
+        return self.tile_in(self.pointer)
+
+    def tile_in(self, block: str) -> str:
+        """Address of the tile inside an array that lies as its block does."""
         rows, columns, channels = (axis.offset for axis in self.axes)
-        terms = [self.pointer]
+        terms = [block]
         if rows:
             terms.append(f"{_factor(rows)} * {self.row_stride}")
         if columns:
@@ -290,14 +294,14 @@ class OperandText:
     def arguments_here(self) -> str:
         """The same for the block of the iteration that the loops are in."""
         if self.constant:
-            return f", {self.nest.block_index(Dim.K, self.depth)}" if self.depth else ""
+            return f", {self.nest.constants_index(self.depth)}" if self.depth else ""
         return "".join(f", {axis.block}" for axis in self.cut_axes)
 
     def arguments_at(self, position: str) -> str:
         """The same for the block at the position in a variable."""
         prefix = f"{position}."
         if self.constant:
-            return f", {self.nest.block_index(Dim.K, self.depth, prefix)}"
+            return f", {self.nest.constants_index(self.depth, prefix)}"
         spans = (
             axis.span(
                 self.nest.start(axis.axis.dim, self.depth, prefix), self.nest.end(axis.axis.dim, self.depth, prefix)

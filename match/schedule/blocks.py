@@ -25,12 +25,19 @@ def input_axes(layer: Layer) -> tuple[Axis, Axis]:
     )
 
 
+def reduction(layer: Layer, span: Span) -> tuple[int, bool, bool]:
+    """Input channels of a kernel call and whether it begins and ends the reduction over them: `Tile`'s fields."""
+    start, extent = span
+    return extent, start == 0, start + extent == layer.c
+
+
 def tile_of(layer: Layer, spans: Mapping[Dim, Span]) -> Tile:
     """The kernel call that computes `spans`; its input pixels are those inside the tensor."""
     rows, columns = input_axes(layer)
     oy, ox = spans[Dim.OY], spans[Dim.OX]
     iy, ix = rows.span(*oy)[1], columns.span(*ox)[1]
-    return Tile(spans[Dim.K][1], spans[Dim.C][1], oy[1], ox[1], iy, ix, spans[Dim.FY][1], spans[Dim.FX][1])
+    c, begin, end = reduction(layer, spans[Dim.C])
+    return Tile(spans[Dim.K][1], c, oy[1], ox[1], iy, ix, spans[Dim.FY][1], spans[Dim.FX][1], begin, end)
 
 
 def largest_tile(layer: Layer, extents: Mapping[Dim, int]) -> Tile:

@@ -16,7 +16,7 @@ from ortools.sat.python import cp_model
 from match.errors import NoMappingError
 from match.layer import Component, Dim
 from match.schedule.dory_rules import Rules
-from match.schedule.mapping import align, block_bytes, component_bytes
+from match.schedule.mapping import REDUCTIONS, align, block_bytes, component_bytes
 from match.schedule.pricing import Pricing
 from match.schedule.tiles import TILED, candidate_sizes
 
@@ -46,7 +46,9 @@ class Program:
         self.whole = {dim: pricing.layer.size(dim) for dim in Dim}
         allowed = {**multiples, **dict.fromkeys(rules.whole, 0)}
         self.sizes: dict[Dim, list[int]] = {
-            dim: candidate_sizes(pricing.layer.size(dim), allowed.get(dim, 1)).tolist() for dim in TILED
+            dim: candidate_sizes(pricing.layer.size(dim), allowed.get(dim, 1)).tolist()
+            for dim in TILED
+            if dim not in REDUCTIONS
         }
         self.smallest: Tile = {dim: sizes[0] for dim, sizes in self.sizes.items()}
 

@@ -38,7 +38,8 @@ class Engine(Protocol):
             cost_model: of the module's kernel.
             objective: one of `OBJECTIVES`.
             multiples: for each dimension the number that tiles (all but the last) must be a multiple of, 0 where it
-                cannot be tiled; 1 where it is not named.
+                cannot be tiled; where it is not named, 1 for K, OY and OX, 0 for the others. C is cut only if the
+                output's operand has `partial_bytes`.
 
         Raises:
             NoMappingError: if no mapping fits or is found, or the engine does not map onto so many memories.

@@ -12,12 +12,15 @@ from match.schedule.rooms import Ints
 from match.schedule.sieve import feasible
 from match.schedule.tiles import TILED, Floats, TileCosts, product
 
+_OUTER: tuple[Dim, ...] = tuple(dim for dim in TILED if dim is not Dim.C)
+"""What outer tiles cut."""
+
 CHUNK = 512
 """Inner tiles that are looked at a time."""
 
 
 class InnerFloors:
-    """What any mapping onto the inner memory takes, from the tiles that fit there.
+    """What any mapping onto the inner memory takes, from the tiles that fit there; `candidates` are of these.
 
     Rests on `CostModel.regular`: a kernel call on a tile costs no more than those on its parts, and as many blocks as
     cover an operand cost no less than the operand.
@@ -25,23 +28,25 @@ class InnerFloors:
 
     def __init__(self, pricing: Pricing, candidates: Mapping[Dim, Ints]) -> None:
         self._candidates = candidates
-        self._places = {dim: _places(sizes) for dim, sizes in candidates.items()}
+        self._places = {dim: _places(candidates[dim]) for dim in _OUTER}
         costs = TileCosts(pricing)
         pricing = pricing.gapless()
         tiles = feasible(costs, None, candidates).tiles
         sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
         self._launch = pricing.launch
-        self._lines = [_line(pricing, dim, candidates[dim]) for dim in TILED]
-        self._counts = [_counts(costs.extents[dim], candidates[dim]) for dim in TILED]
+        self._lines = [_line(pricing, dim, candidates[dim]) for dim in _OUTER]
+        self._counts = [_counts(costs.extents[dim], candidates[dim]) for dim in _OUTER]
+        self._reductions = _reductions(pricing, candidates[Dim.C])[sizes[Dim.C]]
+        self._reduced = -(-costs.extents[Dim.C] // sizes[Dim.C])
         self._index = self._positions(tiles)
-        work = np.maximum.reduce([line.min(axis=1)[at] for line, at in zip(self._lines, self._index, strict=True)])
-        self._work = work + product(costs.counts(tiles).values()) * self._launch
+        work = [line.min(axis=1)[at] for line, at in zip(self._lines, self._index, strict=True)]
+        self._work = np.maximum.reduce([*work, self._reductions]) + product(costs.counts(tiles).values()) * self._launch
         self._restart = 2 * pricing.issue + _ends(pricing, sizes)
         self._order = np.argsort(self._work, kind="stable")
         self.least = float(self._work.min(initial=np.inf))
 
     def cycles(self, tiles: Ints, blocks: Ints) -> Floats:
-        """Cycles, without the layer's overhead, of outer tiles that make so many full blocks; shapes (n, 3), (n,)."""
+        """Cycles, without the layer's overhead, of outer tiles that make so many full blocks; shapes (n, 4), (n,)."""
         powers = np.floor(np.log2(blocks)).astype(np.int64)
         result = np.zeros(len(tiles))
         index = self._positions(tiles)
@@ -63,21 +68,23 @@ class InnerFloors:
                 break
             inner = [index[rows] for index in self._index]
             along = list(zip(inner, outer, strict=True))
-            cycles = [line[one, other] for line, (one, other) in zip(self._lines, along, strict=True)]
+            lines = [line[one, other] for line, (one, other) in zip(self._lines, along, strict=True)]
+            cycles = np.maximum.reduce([*lines, self._reductions[rows]])
             calls = product(counts[one, other] for counts, (one, other) in zip(self._counts, along, strict=True))
-            least = min(least, (np.maximum.reduce(cycles) + calls * self._launch + blocks * self._restart[rows]).min())
+            calls = calls * self._reduced[rows]
+            least = min(least, (cycles + calls * self._launch + blocks * self._restart[rows]).min())
         return float(least)
 
     def _table(self, blocks: int) -> Floats:
         """By outer tile, of those that make at least so many full blocks."""
-        result = np.full([len(self._candidates[dim]) for dim in TILED], np.inf)
-        result[self._index] = self._work + blocks * self._restart
-        for axis in range(len(TILED)):  # inner tiles are at most as large
+        result = np.full([len(self._candidates[dim]) for dim in _OUTER], np.inf)
+        np.minimum.at(result, self._index, self._work + blocks * self._restart)
+        for axis in range(len(_OUTER)):  # inner tiles are at most as large
             np.minimum.accumulate(result, axis=axis, out=result)
         return result
 
     def _positions(self, tiles: Ints) -> tuple[Ints, ...]:
-        return tuple(self._places[dim][tiles[:, n]] for n, dim in enumerate(TILED))
+        return tuple(self._places[dim][tiles[:, TILED.index(dim)]] for dim in _OUTER)
 
 
 def _places(sizes: Ints) -> Ints:
@@ -116,7 +123,16 @@ def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:
         return size, min(axis.span(start, size)[1] for start in (0, extent - size))
 
     k = size if dim is Dim.K else layer.k
-    return pricing.kernel(k, pixels(Dim.OY, pricing.rows), pixels(Dim.OX, pricing.columns))
+    return pricing.kernel(k, pixels(Dim.OY, pricing.rows), pixels(Dim.OX, pricing.columns), (layer.c, True, True))
+
+
+def _reductions(pricing: Pricing, candidates: Ints) -> Floats:
+    """Cycles of all kernel calls, by inner tile size, when inner tiles cut the input channels alone."""
+    costs = TileCosts(pricing)
+    result = np.zeros(pricing.layer.c + 1)
+    tiles = [[size if dim is Dim.C else costs.extents[dim] for dim in TILED] for size in candidates.tolist()]
+    result[candidates] = costs.compute(np.array(tiles))
+    return result
 
 
 def _ends(pricing: Pricing, sizes: Mapping[Dim, Ints]) -> Floats:

@@ -18,7 +18,6 @@ from match.schedule.nesting import Held, Nesting, total_cycles
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Ints
 from match.schedule.search import Keys, Search
-from match.schedule.sieve import feasible
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
 
@@ -41,8 +40,9 @@ class InnerSearch(Search):
 
     def run(self) -> None:
         """Try every mapping that may be better than the best so far."""
-        for _, tiles in self.promising(feasible(self.costs, self.floors, self.candidates)):
-            self.try_tiles(tiles)
+        for sieve in self.sieves():
+            for _, tiles in self.promising(sieve):
+                self.try_tiles(tiles)
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""

@@ -21,7 +21,7 @@ from match.schedule.nesting import Nesting
 from match.schedule.rooms import Ints
 from match.schedule.search import refusal
 from match.schedule.sieve import Sieve, feasible, with_transfers
-from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_sizes
+from match.schedule.tiles import Sizes, TileCosts, candidate_tiles
 
 LARGEST_GRID = 1 << 10
 """Outer tiles that are all candidates; of more, only some sizes of each dimension are. What the others may gain is
@@ -42,10 +42,10 @@ class OuterSearch:
 
     def __init__(self, nesting: Nesting) -> None:
         self.nesting = nesting
-        layer, multiples = nesting.layer, nesting.multiples
-        self.sizes_inside = {dim: candidate_sizes(layer.size(dim), multiples.get(dim, 1)) for dim in TILED}
-        self.thinned = math.prod(len(sizes) for sizes in self.sizes_inside.values()) > LARGEST_GRID
-        self.candidates = {dim: _thinned(sizes) if self.thinned else sizes for dim, sizes in self.sizes_inside.items()}
+        self.sizes_inside = candidate_tiles(TileCosts(nesting.inner_pricing), nesting.multiples)
+        self.sizes = candidate_tiles(nesting.costs, nesting.multiples)
+        self.thinned = math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_GRID
+        self.candidates = {dim: _thinned(sizes) if self.thinned else sizes for dim, sizes in self.sizes.items()}
         self.inner_floors = InnerFloors(nesting.inner_pricing, self.sizes_inside)
         self.floors = Floors(nesting.costs, self.candidates)
 
@@ -72,14 +72,14 @@ class OuterSearch:
 
     def least(self) -> float:
         """What no mapping has less of, of all outer tiles that fit, candidates or not."""
-        if math.prod(len(sizes) for sizes in self.sizes_inside.values()) > LARGEST_BOUNDED:
+        if math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_BOUNDED:
             whole, numbers = np.array([self.nesting.costs.whole]), range(len(self.nesting.held))
             outer = sum(self.floors.sums(n, frozenset(), whole).transfer[0] for n in numbers)
             cycles = self.nesting.pricing.overhead + max(self.inner_floors.least, outer)
             bounds = np.array([cycles]), np.array([float(sum(self.floors.least_moved))])
         else:
-            floors = Floors(self.nesting.costs, self.sizes_inside)
-            sieve = self.bounded(feasible(self.nesting.costs, floors, self.sizes_inside))
+            floors = Floors(self.nesting.costs, self.sizes)
+            sieve = self.bounded(feasible(self.nesting.costs, floors, self.sizes))
             sieve = with_transfers(sieve, self.nesting.costs, floors)
             bounds = sieve.cycles, sieve.moved
         return float(self.nesting.keys(*bounds, np.zeros(()))[0].min())

@@ -95,8 +95,10 @@ class Nesting:
         spans = zip(ends.tolist(), (np.array(self.costs.whole) - ends).tolist(), strict=True)
         return pricing.launch + np.array(
             [
-                pricing.kernel(k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]))
-                for (_, y, x), (k, oy, ox) in spans
+                pricing.kernel(
+                    k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
+                )
+                for (_, y, x, _), (k, oy, ox, c) in spans
             ]
         )
 

@@ -13,7 +13,7 @@ from match.answers import SLACK, call_text, number
 from match.cost import Block, CostModel, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
-from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile
+from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile, reduction
 from match.schedule.mapping import Memory
 
 Lengths = tuple[int, ...]
@@ -34,7 +34,7 @@ class Move(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Consecutive iterations of a loop, `first` to `last`, that look the same to every operand."""
+    """Consecutive iterations of a loop, `first` to `last`, that look the same to every operand and to the kernel."""
 
     first: int
     last: int
@@ -70,7 +70,9 @@ class Pricing:
         self._dims = tuple(tuple(operand.dims) for operand in operands)
         everything = {self.rows, self.columns}.union(*self.axes, *(axes_of(operand) for operand in others))
         self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
-        self._kernels: dict[tuple[Span, Span, Span], float] = {}
+        # Kernels begin a reduction with the first of its channels and end it with the last: like tiles at a border.
+        self._clipping[Dim.C].append(Axis(Dim.C, layer.c, window=3, before=1))
+        self._kernels: dict[tuple[Span, Span, Span, Span], float] = {}
         self._tiles: dict[Tile, float] = {}
         self._scratch: dict[Tile, int] = {}
         self._fetches: tuple[dict[object, Move], ...] = tuple({} for _ in operands)
@@ -110,18 +112,22 @@ class Pricing:
 
     def compute(self, spans: Mapping[Dim, Span]) -> float:
         """Cycles of the kernel call on `spans`, without `launch`."""
-        k, oy, ox = key = spans[Dim.K], spans[Dim.OY], spans[Dim.OX]
+        k, c, oy, ox = key = spans[Dim.K], spans[Dim.C], spans[Dim.OY], spans[Dim.OX]
         known = self._kernels.get(key)
         if known is None:
             iy, ix = self.rows.span(*oy)[1], self.columns.span(*ox)[1]
-            known = self.kernel(k[1], (oy[1], iy), (ox[1], ix))
+            known = self.kernel(k[1], (oy[1], iy), (ox[1], ix), reduction(self.layer, c))
             self._kernels[key] = known
         return known
 
-    def kernel(self, k: int, rows: tuple[int, int], columns: tuple[int, int]) -> float:
-        """Cycles of a kernel call, without `launch`; `rows` and `columns` are of the output and of the input."""
+    def kernel(self, k: int, rows: tuple[int, int], columns: tuple[int, int], reduced: tuple[int, bool, bool]) -> float:
+        """Cycles of a kernel call, without `launch`.
+
+        `rows` and `columns` are of the output and of the input, `reduced` what `blocks.reduction` gives.
+        """
         layer = self.layer
-        tile = Tile(k, layer.c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx)
+        c, begin, end = reduced
+        tile = Tile(k, c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx, begin, end)
         known = self._tiles.get(tile)
         if known is None:
             known = self._tiles[tile] = self._number("compute", tile)
@@ -212,7 +218,8 @@ class Pricing:
     def runs(self, dim: Dim, start: int, extent: int, tile: int) -> tuple[Run, ...]:
         """The iterations of a loop that cuts `extent` iterations of `dim`, from `start`, into tiles.
 
-        Neighbours are in one run when they have the same extent and none of their operands' blocks is clipped.
+        Neighbours are in one run when they have the same extent, none of their operands' blocks is clipped and none
+        begins or ends a reduction.
         """
         key = (dim, start, extent, tile)
         known = self._runs.get(key)

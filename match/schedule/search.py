@@ -1,12 +1,12 @@
 """The exhaustive search over the mappings onto one memory.
 
-Every integer tile size of K, OY and OX is a candidate: kernels round work up in their own ways, so that no size can
-be left out for having the same number of tiles as another. With it go every loop order, every depth of every
-operand and one or two buffers each. What keeps the search short are bounds, each below the predicted cost of what it
-stands for and each dearer than the one before: of tiles by themselves (`feasible`), of tiles with transfers
-(`with_transfers`), of mappings from the costs of simpler tilings (`Structures` on `Floors`) and from those of their own
-tiles (`Structures`). What a bound puts behind the best mapping known is dropped; the rest is predicted, the most
-promising first.
+Every integer tile size of K, OY and OX is a candidate, and of C each that the module can add up: kernels round work
+up in their own ways, so that no size can be left out for having the same number of tiles as another. With it go every
+loop order, every depth of every operand and one or two buffers each. What keeps the search short are bounds, each
+below the predicted cost of what it stands for and each dearer than the one before: of tiles by themselves (`feasible`),
+of tiles with transfers (`with_transfers`), of mappings from the costs of simpler tilings (`Structures` on `Floors`) and
+from those of their own tiles (`Structures`). What a bound puts behind the best mapping known is dropped; the rest is
+predicted, the most promising first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from match.schedule.promise import check_regular
 from match.schedule.rooms import Ints
 from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
-from match.schedule.tiles import TILED, Floats, OuterBlocks, TileCosts, candidate_sizes
+from match.schedule.tiles import TILED, Floats, OuterBlocks, TileCosts, candidate_tiles
 
 GRAIN = 256
 """Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides
@@ -76,7 +76,7 @@ class Search:
         self.by_latency = objective == "latency"
         self.byte_energy = pricing.byte_energy(pricing.memory.name) if objective == "energy" else None
         self.costs = TileCosts(pricing, outer)
-        self.candidates = {dim: candidate_sizes(self.costs.extents[dim], multiples.get(dim, 1)) for dim in TILED}
+        self.candidates = candidate_tiles(self.costs, multiples)
         self.floors = Floors(self.costs, self.candidates) if pricing.cost_model.regular else None
         self.rank: Rank | None = None
         self.nest: Nest | None = None
@@ -90,21 +90,33 @@ class Search:
             ScheduleError: if none fits.
             CostModelError: if the cost model fails, or does not keep its promises.
         """
-        sieve = feasible(self.costs, self.floors, self.candidates)
-        for least, tiles in self.promising(sieve):
-            self.try_tiles(tiles)
-            if self.by_latency and self.rank is not None and self.views_left <= 0:
-                self.loss = max(0.0, self.rank.objective - least)
-                break
+        sifted = [np.empty((0, len(TILED)), np.int64)]
+        for sieve in self.sieves():
+            sifted.append(sieve.tiles)
+            for least, tiles in self.promising(sieve):
+                self.try_tiles(tiles)
+                if self.by_latency and self.rank is not None and self.views_left <= 0:
+                    self.loss = max(0.0, self.rank.objective - least)
+                    break
         if self.nest is None:
             raise refusal(self.costs, self.candidates)
         self.pricing.confirm()
         if self.floors is not None:
-            check_regular(self.costs, self.floors, sieve.tiles)
+            check_regular(self.costs, self.floors, np.concatenate(sifted))
         return self.nest
 
+    def sieves(self) -> Iterator[Sieve]:
+        """All tiles that fit.
+
+        Those with all input channels come first: few of the others may be better than the best of them. A cost model
+        with its own `latency` has them all at once, so that what it is not asked for any more is known.
+        """
+        *parts, whole = self.candidates[Dim.C].tolist()
+        for sizes in [[*parts, whole]] if self.pricing.has_latency else [[whole], parts] if parts else [[whole]]:
+            yield feasible(self.costs, self.floors, {**self.candidates, Dim.C: np.array(sizes)})
+
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
-        """Tiles of a sieve that may have a mapping better than the best so far, a few at a time, shape (n, 3).
+        """Tiles of a sieve that may have a mapping better than the best so far, a few at a time, shape (n, 4).
 
         With them comes what no mapping of theirs, or of those that follow, has less of.
         """
@@ -213,9 +225,13 @@ def rounded(figures: Floats) -> Floats:
 
 def refusal(costs: TileCosts, candidates: Mapping[Dim, Ints]) -> NoMappingError:
     """Why not even the smallest tile fits."""
-    smallest = np.array([[candidates[dim][0] for dim in TILED]])
-    needs = [int(need) for need in costs.blocks({dim: smallest[0, n] for n, dim in enumerate(TILED)})]
-    lacking = costs.rooms.lacking(needs, int(costs.scratch(smallest)[0]))
-    assert lacking is not None, "the smallest tile fits, and so has mappings"
-    where, needed, there = lacking
-    return NoMappingError(costs.pricing.layer.name, f"needs at least {needed} bytes of {where}, {there} are there")
+    lacking: list[tuple[str, int, int]] = []
+    for channels in candidates[Dim.C].tolist():  # fewer of them need partial sums
+        smallest = np.array([[channels if dim is Dim.C else candidates[dim][0] for dim in TILED]])
+        needs = [int(need) for need in costs.blocks({dim: smallest[0, n] for n, dim in enumerate(TILED)})]
+        lack = costs.rooms.lacking(needs, int(costs.taken(smallest)[0]))
+        assert lack is not None, "the smallest tile fits, and so has mappings"
+        lacking.append(lack)
+    where, needed, there = min(lacking, key=lambda lack: lack[1])
+    name = costs.pricing.layer.name
+    return NoMappingError(name, f"needs at least {needed} bytes of {where}, {there} are there")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Dim, Role
+from match.layer import Dim, Operand, Role
 from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Ints
 from match.schedule.tiles import TILED, Floats, TileCosts, total
@@ -17,7 +18,7 @@ from match.schedule.tiles import TILED, Floats, TileCosts, total
 
 @dataclass(frozen=True)
 class Sieve:
-    """Tiles, shape (n, 3), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
+    """Tiles, shape (n, 4), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
     `room` is the most that the tile's blocks may take of the shared room, in bytes. `tail` are cycles of the core that
     follow when all inputs are there, at least.
@@ -40,24 +41,51 @@ class Sieve:
 def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints]) -> Sieve:
     """All tiles that fit in some mapping; the bounds count kernels, and no transfers."""
     pricing = costs.pricing
-    grid = np.meshgrid(*(candidates[dim] for dim in TILED), indexing="ij", sparse=True)
-    sizes = dict(zip(TILED, grid, strict=True))
-    scratch = np.zeros((), np.int64)
+    scratch: dict[Dim, Ints] = {}
     for dim in TILED:  # it never shrinks when a tile grows
-        line = np.stack(
-            [candidates[d] if d is dim else np.full_like(candidates[dim], candidates[d][0]) for d in TILED], 1
-        )
-        shape = [len(line) if d is dim else 1 for d in TILED]
-        scratch = np.maximum(scratch, costs.scratch(line).reshape(shape))
-    room = pricing.memory.size - scratch
-    fits = costs.rooms.fit(costs.blocks(sizes), room)
-    index = np.nonzero(fits)
-    tiles = np.stack([candidates[dim][places] for dim, places in zip(TILED, index, strict=True)], axis=1)
+        line = [candidates[d] if d is dim else np.full_like(candidates[dim], candidates[d][0]) for d in TILED]
+        scratch[dim] = costs.scratch(np.stack(line, axis=1))
+
+    def room(places: Mapping[Dim, Ints]) -> Ints:
+        sizes = {dim: candidates[dim][places[dim]] for dim in TILED}
+        most = np.maximum.reduce(np.broadcast_arrays(*(scratch[dim][places[dim]] for dim in TILED)))
+        return pricing.memory.size - most - costs.partial_sums(sizes, sizes[Dim.C])
+
+    def fit(places: Mapping[Dim, Ints]) -> Flags:
+        sizes = {dim: candidates[dim][places[dim]] for dim in TILED}
+        return costs.rooms.fit(costs.blocks(sizes), room(places))
+
+    places = _fitting({dim: len(candidates[dim]) for dim in TILED}, fit)
+    tiles = np.stack([candidates[dim][places[dim]] for dim in TILED], axis=1)
     cycles = pricing.overhead + costs.repeats(costs.counts(tiles), TILED) * pricing.launch
     if floors is not None:
         cycles = cycles + floors.compute(tiles)
     nothing = np.zeros(len(tiles))
-    return Sieve(tiles, np.broadcast_to(room, fits.shape)[index], cycles.astype(np.float64), nothing, nothing)
+    return Sieve(tiles, room(places), cycles.astype(np.float64), nothing, nothing)
+
+
+def _fitting(counts: Mapping[Dim, int], fit: Callable[[Mapping[Dim, Ints]], Flags]) -> dict[Dim, Ints]:
+    """Places of all tiles that `fit`, among so many sizes of each dimension.
+
+    What fits with a size fits with all smaller ones, but for input channels, all of which need no partial sums: of the
+    dimension with the most sizes, the largest is found by bisection.
+    """
+    last = max((dim for dim in TILED if dim is not Dim.C), key=lambda dim: counts[dim])
+    others = [dim for dim in TILED if dim is not last]
+    grid = np.meshgrid(*(np.arange(counts[dim]) for dim in others), indexing="ij")
+    rows = dict(zip(others, (places.ravel() for places in grid), strict=True))
+    fitting = np.zeros(len(rows[others[0]]), np.int64)
+    step = 1 << counts[last].bit_length() - 1
+    while step:
+        more = fitting + step
+        fits = fit({**rows, last: np.minimum(more, counts[last]) - 1}) & (more <= counts[last])
+        fitting[fits] = more[fits]
+        step >>= 1
+    ends = np.cumsum(fitting)
+    return {
+        **{dim: np.repeat(places, fitting) for dim, places in rows.items()},
+        last: np.arange(ends[-1]) - np.repeat(ends - fitting, fitting),
+    }
 
 
 def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float = math.inf) -> Sieve:
@@ -73,15 +101,52 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     blocks = costs.blocks(sizes)
     room = costs.rooms.left(blocks, sieve.room)
     allowed = [most_moved - sum(floors.least_moved) + floors.least_moved[n] for n in numbers]
-    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n]) for n in numbers]
+    dims = [dim for dim in TILED if (counts[dim] > costs.outer_counts[dim]).any()]
+    starts = _starts(dims)
+    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n], starts) for n in numbers]
     cycles, moved = np.full(len(sieve), np.inf), np.full(len(sieve), np.inf)
     uncut = costs.repeats(counts, TILED) == costs.outer_blocks
-    for outermost in TILED:
-        possible = uncut | (counts[outermost] > costs.outer_counts[outermost])
-        held = [way.floors[outermost] for way in ways]
+    reduced = counts[Dim.C] > costs.outer_counts[Dim.C]
+    for start in starts:
+        first = counts[start.following] > costs.outer_counts[start.following]
+        possible = reduced if start.following is Dim.C else (uncut | first) & ~reduced
+        held = [way.floors[start] for way in ways]
         np.minimum(cycles, _latency(held, blocks, sieve, costs), out=cycles, where=possible)
         np.minimum(moved, total(np.minimum(one.moved, two.moved) for one, two in held), out=moved, where=possible)
     return replace(sieve, cycles=cycles, moved=moved)
+
+
+class _Start(NamedTuple):
+    """How a loop order begins: with the loops `outside`, in any order, and then the one over `following`.
+
+    Where input channels are cut that is theirs, as the output's blocks lie outside of it; else it is the outermost.
+    """
+
+    outside: frozenset[Dim]
+    following: Dim
+
+    def repeated(self, operand: Operand, cut: frozenset[Dim]) -> frozenset[Dim] | None:
+        """Loops that fetch blocks again which are cut along `cut` and no other dimension; None if there are no such."""
+        first = self.outside | {self.following}
+        if cut <= self.outside:  # fetched inside some of them, or before all loops
+            left = operand.role is Role.CONSTANT and self.following is Dim.C
+            return None if left and Dim.C in operand.indivisible_dims else frozenset()
+        if not first & operand.dims <= cut or (self.following is Dim.C and operand.role is Role.OUTPUT):
+            return None
+        return first - operand.dims
+
+
+def _starts(dims: Collection[Dim]) -> list[_Start]:
+    """All ways in which loops over some of `dims` begin."""
+    others = [dim for dim in dims if dim is not Dim.C]
+    starts = [_Start(frozenset(), dim) for dim in others or TILED[:1]]  # one at least, for a tile that cuts nothing
+    if Dim.C in dims:
+        starts += [_Start(frozenset(outside), Dim.C) for outside in _subsets(others)]
+    return starts
+
+
+def _subsets(dims: Collection[Dim]) -> Iterator[tuple[Dim, ...]]:
+    return itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1))
 
 
 @dataclass(frozen=True)
@@ -109,37 +174,51 @@ class _Floor:
 
 
 class _Ways:
-    """What an operand costs at least in `room` bytes: `floors` by outermost loop, with one buffer and with two."""
+    """What an operand costs at least in `room` bytes: `floors` by start of the order, with one buffer and with two."""
 
     def __init__(
-        self, costs: TileCosts, floors: Floors, number: int, sieve: Sieve, room: Ints, most_moved: float
+        self,
+        costs: TileCosts,
+        floors: Floors,
+        number: int,
+        sieve: Sieve,
+        room: Ints,
+        most_moved: float,
+        starts: Collection[_Start],
     ) -> None:
         operand = costs.pricing.operands[number]
         out = operand.role is Role.OUTPUT
-        dims = [dim for dim in TILED if dim in operand.dims]
+        own = [dim for dim in TILED if dim in operand.dims]
+        dims = [dim for dim in own if any(dim in start.outside or dim is start.following for start in starts)]
         others = [dim for dim in TILED if dim not in operand.dims]
         counts = costs.counts(sieve.tiles)
         once = costs.repeats(counts, (), others)
         sizes = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
-        self.floors = {dim: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for dim in TILED}
-        for cut in itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1)):
-            block = costs.block(number, {dim: sizes[dim] for dim in cut})
-            sums = floors.sums(number, frozenset(cut), sieve.tiles)
-            moved = costs.moved(number, frozenset(cut), sieve.tiles).astype(np.float64)
-            blocks = costs.repeats(counts, cut, dims).astype(np.float64)
+        in_shared_room = out and not any(name == operand.name for name, _ in costs.pricing.memory.private)
+        if in_shared_room:
+            room = room + costs.partial_sums(sizes, sizes[Dim.C])
+        self.floors = {start: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for start in starts}
+        for cut in map(frozenset, _subsets(dims)):
+            cut_sizes = {dim: sizes[dim] for dim in cut}
+            block = costs.block(number, cut_sizes)
+            left = room - costs.partial_sums(cut_sizes, sizes[Dim.C]) if in_shared_room else room
+            sums = floors.sums(number, cut, sieve.tiles)
+            moved = costs.moved(number, cut, sieve.tiles).astype(np.float64)
+            blocks = costs.repeats(counts, cut, own).astype(np.float64)
             first, last = once * sums.first, once * sums.last
-            for outermost in TILED:
-                if cut and outermost in dims and outermost not in cut:
-                    continue  # a block is fetched inside the outermost loop, or before all of them
-                again = costs.repeats(counts, (outermost,) if cut else (), others)
+            for start in starts:
+                repeated = start.repeated(operand, cut)
+                if repeated is None:
+                    continue
+                again = costs.repeats(counts, repeated, others)
                 for buffers in (1, 2) if cut else (1,):
-                    fits = (buffers * block <= room) & (again * moved <= most_moved)
+                    fits = (buffers * block <= left) & (again * moved <= most_moved)
                     fetches = again * blocks
                     before = buffers * costs.outer_blocks
                     issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - before))
                     transfer = again * sums.transfer
                     exposed = transfer if buffers == 1 else last if out else first
-                    self.floors[outermost][buffers - 1].admit(
+                    self.floors[start][buffers - 1].admit(
                         fits,
                         transfer,
                         again * moved,

@@ -17,7 +17,7 @@ import numpy as np
 from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
 from match.schedule.rooms import Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts, total
 
@@ -94,12 +94,13 @@ class TilingCosts(Protocol):
 class _Stream(NamedTuple):
     """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
 
-    need: bytes of memory. moved: bytes. transfer: DMA cycles. exposed: those beside which no kernel runs, `last` left
-    out. last: those of the write-back behind the last kernel. issues: transfers, without those that may be programmed
-    before the first kernel.
+    need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those
+    beside which no kernel runs, `last` left out. last: those of the write-back behind the last kernel. issues:
+    transfers, without those that may be programmed before the first kernel.
     """
 
     need: Floats
+    sums: Floats
     moved: Floats
     transfer: Floats
     exposed: Floats
@@ -116,7 +117,7 @@ class _Blocks(NamedTuple):
 
 
 class Structures:
-    """The mappings of some tiles, shape (n, 3), that cut the dimensions `cut` and no other.
+    """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
 
     Their bounds follow from `figures`: those of `costs`, or cheaper and lower ones.
     """
@@ -143,10 +144,12 @@ class Structures:
     def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
         """The depths and numbers of buffers that an operand may have in loops of this order."""
         depths = [0, *(depth for depth, dim in enumerate(order, 1) if dim in operand.dims)]
+        outside = REDUCTIONS if operand.role is Role.OUTPUT else frozenset[Dim]()  # partial sums stay with their block
         return tuple(
             (depth, buffers)
             for depth in depths
-            if self.costs.packing or operand.indivisible_dims.isdisjoint(order[depth:])
+            if (self.costs.packing or operand.indivisible_dims.isdisjoint(order[depth:]))
+            and outside.isdisjoint(order[:depth])
             for buffers in ((1, 2) if depth else (1,))
         )
 
@@ -172,6 +175,8 @@ class Structures:
                 stream.last[:] = once * blocks.sums.last
                 stream.exposed[:] = stream.transfer - stream.last if buffers == 1 else 0.0
                 stream.issues[:] = fetches
+                sizes = {dim: self.tiles[:, TILED.index(dim)] for dim in operand.dims & outer}
+                stream.sums[:] = self.costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
             else:
                 stream.exposed[:] = stream.transfer if buffers == 1 else once * blocks.sums.first
                 stream.issues[:] = fetches - buffers * self.costs.outer_blocks
@@ -193,10 +198,13 @@ class Structures:
             for number, choices in enumerate(held)
         ]
         needs: list[Ints] = []
+        sums: list[Ints] = []
         for number, figures in enumerate(ways):
             shape = [figures.shape[1] if n == number else 1 for n in range(len(held))]
-            needs.append(_Stream(*figures).need.astype(np.int64).reshape(*shape, -1))
-        *choices, tile = np.nonzero(self.costs.rooms.fit(needs, self._room))
+            stream = _Stream(*figures)
+            needs.append(stream.need.astype(np.int64).reshape(*shape, -1))
+            sums.append(stream.sums.astype(np.int64).reshape(*shape, -1))
+        *choices, tile = np.nonzero(self.costs.rooms.fit(needs, self._room - total(sums)))
         streams = [_Stream(*figures[:, choice, tile]) for figures, choice in zip(ways, choices, strict=True)]
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
         inputs = [stream for stream, is_output in zip(streams, outputs, strict=True) if not is_output]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.layer import Axis, Component, Dim, Role
-from match.schedule.blocks import Span, axis_length
+from match.schedule.blocks import Span, axis_length, reduction
 from match.schedule.kinds import Kinds, Look
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
@@ -19,8 +19,8 @@ from match.schedule.rooms import Ints, Rooms
 
 Floats = npt.NDArray[np.float64]
 
-TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
-"""Dimensions that are cut. Kernels accumulate whole reductions, so C, FY and FX are not."""
+TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
+"""Dimensions that may be cut. No kernel adds up parts of a window, so FY and FX are not."""
 
 Sizes = tuple[int, ...]
 """A tile: extents along `TILED`."""
@@ -78,7 +78,7 @@ class OuterBlocks:
 class TileCosts:
     """Costs of whole tilings, summed over one representative of each kind of tile.
 
-    Tiles are rows of extents along `TILED`, shape (n, 3). With `outer`, costs are of all the blocks that a memory
+    Tiles are rows of extents along `TILED`, shape (n, 4). With `outer`, costs are of all the blocks that a memory
     outside of this one holds one after the other, and tiles are at most as large as one. `packing` is of a memory in
     which no kernels run: its alignment. It has no scratch, and constants take what they need at least when they are
     packed with the alignment of the pricing's memory.
@@ -95,12 +95,14 @@ class TileCosts:
         self.outer_blocks = math.prod(self.outer_counts.values())
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.rooms = Rooms(pricing.memory, pricing.operands)
+        self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._kernels: dict[Sizes, float] = {}
         self._blocks = [_Blocks(self, number) for number in range(len(pricing.operands))]
         self._channels = self.kinds(Dim.K, lambda span, _: (span[1],))
         self._rows = self.kinds(Dim.OY, lambda span, _: (span[1], pricing.rows.span(*span)[1]))
         self._columns = self.kinds(Dim.OX, lambda span, _: (span[1], pricing.columns.span(*span)[1]))
+        self._reductions = self.kinds(Dim.C, lambda span, _: reduction(pricing.layer, span))
 
     def kinds(self, dim: Dim, looks: Callable[[Span, Span], Look]) -> Kinds:
         """The tiles along a dimension."""
@@ -155,15 +157,33 @@ class TileCosts:
         """Bytes of one buffer of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
         result = np.zeros((), np.int64)
         for component in self.pricing.operands[operand].components:
-            size = np.full((), component.element_bytes, np.int64)
-            for axis in component.axes:
-                size = size * axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim])))
+            size = component.element_bytes * self._elements(component, sizes)
             result = result + round_up(size, self.pricing.memory.alignment)
         return round_up(result, self.packing) if self.packing else result
+
+    def _elements(self, component: Component, sizes: Mapping[Dim, Ints]) -> Ints:
+        """Of the largest block of a component."""
+        return product(
+            axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim]))) for axis in component.axes
+        )
 
     def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
         """`block` of every operand: what each needs at least in any mapping with these tiles."""
         return [self.block(number, sizes) for number in range(len(self.pricing.operands))]
+
+    def partial_sums(self, sizes: Mapping[Dim, Ints], reduced: Ints) -> Ints:
+        """Bytes of the partial sums of an output block of these sizes, where `reduced` input channels make a tile."""
+        result, cut = np.zeros((), np.int64), reduced < self.extents[Dim.C]
+        for operand in self._summed if cut.any() else ():
+            elements = total(self._elements(component, sizes) for component in operand.components)
+            size = round_up(operand.partial_bytes * elements, self.pricing.memory.alignment)
+            result = result + np.where(cut, size, 0)
+        return result
+
+    def taken(self, tiles: Ints) -> Ints:
+        """Bytes of the shared room that blocks must leave at least: the scratch and the partial sums of one tile."""
+        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
+        return self.scratch(tiles) + self.partial_sums(sizes, sizes[Dim.C])
 
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
         """How many tiles each dimension has, those of all outer blocks together."""
@@ -202,10 +222,11 @@ class TileCosts:
         if known is None:
             price = self.pricing.kernel
             known = self._kernels[tile] = sum(
-                many * more * most * price(k, (oy, iy), (ox, ix))
+                many * more * most * times * price(k, (oy, iy), (ox, ix), (c, bool(begin), bool(end)))
                 for (k,), many in self._channels.of(tile[0])
                 for (oy, iy), more in self._rows.of(tile[1])
                 for (ox, ix), most in self._columns.of(tile[2])
+                for (c, begin, end), times in self._reductions.of(tile[3])
             )
         return known
 
@@ -274,6 +295,16 @@ class _Blocks:
                 for lengths, times in blocks
             )
         return sum(times * block(number, tuple(lengths)).transfer for lengths, times in blocks)
+
+
+def candidate_tiles(costs: TileCosts, multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:
+    """Every tile size of each dimension; `multiples` as in `Engine.search`.
+
+    Input channels are cut where kernels run and where the output has partial sums.
+    """
+    reduces = not costs.packing and any(operand.partial_bytes for operand in costs.pricing.operands)
+    multiples = {Dim.C: 0, **multiples} if reduces else {**multiples, Dim.C: 0}
+    return {dim: candidate_sizes(costs.extents[dim], multiples.get(dim, 1)) for dim in TILED}
 
 
 def _elements(axes: list[Axis], span: Span) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from match.cost import Tile
 from match.layer import Dim, Role
 from match.schedule.blocks import tile_of
 from match.schedule.mapping import Schedule
@@ -96,8 +95,6 @@ class _Nest:
             yield from self._pieces(piece, depth + 1, end)
 
     def _kernel(self, spans: Spans) -> Step:
-        start, extent = spans[Dim.C]
-        tile: Tile = tile_of(self._layer, spans)._replace(begin=start == 0, end=start + extent == self._layer.c)
-        action = Action(Kind.KERNEL, number=self._kernels, tile=tile)
+        action = Action(Kind.KERNEL, number=self._kernels, tile=tile_of(self._layer, spans))
         self._kernels += 1
         return Step(action)

@@ -38,6 +38,10 @@ INT64_SIGNED = Requantizer(
     parameter_bytes=packing.REQUANT_SIGNED.itemsize,
 )
 
+_ACCUMULATING = frozenset({Op.CONV2D, Op.DENSE})
+_PARTIAL_BYTES = 4
+_CHANNEL_GROUP = 16
+
 _KERNELS = {
     Op.CONV2D: "match_pulp_conv2d",
     Op.DEPTHWISE_CONV2D: "match_pulp_depthwise_conv2d",
@@ -72,9 +76,20 @@ class Cluster(HwModule):
         return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
-        """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out."""
+        """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
+
+        Convolutions and dense layers keep int32 partial sums.
+        """
         parameters = requantizer.parameter_bytes if requantizer else 0
-        return standard_operands(layer, packing.REQUANT_ADD.itemsize if layer.op is Op.ADD else parameters)
+        return standard_operands(
+            layer,
+            packing.REQUANT_ADD.itemsize if layer.op is Op.ADD else parameters,
+            _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0,
+        )
+
+    def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
+        """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel."""
+        return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
 
     def pack(
         self,
@@ -83,7 +98,7 @@ class Cluster(HwModule):
         constants: LayerConstants,
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
-        """Filters as they are, then match_requant_t, match_requant_signed_t or match_requant_add_t; or a table."""
+        """Filters (K, FY, FX, C), then match_requant_t, match_requant_signed_t or match_requant_add_t; or a table."""
         components: list[bytes] = []
         if constants.weights is not None:
             components.append(packing.rows(constants.weights, spans))

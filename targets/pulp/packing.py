@@ -27,8 +27,12 @@ Spans = Mapping[Dim, tuple[int, int]]
 
 
 def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
-    """The filters of a range of output channels, (K, FY, FX, C) as they are."""
-    return channels(weights, spans).tobytes()
+    """The filters of a range of output channels and one of input channels, (K, FY, FX, C).
+
+    Channelwise filters have C = 1.
+    """
+    start, extent = spans[Dim.C]
+    return channels(weights, spans)[..., start : start + extent].tobytes()
 
 
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:

@@ -53,7 +53,8 @@ class MockModule(HwModule):
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         if requantizer is None:
             return standard_operands(layer, 0)
-        return standard_operands(layer, 24 if layer.op is Op.ADD else requantizer.parameter_bytes)
+        sums = 4 if layer.op in (Op.CONV2D, Op.DENSE) else 0
+        return standard_operands(layer, 24 if layer.op is Op.ADD else requantizer.parameter_bytes, sums)
 
     def pack(
         self,
@@ -66,7 +67,8 @@ class MockModule(HwModule):
         channels = range(start, start + extent)
         parts: list[bytes] = []
         if constants.weights is not None:
-            parts.append(constants.weights[start : start + extent].tobytes())
+            first, count = spans[Dim.C]
+            parts.append(constants.weights[start : start + extent, ..., first : first + count].tobytes())
         if constants.table is not None:
             parts.append(constants.table.tobytes())
         requant = constants.requantization

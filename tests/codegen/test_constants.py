@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -10,20 +11,20 @@ from match.errors import ScheduleError
 from match.layer import Dim, Op
 from match.schedule.mapping import Loop, Placement, Schedule
 from tests.codegen.harness import plan
-from tests.codegen.layers import make
+from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, MockModule
 
 CASE = make(Op.CONV2D, 2, 10, 4, 4)
 PARAMETERS = 16
 
 
-def packed(loops: list[Loop], depth: int, module: MockModule | None = None) -> bytes:
+def packed(loops: list[Loop], depth: int, module: MockModule | None = None, case: Case = CASE) -> bytes:
     module = module or MockModule()
-    operands = module.operands(CASE.layer, PLAIN)
+    operands = module.operands(case.layer, PLAIN)
     depths = {"weights": depth}
     placements = tuple(Placement(o.name, SCRATCHPAD.name, depths.get(o.name, 0)) for o in operands)
-    schedule = Schedule(CASE.layer, operands, (SCRATCHPAD,), tuple(loops), placements)
-    return pack_constants(module, CASE.layer, PLAIN, CASE.constants, schedule)
+    schedule = Schedule(case.layer, operands, (SCRATCHPAD,), tuple(loops), placements)
+    return pack_constants(module, case.layer, PLAIN, case.constants, schedule)
 
 
 def filters(start: int, stop: int) -> bytes:
@@ -62,6 +63,37 @@ def test_components_are_packed_tile_by_tile() -> None:
         shifts = np.frombuffer(data, "<i4", extent, offset + 12 * extent)
         assert biases.tolist() == requant.bias[start : start + extent].tolist()
         assert shifts.tolist() == [20] * extent
+
+
+def test_input_channels_have_blocks_with_parameters_of_their_own() -> None:
+    """In the order of first fetch; filters of a tile's channels lie together, also where the last tile has fewer."""
+    case = make(Op.CONV2D, 5, 10, 4, 4)
+    assert case.constants.weights is not None
+    weights = case.constants.weights.reshape(10, 5)
+    block = 4 * 2 + 4 * PARAMETERS
+    k, c = Loop(Dim.K, 4, 10), Loop(Dim.C, 2, 5)
+    ranges = {k: [(0, 4), (4, 8), (8, 10)], c: [(0, 2), (2, 4), (4, 5)]}
+    for order in ((k, c), (c, k)):
+        data = packed([Loop(Dim.OY, 1, 4), *order], depth=3, case=case)
+        assert len(data) == 9 * block
+        spans = itertools.product(*(ranges[loop] for loop in order))
+        for number, pair in enumerate(spans):
+            (k0, k1), (c0, c1) = pair if order[0] is k else pair[::-1]
+            content = weights[k0:k1, c0:c1].tobytes()
+            assert data[number * block :][:8] == content + bytes(8 - len(content))
+            assert any(data[number * block + 8 : (number + 1) * block])
+
+
+def test_output_channels_inside_a_block_are_a_tile_apart() -> None:
+    case = make(Op.CONV2D, 5, 10, 4, 4)
+    assert case.constants.weights is not None
+    weights = case.constants.weights.reshape(10, 5)
+    data = packed([Loop(Dim.C, 3, 5), Loop(Dim.K, 4, 10)], depth=1, case=case)
+    block = 32 + 10 * PARAMETERS
+    for number, (c0, c1) in enumerate(((0, 3), (3, 5))):
+        for k0 in (0, 4, 8):
+            content = weights[k0 : k0 + 4, c0:c1].tobytes()
+            assert data[number * block + k0 * 3 :][: len(content)] == content
 
 
 def test_a_module_that_packs_too_much_is_found_out() -> None:

@@ -9,6 +9,7 @@ from match.cost import Tile
 from match.hardware import HwModule
 from match.layer import Dim, Op, Padding
 from match.plan import LayerPlan
+from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop
 from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
@@ -45,6 +46,18 @@ def ne16_cases() -> list[Case]:
     ]
 
 
+def reduced_cases() -> list[Case]:
+    """Operators that keep partial sums, over input channels of which the last tile has fewer."""
+    pads = Padding(1, 2, 1, 0)
+    return [
+        make(Op.CONV2D, 37, 21, 11, 9, window=(3, 3), stride=(2, 1), padding=pads, negative_step=True),
+        make(Op.CONV2D, 19, 33, 7, 6),
+        make(Op.CONV2D, 33, 20, 9, 8, window=(3, 2), dilation=(2, 3), padding=Padding(2, 1, 0, 3)),
+        make(Op.DENSE, 130, 50, 1, 1),
+        make(Op.DENSE, 50, 33, 1, 7, negative_step=True),
+    ]
+
+
 def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
     """Rows, channels and columns cut, or channels and rows; operands as deep as they go, or all at the top."""
     layer = case.layer
@@ -74,6 +87,43 @@ def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
         module=module,
         requantizer=requantizer,
     )
+
+
+def reduced(case: Case, number: int, order: tuple[Dim, ...]) -> LayerPlan:
+    """Loops in this order, each operand as deep as it goes, but the output outside the loop over input channels."""
+    layer, module = case.layer, Cluster(L1)
+    requant = case.constants.requantization
+    assert requant is not None
+    requantizer = INT64_SIGNED if requant.negative_step else INT64
+    tiles = {**TILES, **module.tile_multiples(layer)}
+    loops = [Loop(dim, tiles[dim], layer.size(dim)) for dim in order if tiles[dim] < layer.size(dim)]
+    operands = module.operands(layer, requantizer)
+    depths = {o.name: max([0, *(d for d, loop in enumerate(loops, 1) if loop.dim in o.dims)]) for o in operands}
+    outside = loops[: [loop.dim for loop in loops].index(Dim.C)]
+    depths["output"] = max([0, *(d for d, loop in enumerate(outside, 1) if loop.dim is not Dim.C)])
+    sizes = {dim: layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+    scratch = module.cost_model.scratch(layer, largest_tile(layer, sizes))
+    buffers = {o.name: 1 + (number >> i & 1) for i, o in enumerate(operands)}
+    return plan(
+        case,
+        loops,
+        depths,
+        buffers,
+        symbol=f"layer_{number}",
+        scratch=scratch,
+        module=module,
+        requantizer=requantizer,
+    )
+
+
+def test_partial_sums_equal_the_whole() -> None:
+    orders = [(Dim.K, Dim.OY, Dim.C), (Dim.OX, Dim.C, Dim.K), (Dim.C, Dim.OY, Dim.K), (Dim.OY, Dim.C, Dim.OX)]
+    repeated = [(case, order) for case in reduced_cases() for order in orders]
+    plans = [reduced(case, number, order) for number, (case, order) in enumerate(repeated)]
+    cases = [case for case, _ in repeated]
+    for item, case, output in zip(plans, cases, run(plans, cases, target=Gap9()), strict=True):
+        assert item.schedule.partial_bytes > 0
+        assert np.array_equal(output, case.expected()), f"{item.layer} {item.schedule.loops} {item.schedule.placements}"
 
 
 @pytest.mark.parametrize(

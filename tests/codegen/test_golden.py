@@ -59,6 +59,21 @@ def conv2d_resident() -> LayerPlan:
     )
 
 
+def conv2d_reduced() -> LayerPlan:
+    """Input channels added up a tile at a time, of all output channels of some rows."""
+    case = make(Op.CONV2D, 40, 20, 8, 6, window=(3, 3), padding=Padding(1, 1, 1, 1), name="conv2d_reduced")
+    return plan(
+        case,
+        [Loop(Dim.OY, 3, 8), Loop(Dim.C, 16, 40), Loop(Dim.K, 12, 20)],
+        {"input": 2, "weights": 3, "output": 1},
+        {"input": 2, "weights": 2, "output": 2},
+        symbol="conv2d_reduced",
+        scratch=8 * 2 * 144,
+        module=Cluster(L1),
+        requantizer=INT64,
+    )
+
+
 def depthwise_nested() -> LayerPlan:
     """Two loops over channels, rows between them."""
     case = make(Op.DEPTHWISE_CONV2D, 12, 12, 6, 5, window=(3, 3), stride=(2, 2), name="depthwise_nested")
@@ -80,7 +95,9 @@ def add_whole() -> LayerPlan:
 
 
 @pytest.mark.parametrize(
-    "item", [conv2d_streamed(), conv2d_resident(), depthwise_nested(), add_whole()], ids=lambda p: p.symbol
+    "item",
+    [conv2d_streamed(), conv2d_resident(), conv2d_reduced(), depthwise_nested(), add_whole()],
+    ids=lambda p: p.symbol,
 )
 def test_layer(item: LayerPlan, snapshot: SnapshotAssertion) -> None:
     assert generate(item) == snapshot(extension_class=CSource)

@@ -72,6 +72,11 @@ def runs_on(model: CostModel, layer: Layer) -> bool:
     return layer.op in NE16_OPS and (layer.fy, layer.fx) in ((1, 1), (3, 3)) and layer.dilation == (1, 1)
 
 
+def cut_by(model: CostModel) -> list[Dim]:
+    """The cluster's kernels add up input channels over calls."""
+    return [Dim.K, Dim.OY, Dim.OX] + ([Dim.C] if isinstance(model, PulpClusterCost) else [])
+
+
 PAIRS = [(model, layer) for model in MODELS for layer in LAYERS if runs_on(model, layer)]
 
 
@@ -249,9 +254,9 @@ def test_ne16_scratch() -> None:
 def test_scratch_of_a_tile_is_enough_for_smaller_ones(model: CostModel, layer: Layer) -> None:
     rng = random.Random(2)
     for _ in range(40):
-        large = {dim: rng.randint(1, layer.size(dim)) for dim in (Dim.K, Dim.OY, Dim.OX)}
+        large = {dim: rng.randint(1, layer.size(dim)) for dim in cut_by(model)}
         small = {dim: rng.randint(1, extent) for dim, extent in large.items()}
-        rest = {dim: layer.size(dim) for dim in (Dim.C, Dim.FY, Dim.FX)}
+        rest = {dim: layer.size(dim) for dim in Dim if dim not in large}
         needed = model.scratch(layer, largest_tile(layer, {**small, **rest}))
         assert needed <= model.scratch(layer, largest_tile(layer, {**large, **rest}))
 
@@ -263,19 +268,37 @@ def test_scratch_of_a_tile_is_enough_for_smaller_ones(model: CostModel, layer: L
 def test_cutting_a_tile_never_pays(model: CostModel, layer: Layer) -> None:
     assert model.regular
     rng = random.Random(3)
-    for _ in range(150):
+    for _ in range(200):
         spans = {dim: (0, layer.size(dim)) for dim in Dim}
-        for dim in (Dim.K, Dim.OY, Dim.OX):
+        for dim in cut_by(model):
             if rng.random() < 0.5:
                 start = rng.randrange(layer.size(dim))
                 spans[dim] = (start, rng.randint(1, layer.size(dim) - start))
-        dim = rng.choice([Dim.K, Dim.OY, Dim.OX])
+        dim = rng.choice(cut_by(model))
         start, extent = spans[dim]
         size = rng.randint(1, extent)
         parts = [(first, min(size, start + extent - first)) for first in range(start, start + extent, size)]
         cost = model.compute(layer, tile_of(layer, spans))
         cut = [model.compute(layer, tile_of(layer, {**spans, dim: part})) for part in parts]
         assert cost <= sum(cut), (spans, dim, parts)
+
+
+def test_partial_sums_cost_a_load_and_a_store_instead_of_a_requantization() -> None:
+    model, layer = PulpClusterCost(), conv(32, 64, 16)
+    tile = whole(layer)._replace(c=16)
+    parts = [model.compute(layer, tile._replace(begin=begin, end=end)) for begin, end in ENDS]
+    first, middle, last, only = parts
+    each = layer.k * layer.oy * layer.ox / model.cores
+    assert (middle - first) / each == 2, "load and add"
+    assert (last - middle) / each == 14 - 1, "requantize and store a byte instead of storing a sum"
+    assert only - first == last - middle
+    rows = Layer("dense", Op.DENSE, 64, 640, 1, 1, 1, 1)
+    part = whole(rows)._replace(c=320)
+    costs = [model.compute(rows, part._replace(begin=begin, end=end)) for begin, end in ENDS]
+    assert [cost - costs[0] for cost in costs] == [0, 2 * 8, 15 * 8, 13 * 8]
+
+
+ENDS = [(True, False), (False, False), (False, True), (True, True)]
 
 
 def test_cutting_a_block_never_pays() -> None:

@@ -92,6 +92,19 @@ def test_resnet8_leaves_only_softmax_and_reshapes_on_the_cpu(models_dir: Path) -
     assert [layer.op for layer in on_cpu if layer.op != "reshape" and layer.outputs != 10] == []
 
 
+def test_resnet8_fits_eight_kilobytes(models_dir: Path, tmp_path: Path) -> None:
+    """The im2col vectors of 64 channels alone take more: the cluster adds up some of the channels at a time."""
+    path = models_dir / "pretrainedResnet_quant.tflite"
+    network = tflite_network.read(path)
+    inputs = random_inputs(network, 20)
+    model = tflite_network.cut(path, network.logits, tmp_path / "logits.tflite")
+    compiled = match.compile(model, "gap9", modules=("cluster",), numerics="exact", l1=8192)
+    assert Counter(layer.module for layer in compiled.layers if layer.op == "conv2d") == {"cluster": 9}
+    plans = [layer.plan for layer in compiled.layers if layer.plan]
+    assert any(plan.layer.c == 64 and plan.schedule.partial_bytes for plan in plans)
+    assert np.array_equal(run_c(compiled, network, inputs), tflite_network.run_micro(model, inputs))
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_compilation_is_quick_and_repeatable(name: str, models_dir: Path, tmp_path: Path) -> None:
     path = models_dir / f"{name}.tflite"

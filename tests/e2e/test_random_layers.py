@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import match
-from tests.e2e.random_layers import LayerCase, diana_shaped, inputs_of, layer_cases, module
+from match.plan import LayerDecision
+from tests.e2e.random_layers import LayerCase, diana_shaped, inputs_of, layer_cases, module, windowed
 
 BATCH = 20
 DIANA_BATCH = 14
@@ -23,6 +24,11 @@ DIANA_BATCH = 14
 
 def check(cases: list[LayerCase], target: str, modules: tuple[str, ...], l1: int) -> Counter[tuple[str, str]]:
     """Compile and run a batch; returns how many layers of each operator were each module's."""
+    return Counter((decision.module, decision.op) for decision in checked(cases, target, modules, l1))
+
+
+def checked(cases: list[LayerCase], target: str, modules: tuple[str, ...], l1: int) -> tuple[LayerDecision, ...]:
+    """Compile and run a batch; returns what was decided."""
     compiled = match.compile(module(cases), target, modules=modules, l1=l1, numerics="exact")
     inputs = inputs_of(cases, cases[0].seed)
     outputs = list(compiled.run(inputs, sanitize=True).values())
@@ -30,7 +36,7 @@ def check(cases: list[LayerCase], target: str, modules: tuple[str, ...], l1: int
         arguments = [inputs[f"x{index}_{j}"] for j in range(case.inputs)]
         expected = case.reference(*arguments)
         assert np.array_equal(output, expected), f"{case}: {np.count_nonzero(output != expected)} outputs differ"
-    return Counter((decision.module, decision.op) for decision in compiled.layers)
+    return compiled.layers
 
 
 def batches(examples: int) -> settings:
@@ -78,6 +84,23 @@ def test_layers_on_diana_equal_their_definition() -> None:
     property_holds()
     for op in ("conv2d", "depthwise_conv2d", "dense", "add"):
         assert seen["digital", op] >= 3
+
+
+def test_layers_with_many_input_channels_equal_their_definition() -> None:
+    """So many that the cluster adds them up a tile at a time: those of an im2col vector for each core do not fit."""
+    filters = st.tuples(st.integers(3, 5), st.integers(3, 5))
+    large = windowed("conv2d", filters, 2).filter(lambda case: case.c > 24 and case.k > 8)
+    cut = 0
+
+    @batches(4)
+    @given(st.lists(large, min_size=10, max_size=10), st.sampled_from((6144, 8192)))
+    def property_holds(cases: list[LayerCase], l1: int) -> None:
+        nonlocal cut
+        decisions = checked(cases, "gap9", ("cluster",), l1)
+        cut += sum(decision.plan is not None and decision.plan.schedule.partial_bytes > 0 for decision in decisions)
+
+    property_holds()
+    assert cut > 20
 
 
 @pytest.mark.sweep

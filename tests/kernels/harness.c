@@ -1,15 +1,15 @@
 /* Runs kernels and NE16 jobs for the tests: requests on stdin, answers on stdout, both little-endian and back to back.
  *
  * A request is an int32 kind and its body. Arrays are int32 size and bytes; each gets a block of L1 of exactly that
- * size. KERNEL: 32 bytes of name, int32 fields of the tile, int64 negative_step, six int32 offsets of the tile's
- * pointers in their
- *         arrays, six arrays (input, addend, weights, parameters, output, scratch). Answer: status, the output array.
+ * size.
+ *
+ * KERNEL: 32 bytes of name, int32 fields of the tile, int64 negative_step, int32 whether the tile begins and whether it
+ *         ends its reduction, seven int32 offsets of the tile's pointers in their arrays, seven arrays (input, addend,
+ *         weights, parameters, output, scratch, partial sums). Answer: status, the output array, the partial sums.
  * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32
- * number of
- *         arrays, arrays. Answer: status, the last array.
+ *         number of arrays, arrays. Answer: status, the last array.
  * COPY:   int32 direction (1: into L1), the fields of match_copy_t, two arrays (external: not in L1; local). Answer:
- * status, the
- *         array that was written. */
+ *         status, the array that was written. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "ne16_driver.h"
 
 enum { KERNEL, JOB, COPY };
-enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, OUTPUT, SCRATCH, POINTERS };
+enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, OUTPUT, SCRATCH, SUMS, POINTERS };
 enum { NAME_BYTES = 32, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8 };
 
 typedef struct {
@@ -68,6 +68,8 @@ typedef struct {
     int32_t pointer_array[JOB_POINTERS];
     int32_t into;
     match_copy_t shape;
+    int32_t begins;
+    int32_t ends;
     int32_t offsets[POINTERS];
     int32_t count;
     array_t arrays[MOST_ARRAYS];
@@ -139,6 +141,8 @@ static void read_kernel(request_t *request)
     read_bytes(fields, sizeof fields);
     memcpy((char *)&request->tile + offsetof(match_tile_t, channels_in), fields, sizeof fields);
     read_bytes(&request->tile.negative_step, sizeof request->tile.negative_step);
+    read_bytes(&request->begins, sizeof request->begins);
+    read_bytes(&request->ends, sizeof request->ends);
     read_bytes(request->offsets, sizeof request->offsets);
     request->count = POINTERS;
     read_arrays(request);
@@ -148,6 +152,9 @@ static void read_kernel(request_t *request)
     request->tile.parameters = request->arrays[PARAMETERS].block + request->offsets[PARAMETERS];
     request->tile.output = request->arrays[OUTPUT].block + request->offsets[OUTPUT];
     request->tile.scratch = request->arrays[SCRATCH].block + request->offsets[SCRATCH];
+    int32_t *sums = (int32_t *)(void *)(request->arrays[SUMS].block + request->offsets[SUMS]);
+    request->tile.sums_in = request->begins ? NULL : sums;
+    request->tile.sums_out = request->ends ? NULL : sums;
 }
 
 static void write_kernel(request_t *request)
@@ -155,6 +162,7 @@ static void write_kernel(request_t *request)
     int32_t status = pulp_cluster_offload(run_kernel, request);
     fwrite(&status, sizeof status, 1, stdout);
     fwrite(request->arrays[OUTPUT].block, 1, (size_t)request->arrays[OUTPUT].bytes, stdout);
+    fwrite(request->arrays[SUMS].block, 1, (size_t)request->arrays[SUMS].bytes, stdout);
 }
 
 /* Straight to the registers, so that the kernels and their driver have no part in it. */

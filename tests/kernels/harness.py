@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+Sums = npt.NDArray[np.int32]
 
 KERNEL, JOB, COPY = 0, 1, 2
 EMPTY: Bytes = np.zeros(0, np.uint8)
+NO_SUMS: Sums = np.zeros(0, np.int32)
 
 
 @dataclass
@@ -128,15 +130,23 @@ class Harness:
         output: Bytes,
         scratch: int = 0,
         negative_step: int = 0,
+        sums: Sums = NO_SUMS,
+        begins: bool = True,
+        ends: bool = True,
     ) -> Bytes:
-        """Run a kernel on one tile whose pointers are the starts of the arrays; the output array afterwards."""
-        arrays = [input, addend, weights, parameters, output, np.zeros(scratch, np.uint8)]
-        request = struct.pack("<i32s25iq6i", KERNEL, name.encode(), *astuple(fields), negative_step, *[0] * 6)
+        """Run a kernel on one tile whose pointers are the starts of the arrays; the output array afterwards.
+
+        `sums` are its partial sums: before the call, and in place afterwards.
+        """
+        arrays = [input, addend, weights, parameters, output, np.zeros(scratch, np.uint8), sums]
+        numbers = (*astuple(fields), negative_step, begins, ends, *[0] * len(arrays))
+        request = struct.pack("<i32s25iq2i7i", KERNEL, name.encode(), *numbers)
         request += b"".join(struct.pack("<i", array.nbytes) + array.tobytes() for array in arrays)
-        status, result = self._ask(request, output.nbytes)
+        status, result = self._ask(request, output.nbytes + sums.nbytes)
         if status:
             raise HarnessError(f"status {status}")
-        return result
+        sums[...] = np.frombuffer(result[output.nbytes :].tobytes(), np.int32)
+        return result[: output.nbytes]
 
     def job(self, words: list[int], pointers: dict[int, int], arrays: list[Bytes]) -> tuple[int, Bytes]:
         """Run one NE16 job; `pointers` tells which array a word is an offset into. Status and the last array."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -135,6 +137,56 @@ def test_pointwise_and_dense(
         output=target.block,
         negative_step=requantization.negative_step,
     )
+    expect(output, target, requantization(acc))
+
+
+@EXAMPLES
+@given(geometries(), margins, margins, st.sampled_from(["conv2d", "pointwise", "dense"]), st.booleans(), seeds)
+def test_input_channels_a_part_at_a_time(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    kernel: str,
+    step: bool,
+    seed: int,
+) -> None:
+    """Parts of any sizes; the first overwrites what is where its sums go, only the last writes the output."""
+    rng = np.random.default_rng(seed)
+    if kernel != "conv2d":
+        geometry = replace(geometry, filter=(1, 1), stride=(1, 1), dilation=(1, 1), pad=(0, 0, 0, 0), spare=(0, 0))
+    x = random_input(rng, geometry)
+    weights = random_weights(rng, (geometry.channels_out, *geometry.filter, geometry.channels_in))
+    acc = conv2d(x, weights, geometry, 11)
+    requantization = random_requantization(rng, acc, step=step)
+    target = empty_output(geometry, behind)
+    sums = rng.integers(-(2**31), 2**31, target.block.size, np.int64).astype(np.int32)
+    before_all = sums.copy()
+    added, output = np.zeros_like(acc), target.block
+    cuts = {int(cut) for cut in rng.integers(0, geometry.channels_in, 3)}
+    for begin, end in pairwise(sorted(cuts | {0, geometry.channels_in})):
+        part = replace(geometry, channels_in=end - begin)
+        source = embed(x[..., begin:end], before)
+        added += conv2d(source.tile, weights[..., begin:end], part, 11)
+        output = harness.kernel(
+            f"match_pulp_{kernel}",
+            fields_of(part, source, target, requantization, 11),
+            input=source.block,
+            weights=weights[..., begin:end].copy().view(np.uint8),
+            parameters=requantization.packed(),
+            output=target.block,
+            scratch=conv2d_scratch(part, CORES),
+            negative_step=requantization.negative_step,
+            sums=sums,
+            begins=begin == 0,
+            ends=end == geometry.channels_in,
+        )
+        if end < geometry.channels_in:
+            expected = before_all.copy()
+            strides = [4 * stride for stride in target.tile.strides]
+            np.lib.stride_tricks.as_strided(expected, target.tile.shape, strides)[...] = added
+            np.testing.assert_array_equal(sums, expected)
+            np.testing.assert_array_equal(output, target.block)
     expect(output, target, requantization(acc))
 
 

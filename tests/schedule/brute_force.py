@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 
 from match.cost import CostModel
 from match.errors import ScheduleError
-from match.layer import Dim, Layer, Operand
+from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 
-CUT: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX)
+CUT: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 
 
 def tile_sizes(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> list[int]:
-    multiple = multiples.get(dim, 1)
+    multiple = multiples.get(dim, 0 if dim is Dim.C else 1)
     whole = layer.size(dim)
     return [t for t in range(1, whole + 1) if t == whole or (multiple > 0 and t % multiple == 0)]
 
@@ -30,16 +30,21 @@ def nests(
         for order in itertools.permutations(cut):
             loops = tuple(Loop(dim, sizes[dim], layer.size(dim)) for dim in order)
             held = [
-                [
-                    Placement(operand.name, "L1", depth, buffers)
-                    for depth in range(len(order) + 1)
-                    for buffers in (1, 2)
-                    if (depth == 0 and buffers == 1) or (depth > 0 and order[depth - 1] in operand.dims)
-                ]
+                [Placement(operand.name, "L1", depth, buffers) for depth, buffers in ways(operand, order)]
                 for operand in operands
             ]
             for placements in itertools.product(*held):
                 yield loops, placements
+
+
+def ways(operand: Operand, order: tuple[Dim, ...]) -> list[tuple[int, int]]:
+    """Depths and buffers: partial sums stay with their output, filters come with the channels that are summed up."""
+    found = []
+    for depth in range(len(order) + 1):
+        wrong = {Role.INPUT: (), Role.CONSTANT: order[depth:], Role.OUTPUT: order[:depth]}[operand.role]
+        if Dim.C not in wrong and (depth == 0 or order[depth - 1] in operand.dims):
+            found += [(depth, buffers) for buffers in ((1, 2) if depth else (1,))]
+    return found
 
 
 def size_of_search(layer: Layer, operands: tuple[Operand, ...], multiples: Mapping[Dim, int]) -> int:
@@ -49,8 +54,7 @@ def size_of_search(layer: Layer, operands: tuple[Operand, ...], multiples: Mappi
         cut = [dim for dim, flag in zip(CUT, flags, strict=True) if flag]
         tiles = math.prod(len(tile_sizes(layer, dim, multiples)) - 1 for dim in cut)
         per_order = [
-            math.prod(1 + 2 * sum(dim in operand.dims for dim in order) for operand in operands)
-            for order in itertools.permutations(cut)
+            math.prod(len(ways(operand, order)) for operand in operands) for order in itertools.permutations(cut)
         ]
         total += tiles * sum(per_order)
     return total

@@ -15,15 +15,15 @@ from tests.schedule.brute_force import CUT
 
 
 def pairs_of_tiles(layer: Layer, dim: Dim, multiples: Mapping[Dim, int]) -> list[tuple[int, int]]:
-    """Outer and inner tile sizes of a dimension: each a multiple or all that there is."""
-    multiple, size = multiples.get(dim, 1), layer.size(dim)
+    """Outer and inner tile sizes of a dimension: each a multiple or all that there is; inner tiles alone cut C."""
+    multiple, size = multiples.get(dim, 0 if dim is Dim.C else 1), layer.size(dim)
 
     def allowed(tile: int, whole: int) -> bool:
         return tile == whole or (multiple > 0 and tile % multiple == 0)
 
     return [
         (outer, inner)
-        for outer in range(1, size + 1)
+        for outer in range(size if dim is Dim.C else 1, size + 1)
         for inner in range(1, outer + 1)
         if allowed(outer, size) and allowed(inner, outer)
     ]

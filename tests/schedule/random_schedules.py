@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from match.cost import Block, CostModel, Energy, Tile
@@ -36,7 +37,8 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
 
 
 def operands_of(layer: Layer) -> tuple[Operand, ...]:
-    return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0)
+    sums = 4 if layer.op in (Op.CONV2D, Op.DENSE) else 0
+    return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0, sums)
 
 
 PER_BYTE = Energy(3.0, {"L1": 1.5, "L2": 7.25, "L3": 40.0})
@@ -60,7 +62,8 @@ class SteppedCost(CostModel):
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         steps = -(-tile.k // 2) * -(-tile.oy // 4) * -(-tile.ox // 3)
-        return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix)
+        sums = steps * ((not tile.begin) + (not tile.end) / 2)
+        return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix + sums)
 
     def launch(self, layer: Layer) -> float:
         return self.fixed
@@ -97,10 +100,11 @@ def random_schedule(
 ) -> Schedule:
     """Any legal mapping onto memories without limit; a dimension may be cut more than once."""
     operands = operands_of(layer)
-    left = {dim: layer.size(dim) for dim in (Dim.K, Dim.OY, Dim.OX)}
+    left = {dim: layer.size(dim) for dim in (Dim.K, Dim.OY, Dim.OX, Dim.C)}
     loops: list[Loop] = []
     for level in sorted(rng.randrange(len(memories)) for _ in range(rng.randint(0, depth))):
-        dims = [dim for dim, extent in left.items() if extent > 1]
+        innermost = level == len(memories) - 1
+        dims = [dim for dim, extent in left.items() if extent > 1 and (innermost or dim is not Dim.C)]
         if not dims:
             break
         dim = rng.choice(dims)
@@ -114,9 +118,17 @@ def random_schedule(
             depths = [first]
             depths += [n for n, loop in enumerate(loops, 1) if loop.level == level and loop.dim in operand.dims]
             if memory.has(operand.name):
+                depths = [n for n in depths if level < len(memories) - 1 or keeps_sums(operand, loops, n)]
                 placements.append(Placement(operand.name, memory.name, rng.choice(depths), rng.choice([1, 2])))
     rng.shuffle(placements)
     return Schedule(layer, operands, memories, tuple(loops), tuple(placements))
+
+
+def keeps_sums(operand: Operand, loops: Sequence[Loop], depth: int) -> bool:
+    """Whether partial sums stay with their output, and filters come with the channels that are summed up."""
+    if operand.role is Role.OUTPUT:
+        return all(loop.dim is not Dim.C for loop in loops[:depth])
+    return operand.role is Role.INPUT or all(loop.dim is not Dim.C for loop in loops[depth:])
 
 
 def random_memories(rng: random.Random, layer: Layer, levels: int) -> tuple[Memory, ...]:

@@ -13,7 +13,7 @@ from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
 from match.schedule.sieve import feasible, with_transfers
 from match.schedule.structures import Structures
-from match.schedule.tiles import TILED, TileCosts, candidate_sizes
+from match.schedule.tiles import TILED, TileCosts, candidate_tiles
 from tests.schedule.brute_force import size_of_search
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
 
@@ -26,14 +26,15 @@ def test_bounds_hold() -> None:
     while layers < 60:
         layer = random_layer(rng, rng.choice([4, 6, 9]))
         operands = operands_of(layer)
-        if not 1 < size_of_search(layer, operands, {}) <= 2500:
+        multiples = {Dim.C: rng.choice([0, 1, 2])}
+        if not 1 < size_of_search(layer, operands, multiples) <= 2500:
             continue
         layers += 1
         whole = sum(o.components[0].element_bytes * 200 for o in operands)
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
         pricing = Pricing(layer, operands, memory, random_cost(rng))
         costs = TileCosts(pricing)
-        candidates = {dim: candidate_sizes(layer.size(dim), 1) for dim in TILED}
+        candidates = candidate_tiles(costs, multiples)
         floors = Floors(costs, candidates)
         sieve = feasible(costs, floors, candidates)
         refined = with_transfers(sieve, costs, floors)
@@ -67,13 +68,14 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
     for _ in range(30):
         layer = random_layer(rng, 5)
         operands = operands_of(layer)
-        if size_of_search(layer, operands, {}) > 2000:
+        multiples = {Dim.C: rng.choice([0, 1, 2])}
+        if size_of_search(layer, operands, multiples) > 2000:
             continue
         model = random_cost(rng)
         memory = Memory("L1", rng.randint(100, 700))
-        expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, {})}
+        expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, multiples)}
         costs = TileCosts(Pricing(layer, operands, memory, model))
-        tiles = feasible(costs, None, {dim: candidate_sizes(layer.size(dim), 1) for dim in TILED}).tiles
+        tiles = feasible(costs, None, candidate_tiles(costs, multiples)).tiles
         found = []
         for tile in tiles:
             cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))
@@ -87,7 +89,7 @@ def test_bounds_are_tight_where_transfers_are_uniform() -> None:
     """Double-buffered rows of a convolution whose weights stay: what is bounded is what happens."""
     layer = Layer("conv", Op.CONV2D, 8, 8, 32, 16, 32, 16, 3, 3, padding=Padding(1, 1, 1, 1))
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125))
-    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16]]), (Dim.OY,)).nests()
+    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16, 8]]), (Dim.OY,)).nests()
     costs = {}
     for n in range(len(nests.cycles)):
         nest = nests.nest(n)

@@ -32,9 +32,14 @@ class ErraticCost(SteppedCost):
         return random.Random(f"{self.seed} {block}").randrange(1, 100)
 
 
-def small_problem(rng: random.Random, most: int) -> tuple[Layer, tuple[Operand, ...], dict[Dim, int]]:
+def small_problem(
+    rng: random.Random, most: int, *, reduced: bool = False
+) -> tuple[Layer, tuple[Operand, ...], dict[Dim, int]]:
+    """A layer with at most so many mappings; `reduced` asks for one whose input channels may be cut."""
     while True:
         layer = random_layer(rng, rng.choice([3, 4, 6, 9]))
+        if reduced and layer.c == 1:
+            continue
         operands = operands_of(layer)
         if layer.weight_dtype and rng.random() < 0.2:  # a layout that cannot be divided
             weights = next(operand for operand in operands if operand.name == "weights")
@@ -42,14 +47,23 @@ def small_problem(rng: random.Random, most: int) -> tuple[Layer, tuple[Operand, 
             fixed = replace(weights, components=(*weights.components[:-1], parameters))
             operands = tuple(fixed if operand is weights else operand for operand in operands)
         multiples = {dim: rng.choice([0, 2, 3]) for dim in (Dim.K, Dim.OY, Dim.OX) if rng.random() < 0.3}
+        if reduced:
+            multiples[Dim.C] = rng.choice([1, 1, 2, 3])
         if 1 < size_of_search(layer, operands, multiples) <= most:
             return layer, operands, multiples
 
 
 def check_optimal(
-    rng: random.Random, model: CostModel, most: int, *, by_walking: bool = False, private: bool = False
-) -> None:
-    layer, operands, multiples = small_problem(rng, most)
+    rng: random.Random,
+    model: CostModel,
+    most: int,
+    *,
+    by_walking: bool = False,
+    private: bool = False,
+    reduced: bool = False,
+) -> bool:
+    """Whether the best mapping cuts the input channels."""
+    layer, operands, multiples = small_problem(rng, most, reduced=reduced)
     alone = [operand.name for operand in operands if private and rng.random() < 0.5]
     largest = Memory("L1", 1 << 20, private=tuple((name, 1 << 20) for name in alone))
     everything = list(schedules(layer, operands, largest, model, multiples))
@@ -78,6 +92,7 @@ def check_optimal(
     cost = predict(best, model)
     found = rank(best, cost.cycles, cost.moved_bytes, objective, byte_energy)
     assert found == min(ranks), (layer, memory, objective, multiples, model)  # type: ignore[type-var]
+    return any(loop.dim is Dim.C for loop in best.loops)
 
 
 def test_equals_brute_force() -> None:
@@ -96,6 +111,16 @@ def test_equals_brute_force_where_operands_have_rooms_of_their_own() -> None:
     rng = random.Random(14)
     for _ in range(60):
         check_optimal(rng, random_cost(rng), most=800, private=True)
+
+
+def test_equals_brute_force_where_input_channels_may_be_cut() -> None:
+    rng = random.Random(15)
+    cut = [
+        check_optimal(rng, random_cost(rng), most=1500, private=number % 4 == 0, reduced=True) for number in range(110)
+    ]
+    cut += [check_optimal(rng, random_cost(rng), most=300, by_walking=True, reduced=True) for _ in range(15)]
+    cut += [check_optimal(rng, ErraticCost(seed=seed), most=800, reduced=True) for seed in range(15)]
+    assert sum(cut) > 20
 
 
 def test_equals_brute_force_without_regularity() -> None:

@@ -86,7 +86,7 @@ def test_promises_that_are_broken() -> None:
 
     with pytest.raises(
         CostModelError,
-        match=r"Quadratic, layer conv: kernel calls cost \d+ cycles in tiles of K=\d+ OY=\d+ OX=\d+, but",
+        match=r"Quadratic, layer conv: kernel calls cost \d+ cycles in tiles of K=\d+ OY=\d+ OX=\d+ C=\d+, but",
     ):
         search(Quadratic(), 600)
     assert search(Quadratic(regular=False), 600).loops

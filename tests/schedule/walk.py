@@ -113,7 +113,10 @@ def reference_tile(layer: Layer, spans: Spans) -> Tile:
     iy = pixels(Dim.OY, 0, layer.padding.top, layer.iy)
     ix = pixels(Dim.OX, 1, layer.padding.left, layer.ix)
     extent = {dim: span[1] for dim, span in spans.items()}
-    return Tile(extent[Dim.K], extent[Dim.C], extent[Dim.OY], extent[Dim.OX], iy, ix, extent[Dim.FY], extent[Dim.FX])
+    channels = range(spans[Dim.C][0], sum(spans[Dim.C]))
+    ends = 0 in channels, layer.c - 1 in channels
+    window = extent[Dim.FY], extent[Dim.FX]
+    return Tile(extent[Dim.K], extent[Dim.C], extent[Dim.OY], extent[Dim.OX], iy, ix, *window, *ends)
 
 
 @dataclass

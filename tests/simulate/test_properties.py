@@ -9,33 +9,16 @@ from dataclasses import replace
 import pytest
 
 from match.cost import Tile
-from match.errors import ScheduleError
-from match.layer import Op, Role
+from match.layer import Role
 from match.schedule.mapping import Memory, Placement, Schedule
 from match.simulate import Kind, Timeline, simulate, stream
-from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
-from tests.simulate.layers import random_mapping
-
-LEVELS = ("L3", "L2", "L1")
+from tests.schedule.random_schedules import SteppedCost, random_cost, random_layer, random_memories, random_schedule
 
 
 def random_nested(rng: random.Random, levels: int) -> Schedule:
     """Any legal mapping onto memories without limit, some of which do not hold all operands."""
-    while True:
-        layer = random_layer(rng, 12)
-        *others, output = operands_of(layer)
-        operands = (*others, replace(output, partial_bytes=4 if layer.op in (Op.CONV2D, Op.DENSE) else 0))
-        names = [operand.name for operand in operands]
-        memories = tuple(
-            Memory(name, 1 << 30, holds=None if rng.random() < 0.5 else frozenset(rng.sample(names, 1)))
-            for name in LEVELS[-levels:-1]
-        )
-        memories += (Memory(LEVELS[-1], 1 << 30),)
-        loops, placements = random_mapping(rng, layer, operands, memories, {})
-        try:
-            return Schedule(layer, operands, memories, loops, placements)
-        except ScheduleError:
-            continue
+    layer = random_layer(rng, 12)
+    return random_schedule(rng, layer, 3 + levels, random_memories(rng, layer, levels))
 
 
 def check(schedule: Schedule, timeline: Timeline) -> None:

@@ -13,7 +13,7 @@ FETCH = '{"event":"fetch","operand":"input","memory":"L1","transfer":%d,"offset"
 WAIT = '{"event":"wait","transfer":%d}'
 KERNEL = (
     '{"event":"kernel","channels_in":6,"channels_out":6,"input_height":5,"input_width":4,"output_height":3,'
-    '"output_width":2,"filter_height":0,"filter_width":0}'
+    '"output_width":2,"filter_height":0,"filter_width":0,"begin":true,"end":%s}'
 )
 
 
@@ -28,14 +28,16 @@ def test_waits_are_for_the_transfer_on_their_descriptor() -> None:
     assert waits == [(1, 8), (2, 16), (0, 0)]
 
 
+@pytest.mark.parametrize("end", [True, False])
 @pytest.mark.parametrize(("op", "c"), [("add", 1), ("max_pool2d", 1), ("dense", 6), ("conv2d", 6)])
-def test_extents_of_a_call(op: str, c: int) -> None:
-    (trace,) = read_trace([layer(op), KERNEL])
-    assert trace == LayerTrace("layer", (Action(Kind.KERNEL, tile=Tile(6, c, 3, 2, 5, 4, 1, 1)),))
+def test_extents_of_a_call(op: str, c: int, end: bool) -> None:
+    (trace,) = read_trace([layer(op), KERNEL % str(end).lower()])
+    assert trace == LayerTrace("layer", (Action(Kind.KERNEL, tile=Tile(6, c, 3, 2, 5, 4, 1, 1, True, end)),))
 
 
 def test_layers_count_for_themselves() -> None:
-    first, second = read_trace([layer("add", "a"), FETCH % (7, 0), KERNEL, layer("add", "b"), FETCH % (7, 0), KERNEL])
+    ran = [FETCH % (7, 0), KERNEL % "true"]
+    first, second = read_trace([layer("add", "a"), *ran, layer("add", "b"), *ran])
     assert (first.symbol, second.symbol) == ("a", "b")
     assert first.actions == second.actions
 

@@ -74,9 +74,12 @@ def test_depthwise_bit_planes(start: int, k: int) -> None:
 
 def test_rows() -> None:
     w = weights(6, 3, 2, 5)
-    data = packing.rows(w, {Dim.K: (1, 4)})
+    data = packing.rows(w, {Dim.K: (1, 4), Dim.C: (0, 5)})
     assert data[(2 * 6 + 1 * 2 + 1) * 5 + 3] == np.uint8(w[3, 1, 1, 3])
     assert len(data) == 4 * 30
+    data = packing.rows(w, {Dim.K: (1, 4), Dim.C: (2, 3)})
+    assert data[(2 * 6 + 1 * 2 + 1) * 3 + 1] == np.uint8(w[3, 1, 1, 3])
+    assert len(data) == 4 * 18
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])

@@ -2,7 +2,13 @@
 #include "match_trace.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+
+static const char *truth(bool value)
+{
+    return value ? "true" : "false";
+}
 
 void match_trace_layer(const char *layer, const char *op)
 {
@@ -28,5 +34,6 @@ void match_trace_kernel(const match_tile_t *tile)
     printf(",\"channels_out\":%" PRId32, tile->channels_out);
     printf(",\"input_height\":%" PRId32 ",\"input_width\":%" PRId32, tile->input_height, tile->input_width);
     printf(",\"output_height\":%" PRId32 ",\"output_width\":%" PRId32, tile->output_height, tile->output_width);
-    printf(",\"filter_height\":%" PRId32 ",\"filter_width\":%" PRId32 "}\n", tile->filter_height, tile->filter_width);
+    printf(",\"filter_height\":%" PRId32 ",\"filter_width\":%" PRId32, tile->filter_height, tile->filter_width);
+    printf(",\"begin\":%s,\"end\":%s}\n", truth(tile->sums_in == NULL), truth(tile->sums_out == NULL));
 }

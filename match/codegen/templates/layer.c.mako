@@ -45,6 +45,9 @@ uint8_t *const output = ${output.buffer};
 % for variable, value in text.tile_spans():
 const match_span_t ${variable} = ${value};
 % endfor
+% if text.sums:
+int32_t *const sums = ${text.sums};
+% endif
 const match_tile_t tile = {
 % for field, value in text.tile:
     .${field} = ${value},
@@ -104,6 +107,9 @@ ${leave(depth)}\
 % for operand in text.operands:
  *   ${operand.name}: ${operand.summary}
 % endfor
+% if text.sums:
+ *   partial sums: ${text.schedule.partial_bytes} bytes, beside the output
+% endif
 % if text.schedule.scratch:
  *   scratch: ${text.schedule.scratch} bytes
 % endif
@@ -139,6 +145,9 @@ enum {
 % for operand in text.operands:
     ${operand.name.upper()}_BYTES = ${operand.bytes},
 % endfor
+% if text.sums:
+    SUMS_BYTES = ${text.schedule.partial_bytes},
+% endif
 % if text.schedule.scratch:
     SCRATCH_BYTES = ${text.schedule.scratch},
 % endif
@@ -165,6 +174,9 @@ typedef struct {
 % for operand in text.operands:
     uint8_t *${operand.name}${"[2]" if operand.double else ""};
 % endfor
+% if text.sums:
+    int32_t *sums;
+% endif
 % if text.schedule.scratch:
     uint8_t *scratch;
 % endif

@@ -178,6 +178,17 @@ static uint8_t requantize(const match_tile_t *tile, int32_t channel, int32_t acc
     return clip(tile, (acc * (int64_t)p->multiplier + p->bias - step) >> p->shift);
 }
 
+static void finish(const match_tile_t *tile, int32_t y, int32_t x, int32_t k, int32_t acc)
+{
+    const int32_t place = y * tile->output_row_stride + x * tile->output_pixel_stride + k;
+    acc += tile->sums_in != NULL ? tile->sums_in[place] : 0;
+    if (tile->sums_out != NULL) {
+        tile->sums_out[place] = acc;
+    } else {
+        tile->output[place] = requantize(tile, k, acc);
+    }
+}
+
 static uint8_t *output_at(const match_tile_t *tile, int32_t y, int32_t x, int32_t k)
 {
     return tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride + k;
@@ -222,7 +233,7 @@ void mock_conv2d(const match_tile_t *tile)
                         }
                     }
                 }
-                *output_at(tile, y, x, k) = requantize(tile, k, acc);
+                finish(tile, y, x, k, acc);
             }
         }
     }
@@ -257,7 +268,7 @@ void mock_dense(const match_tile_t *tile)
             for (int32_t c = 0; c < tile->channels_in; c++, w++) {
                 acc += *w * tile->input[x * tile->input_pixel_stride + c];
             }
-            *output_at(tile, 0, x, k) = requantize(tile, k, acc);
+            finish(tile, 0, x, k, acc);
         }
     }
 }
