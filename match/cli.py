@@ -11,7 +11,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -38,12 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("check-target")(check_target)
     app.command("zoo")(zoo)
     app.command("demo")(demo)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    execute(app, "match", given or ["--help"])
+
+
+def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoReturn:
+    """Run a command line and exit with its status; an error that a user can cause is a sentence on stderr."""
     try:
-        given = list(sys.argv[1:] if arguments is None else arguments)
-        status = app(args=given or ["--help"], prog_name="match", standalone_mode=False)
+        status = app(args=list(arguments), prog_name=program, standalone_mode=False)
     except (MatchError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        sys.stderr.write(f"match: {_sentence(message)}\n")
+        sys.stderr.write(f"{program}: {_sentence(message)}\n")
         status = USAGE_ERROR
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from match import run as host
-from match.chrome_trace import Stretch
 from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import export
@@ -29,6 +28,7 @@ from match.report import build as build_report
 from match.simulate import Timeline, simulate
 from match.stopwatch import Stopwatch
 from match.timeline import write_timeline
+from match.timeline.chrome_trace import Stretch
 from match.trace import LayerTrace
 from match.transform.pipeline import integer_relay
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.errors import InputError
-from match.whole_file import whole_file
+from match.output import whole_file
 
 Array = npt.NDArray[Any]
 

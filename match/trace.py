@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from match.chrome_trace import Stretch
 from match.cost import Tile
 from match.errors import ToolchainError
 from match.layer import CHANNELWISE, Op
 from match.simulate.events import Action, Event, Kind
+from match.timeline.chrome_trace import Stretch
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from benchmarks.engines.networks import MLPERF_TINY, ZOO
-from match.errors import MatchError, OptionError, OutputError
+from match.cli import execute
+from match.errors import OptionError
+from match.output import whole_file
 
 NETWORKS = ",".join((*MLPERF_TINY, *ZOO))
 FULL = "full"
@@ -41,16 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.command()(compare)
-    try:
-        given = list(sys.argv[1:] if arguments is None else arguments)
-        status = app(args=given, prog_name="python -m benchmarks.engines", standalone_mode=False)
-    except (MatchError, typer.TyperException) as error:
-        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        sys.stderr.write(f"benchmarks.engines: {' '.join(message.split())}\n")
-        status = 2
-    except (KeyboardInterrupt, typer.Abort):
-        status = 130
-    sys.exit(status or 0)
+    execute(app, "python -m benchmarks.engines", sys.argv[1:] if arguments is None else arguments)
 
 
 def compare(
@@ -92,10 +85,8 @@ def compare(
     show(measurements, console)
     if output is not None:
         results = Results(chip.name, tuple(module.name for module in chip.modules), tuple(measurements))
-        try:
-            output.write_bytes(encode(results))
-        except OSError as error:
-            raise OutputError(f"cannot write {output}: {error.strerror}; check the path.") from error
+        with whole_file(output) as unfinished:
+            unfinished.write_bytes(encode(results))
     if plot is not None:
         draw(measurements, plot)
 

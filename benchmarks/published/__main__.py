@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from rich.console import Console
 from benchmarks.published.cells import published
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Results, table
+from match.cli import execute
+from match.errors import OptionError
+from match.output import whole_file
 
 
 def main(
@@ -24,9 +28,13 @@ def main(
     """Set predicted latencies beside those that papers measured on chips."""
     data = published()
     cells = [cell for cell in data.cells if target in (None, cell.target)]
+    if not cells:
+        known = ", ".join(sorted({cell.target for cell in data.cells}))
+        raise OptionError(f"nothing was published for target {target!r}; choose one of: {known}.")
     results = Results(results=tuple(predict(cell, data.networks[cell.network], models) for cell in cells))
     if output is not None:
-        output.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+        with whole_file(output) as unfinished:
+            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
     Console(width=None if Console().is_terminal else 220).print(table(results.results))
 
 
@@ -38,4 +46,4 @@ def app() -> typer.Typer:
 
 
 if __name__ == "__main__":
-    app()()
+    execute(app(), "python -m benchmarks.published", sys.argv[1:])

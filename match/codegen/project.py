@@ -18,9 +18,9 @@ from match.codegen.c_text import comment, identifier, identifiers, render, value
 from match.codegen.layer import prototype
 from match.codegen.network import Network, tensor_bytes
 from match.errors import OutputError
-from match.folder import write_folder
 from match.frontend.model import Tensor
 from match.hardware import MatchTarget
+from match.output import write_folder
 
 MANIFEST = "project.json"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mako.template import Template
 
 from match.errors import OptionError, OutputError
-from match.folder import write_folder
+from match.output import write_folder
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _FILES = {

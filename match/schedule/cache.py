@@ -12,11 +12,12 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import msgspec
 
 import match
+from match.errors import OutputError
+from match.output import whole_file
 from match.schedule.engine import library_version
 from match.schedule.entry import decode, encode
 from match.schedule.fingerprint import Fingerprints, UnknownSourceError
@@ -67,13 +68,14 @@ class Cache:
 
     def store(self, solved: Sequence[tuple[Problem, Solution]]) -> None:
         """Store solutions, and drop the entries not used for longest when there are too many."""
-        with suppress(OSError):
+        with suppress(OSError, OutputError):
             self._folder.mkdir(parents=True, exist_ok=True)
             for problem, solution in solved:
                 path = self._path(problem) if solution.lasting else None
                 if path is not None:
                     entry = encode(solution)
-                    _write(path, hashlib.sha256(entry).digest() + entry)
+                    with whole_file(path) as unfinished:
+                        unfinished.write_bytes(hashlib.sha256(entry).digest() + entry)
             self._prune()
 
     def _path(self, problem: Problem) -> Path | None:
@@ -118,13 +120,3 @@ class Cache:
             for entry in entries[: len(entries) - MOST_ENTRIES * 9 // 10]:
                 with suppress(OSError):  # another compilation was first
                     Path(entry.path).unlink()
-
-
-def _write(path: Path, data: bytes) -> None:
-    with NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(data)
-    try:
-        Path(file.name).replace(path)
-    except OSError:
-        Path(file.name).unlink(missing_ok=True)
-        raise

@@ -14,8 +14,6 @@ from match.schedule.mapping import Memory, Schedule
 OBJECTIVES = ("latency", "energy", "bytes")
 """What a search may minimise: predicted cycles, predicted pJ, or bytes moved between memories."""
 
-DEFAULT_ENGINE = "exact"
-
 
 class Engine(Protocol):
     """A search over the mappings of one layer."""

@@ -9,11 +9,11 @@ from match.cost import CostModel
 from match.errors import NoMappingError
 from match.layer import Dim, Layer, Operand
 from match.schedule.engine import check_objective
-from match.schedule.levels import OuterSearch
 from match.schedule.mapping import Memory, Schedule
-from match.schedule.nesting import Nesting
+from match.schedule.outer_search import OuterSearch
 from match.schedule.pricing import Pricing
 from match.schedule.search import Search
+from match.schedule.two_memories import TwoMemories
 
 
 @dataclass(frozen=True)
@@ -46,4 +46,4 @@ class ExactEngine:
                 f"is to pass two levels of scratchpad, and the search for that needs a cost model that is regular and "
                 f"leaves the latency of mappings to the engine, which {type(cost_model).__name__} does not",
             )
-        return OuterSearch(Nesting(layer, operands, memories, cost_model, objective, multiples or {})).best()
+        return OuterSearch(TwoMemories(layer, operands, memories, cost_model, objective, multiples or {})).best()

@@ -14,18 +14,18 @@ from match.layer import Dim, Role
 from match.schedule.blocks import Span, array_limits, axis_length, block_of_lengths
 from match.schedule.mapping import parts
 from match.schedule.nested import Level, Nested, cost_of
-from match.schedule.nesting import Held, Nesting, total_cycles
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Ints
 from match.schedule.search import Keys, Search
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
+from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
 
 class InnerSearch(Search):
     """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all."""
 
-    def __init__(self, parent: Nesting, tile: Sizes) -> None:
+    def __init__(self, parent: TwoMemories, tile: Sizes) -> None:
         super().__init__(parent.inner_pricing, "latency", parent.multiples, OuterBlocks(tile, parent.held))
         self.parent = parent
         self.rank = parent.rank
@@ -104,7 +104,7 @@ class InnerSearch(Search):
         return known
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
-        """See `Nesting.may_win`."""
+        """See `TwoMemories.may_win`."""
         return self.parent.may_win(objective, second)
 
     def try_nest(self, nest: Nest) -> None:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from match.requantize import Int64Array, Requantization
 
-Float32 = np.float32
 Float32Array = npt.NDArray[np.float32]
 
 

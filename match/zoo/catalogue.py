@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from match.whole_file import whole_file
+from match.output import whole_file
 from match.zoo import build
 from match.zoo.networks import named, names
 

@@ -20,6 +20,7 @@ from benchmarks.published.match_runtime import runtime_cycles
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Prediction, Result, Results, schema, table
 from match.cost_models.pulp_cluster import PulpClusterCost
+from match.errors import OptionError
 from match.frontend.relay import from_relay
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import standard_operands
@@ -203,3 +204,9 @@ def test_a_good_layer_is_near_the_published_throughput() -> None:
     assert found is not None
     assert 0.9 < found.ratio < 1.2
     assert found.predicted_cycles > found.macs * PulpClusterCost().cores / (8 * 8 * 32 / 14)
+
+
+def test_a_target_without_cells_is_an_error() -> None:
+    result = CliRunner().invoke(command.app(), ["--target", "stm32"])
+    assert isinstance(result.exception, OptionError)
+    assert "nothing was published for target 'stm32'; choose one of: diana, gap8, gap9" in str(result.exception)

@@ -325,28 +325,11 @@ def flat(draw: st.DrawFn) -> LayerCase:
 
 
 @st.composite
-def addition(draw: st.DrawFn) -> LayerCase:
-    """An addition of two maps."""
+def elementwise(draw: st.DrawFn, op: str) -> LayerCase:
+    """An addition of two maps, or a requantize of a map or of rows."""
     channels = draw(st.integers(1, 64))
     return LayerCase(
-        "add",
-        channels,
-        channels,
-        draw(st.integers(1, 20)),
-        draw(st.integers(1, 20)),
-        input_zero_point=draw(zero_points),
-        output_zero_point=draw(zero_points),
-        activation=draw(activations),
-        seed=draw(seeds),
-    )
-
-
-@st.composite
-def change_of_scale(draw: st.DrawFn) -> LayerCase:
-    """A requantize of a map, or of rows."""
-    channels = draw(st.integers(1, 64))
-    return LayerCase(
-        "requantize",
+        op,
         channels,
         channels,
         draw(st.integers(1, 20)),
@@ -364,8 +347,8 @@ layer_cases = st.one_of(
     windowed("depthwise", any_filter, 3),
     ne16_shaped(),
     flat(),
-    addition(),
-    change_of_scale(),
+    elementwise("add"),
+    elementwise("requantize"),
     windowed("avg_pool", any_filter, 3),
     windowed("max_pool", any_filter, 3),
 )

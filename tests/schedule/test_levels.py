@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-import match.schedule.levels
+import match.schedule.outer_search
 from match.cost import Cost, CostModel
 from match.errors import ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
@@ -90,9 +90,9 @@ def test_equals_brute_force_on_larger_layers() -> None:
 
 @pytest.mark.parametrize("most_bounded", [1, 1 << 16])
 def test_loss_is_no_less_than_what_is_left_out(most_bounded: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match.schedule.levels, "LARGEST_GRID", 1)
-    monkeypatch.setattr(match.schedule.levels, "MOST_SEARCHED", 1)
-    monkeypatch.setattr(match.schedule.levels, "LARGEST_BOUNDED", most_bounded)
+    monkeypatch.setattr(match.schedule.outer_search, "LARGEST_GRID", 1)
+    monkeypatch.setattr(match.schedule.outer_search, "MOST_SEARCHED", 1)
+    monkeypatch.setattr(match.schedule.outer_search, "LARGEST_BOUNDED", most_bounded)
     rng = random.Random(42)
     worse = 0
     for _ in range(25):

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from match.chrome_trace import Document, Mark, Stretch, document
 from match.errors import OutputError
 from match.simulate import Action, Kind, simulate
 from match.timeline import write_timeline
+from match.timeline.chrome_trace import Document, Mark, Stretch, document
 from match.trace import LayerTrace
 from tests.simulate.test_by_hand import RowCost, nested, rows_in_three_tiles
 

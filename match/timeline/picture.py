@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from match.chrome_trace import Document, Mark
+from match.timeline.chrome_trace import Document, Mark
 
 _WIDTH, _LABELS, _ROW, _BAR, _TOP = 1400, 120, 30, 22, 34
 _CHARACTER = 6.5  # pixels, of the font's widest ordinary letters

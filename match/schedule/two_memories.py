@@ -37,7 +37,7 @@ def total_cycles(way: Held, cycles: Floats, last: Floats) -> Floats:
     return np.maximum(np.maximum(cycles + way.core, way.dma), way.fetched + last)
 
 
-class Nesting:
+class TwoMemories:
     """A layer to be mapped onto two memories.
 
     `pricing` and `inner_pricing` predict; `costs` are of what the outer memory holds, with the least that constants may

@@ -17,11 +17,11 @@ from match.schedule.floors import Floors
 from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import InnerSearch
 from match.schedule.mapping import Schedule
-from match.schedule.nesting import Nesting
 from match.schedule.rooms import Ints
 from match.schedule.search import refusal
 from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.tiles import Sizes, TileCosts, candidate_tiles
+from match.schedule.two_memories import TwoMemories
 
 LARGEST_GRID = 1 << 10
 """Outer tiles that are all candidates; of more, only some sizes of each dimension are. What the others may gain is
@@ -40,14 +40,14 @@ FIRST_SLAB, SLAB = 256, 1 << 10
 class OuterSearch:
     """Finds a mapping onto two memories whose predicted cost no other has less of."""
 
-    def __init__(self, nesting: Nesting) -> None:
-        self.nesting = nesting
-        self.sizes_inside = candidate_tiles(TileCosts(nesting.inner_pricing), nesting.multiples)
-        self.sizes = candidate_tiles(nesting.costs, nesting.multiples)
+    def __init__(self, problem: TwoMemories) -> None:
+        self.problem = problem
+        self.sizes_inside = candidate_tiles(TileCosts(problem.inner_pricing), problem.multiples)
+        self.sizes = candidate_tiles(problem.costs, problem.multiples)
         self.thinned = math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_GRID
         self.candidates = {dim: _thinned(sizes) if self.thinned else sizes for dim, sizes in self.sizes.items()}
-        self.inner_floors = InnerFloors(nesting.inner_pricing, self.sizes_inside)
-        self.floors = Floors(nesting.costs, self.candidates)
+        self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside)
+        self.floors = Floors(problem.costs, self.candidates)
 
     def best(self) -> Schedule:
         """The best mapping.
@@ -58,59 +58,59 @@ class OuterSearch:
         """
         sieve = self.sieve()
         if not len(sieve):
-            raise refusal(self.nesting.costs, self.candidates)
+            raise refusal(self.problem.costs, self.candidates)
         for searched, tile in enumerate(self.promising(sieve)):
-            if searched >= MOST_SEARCHED and self.thinned and self.nesting.rank is not None:
+            if searched >= MOST_SEARCHED and self.thinned and self.problem.rank is not None:
                 break
-            InnerSearch(self.nesting, tile).run()
-        if self.nesting.rank is None or self.nesting.schedule is None:
-            raise refusal(TileCosts(self.nesting.inner_pricing), self.sizes_inside)
-        self.nesting.inner_pricing.confirm()
-        self.nesting.costs.pricing.confirm()
-        loss = self.nesting.rank.objective - self.least() if self.thinned else 0.0
-        return replace(self.nesting.schedule, loss=max(0.0, loss))
+            InnerSearch(self.problem, tile).run()
+        if self.problem.rank is None or self.problem.schedule is None:
+            raise refusal(TileCosts(self.problem.inner_pricing), self.sizes_inside)
+        self.problem.inner_pricing.confirm()
+        self.problem.costs.pricing.confirm()
+        loss = self.problem.rank.objective - self.least() if self.thinned else 0.0
+        return replace(self.problem.schedule, loss=max(0.0, loss))
 
     def least(self) -> float:
         """What no mapping has less of, of all outer tiles that fit, candidates or not."""
         if math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_BOUNDED:
-            whole, numbers = np.array([self.nesting.costs.whole]), range(len(self.nesting.held))
+            whole, numbers = np.array([self.problem.costs.whole]), range(len(self.problem.held))
             outer = sum(self.floors.sums(n, frozenset(), whole).transfer[0] for n in numbers)
-            cycles = self.nesting.pricing.overhead + max(self.inner_floors.least, outer)
+            cycles = self.problem.pricing.overhead + max(self.inner_floors.least, outer)
             bounds = np.array([cycles]), np.array([float(sum(self.floors.least_moved))])
         else:
-            floors = Floors(self.nesting.costs, self.sizes)
-            sieve = self.bounded(feasible(self.nesting.costs, floors, self.sizes))
-            sieve = with_transfers(sieve, self.nesting.costs, floors)
+            floors = Floors(self.problem.costs, self.sizes)
+            sieve = self.bounded(feasible(self.problem.costs, floors, self.sizes))
+            sieve = with_transfers(sieve, self.problem.costs, floors)
             bounds = sieve.cycles, sieve.moved
-        return float(self.nesting.keys(*bounds, np.zeros(()))[0].min())
+        return float(self.problem.keys(*bounds, np.zeros(()))[0].min())
 
     def sieve(self) -> Sieve:
         """The outer tiles that fit, with bounds of what any mapping costs."""
-        return self.bounded(feasible(self.nesting.costs, self.floors, self.candidates))
+        return self.bounded(feasible(self.problem.costs, self.floors, self.candidates))
 
     def bounded(self, sieve: Sieve) -> Sieve:
         """The same outer tiles with bounds of what they take on the inner memory."""
         inner = self.inner_floors.cycles(sieve.tiles, self.full_blocks(sieve.tiles))
-        return replace(sieve, cycles=np.maximum(sieve.cycles, self.nesting.inner_pricing.overhead + inner))
+        return replace(sieve, cycles=np.maximum(sieve.cycles, self.problem.inner_pricing.overhead + inner))
 
     def full_blocks(self, tiles: Ints) -> Ints:
         """How many blocks of the full size outer tiles make."""
-        return np.prod(np.array(self.nesting.costs.whole) // tiles, axis=1)
+        return np.prod(np.array(self.problem.costs.whole) // tiles, axis=1)
 
     def promising(self, sieve: Sieve) -> Iterator[Sizes]:
         """Outer tiles that may have a mapping better than the best so far."""
-        objective, second = self.nesting.keys(sieve.cycles, sieve.moved, np.zeros(len(sieve)))
+        objective, second = self.problem.keys(sieve.cycles, sieve.moved, np.zeros(len(sieve)))
         order = np.lexsort((-sieve.tiles.prod(axis=1), second, objective))
         begin, end = 0, FIRST_SLAB
         while begin < len(order):
             rows = order[begin:end]
-            rows = rows[self.nesting.may_win(objective[rows], second[rows])]
+            rows = rows[self.problem.may_win(objective[rows], second[rows])]
             if not len(rows):
                 return
             slab = self.refined(sieve.select(rows))
-            bounds = self.nesting.keys(slab.cycles, slab.moved, np.zeros(len(slab)))
+            bounds = self.problem.keys(slab.cycles, slab.moved, np.zeros(len(slab)))
             for row in np.lexsort((-slab.tiles.prod(axis=1), bounds[1], bounds[0])).tolist():
-                if not self.nesting.may_win(bounds[0][row : row + 1], bounds[1][row : row + 1])[0]:
+                if not self.problem.may_win(bounds[0][row : row + 1], bounds[1][row : row + 1])[0]:
                     break
                 yield tuple(slab.tiles[row].tolist())
             begin, end = end, end + SLAB
@@ -118,9 +118,9 @@ class OuterSearch:
     def refined(self, sieve: Sieve) -> Sieve:
         """The same tiles with higher bounds."""
         inner = self.inner_floors.refined(sieve.tiles, self.full_blocks(sieve.tiles))
-        cycles = np.maximum(sieve.cycles, self.nesting.inner_pricing.overhead + inner)
+        cycles = np.maximum(sieve.cycles, self.problem.inner_pricing.overhead + inner)
         return with_transfers(
-            replace(sieve, cycles=cycles, tail=self.nesting.tail(sieve.tiles)), self.nesting.costs, self.floors
+            replace(sieve, cycles=cycles, tail=self.problem.tail(sieve.tiles)), self.problem.costs, self.floors
         )
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from match.chrome_trace import Stretch, document
-from match.errors import OutputError
-from match.timeline_picture import draw
+from match.output import whole_file
+from match.timeline.chrome_trace import Stretch, document
+from match.timeline.picture import draw
 
 
 def write_timeline(path: Path, name: str, stretches: Iterable[Stretch], hertz: float, times: str) -> None:
@@ -27,7 +27,5 @@ def write_timeline(path: Path, name: str, stretches: Iterable[Stretch], hertz: f
     """
     made = document(name, stretches, hertz, times)
     picture = path.suffix.lower() == ".svg"
-    try:
-        path.write_bytes(draw(made).encode() if picture else msgspec.json.encode(made))
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error
+    with whole_file(path) as unfinished:
+        unfinished.write_bytes(draw(made).encode() if picture else msgspec.json.encode(made))
