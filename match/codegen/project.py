@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-import match
 from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
 from match.codegen.layer import prototype
 from match.codegen.network import Network, tensor_bytes
+from match.codegen.platforms import PACKAGE, place
 from match.errors import OutputError
 from match.frontend.model import Tensor
 from match.hardware import MatchTarget
@@ -24,8 +24,7 @@ from match.output import write_folder
 
 MANIFEST = "project.json"
 
-PACKAGE = Path(match.__file__).parent
-_STATIC = ("include/match_layer.h", "include/match_trace.h", "src/trace.c")
+_STATIC = ("include/match_io.h", "include/match_layer.h", "include/match_trace.h", "src/io.c", "src/trace.c")
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
@@ -98,7 +97,8 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
     """Every file of the project, by its path inside it; `others` are names of files that join them."""
     header = f"match_{identifier(network.name)}.h"
-    platform, include = _platform(target)
+    platforms = place(target.platforms)
+    platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
     own = ["src/main.c", "src/network.c", *layers]
     context: dict[str, object] = {
@@ -107,9 +107,9 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "header": header,
         "inputs": _texts(network.inputs, "input"),
         "outputs": _texts(network.outputs, "output"),
-        "sources": sorted([*own, *(name for name in platform if name.endswith(".c"))]),
-        "include": ["include", *include],
-        "platform": sorted({name.split("/")[0] for name in platform}),
+        "sources": sorted(own),
+        "platforms": platforms,
+        "folders": sorted({name.split("/")[0] for name in platform}),
         "others": others,
         "alignment": WORKSPACE_ALIGNMENT,
         "c_type": _c_type,
@@ -157,22 +157,3 @@ def _float(value: float, size: int) -> str:
 
 def _integer(value: int) -> str:
     return f"({value + 1} - 1)" if value == -(2**63) else str(value)
-
-
-def _platform(target: MatchTarget) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Sources and headers of the target on a PC by their path in the project, and its folders of headers."""
-    files: dict[str, str] = {}
-    folders: list[str] = []
-    for folder in target.host.include:
-        folders.append(_placed(folder).as_posix())
-        for header in sorted((PACKAGE / folder).glob("*.h")):
-            files[(_placed(folder) / header.name).as_posix()] = header.read_text(encoding="utf-8")
-    for source in target.host.sources:
-        place = _placed(source.parent) / source.name
-        files[place.as_posix()] = (PACKAGE / source).read_text(encoding="utf-8")
-    return files, tuple(folders)
-
-
-def _placed(folder: Path) -> Path:
-    """Where a folder of the platform lies in the project: as in this package, or by its own name if it is elsewhere."""
-    return Path("platform", folder.name) if folder.is_absolute() else folder

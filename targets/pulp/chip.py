@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from match.hardware import HostPlatform, HwModule, TargetApi
+from match.hardware import HwModule, Platform, TargetApi
 from match.schedule.mapping import Memory
 
 API = TargetApi(
@@ -43,15 +43,16 @@ NO_ACCELERATOR = ("targets/pulp/host/pulp_no_accelerator.c",)
 
 def host_platform(
     modules: Iterable[HwModule], l1: Memory, l2: Memory, sources: Iterable[str], include: Iterable[str] = ()
-) -> HostPlatform:
+) -> Platform:
     """Scratchpads as bounded arenas, 8 threads as the cluster; `sources` and `include` for the accelerator beside it.
 
     The arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
     more fails.
     """
     l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
-    return HostPlatform(
+    return Platform(
         sources=tuple(map(Path, (*_SOURCES, *sources))),
         include=tuple(map(Path, (*_INCLUDE, *include))),
         defines={"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)},
+        flags=("-pthread",),
     )
