@@ -151,7 +151,7 @@ def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network
         outputs=model.outputs,
         layers=tuple(
             LayerSource(plans[symbol], sources[symbol])
-            for symbol in sorted(plans, key=lambda symbol: operators.index(f"({symbol}("))
+            for symbol in sorted(plans, key=lambda symbol: operators.index(f" {symbol}("))
         ),
         operators=operators,
         main=main,

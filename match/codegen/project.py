@@ -24,7 +24,15 @@ from match.output import write_folder
 
 MANIFEST = "project.json"
 
-_STATIC = ("include/match_io.h", "include/match_layer.h", "include/match_trace.h", "src/io.c", "src/trace.c")
+_STATIC = (
+    "include/match_count.h",
+    "include/match_io.h",
+    "include/match_layer.h",
+    "include/match_trace.h",
+    "src/count.c",
+    "src/io.c",
+    "src/trace.c",
+)
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 

@@ -28,5 +28,10 @@ class Gap8(MatchTarget):
 
     @property
     def host(self) -> Platform:
+        """The first of `platforms`."""
+        return self.platforms[0]
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
         """A PULP chip without an accelerator."""
-        return chip.host_platform(self.modules, L1, L2, chip.NO_ACCELERATOR)
+        return chip.platforms(self.modules, L1, L2, chip.NO_ACCELERATOR)

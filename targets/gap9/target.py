@@ -34,5 +34,10 @@ class Gap9(MatchTarget):
 
     @property
     def host(self) -> Platform:
+        """The first of `platforms`."""
+        return self.platforms[0]
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
         """A PULP chip, with NE16 as a model behind its registers."""
-        return chip.host_platform(self.modules, L1, L2, _NE16_SOURCES, _NE16_INCLUDE)
+        return chip.platforms(self.modules, L1, L2, _NE16_SOURCES, _NE16_INCLUDE)
