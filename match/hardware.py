@@ -158,11 +158,18 @@ class TransferCost(Protocol):
 
 @dataclass(frozen=True)
 class External:
-    """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two."""
+    """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two.
+
+    sources, include, defines: what `api` takes on a PC, beside the target's `host` and in its way; for networks that
+        use the memory only. Their projects have the image in the file `match.codegen.project.IMAGE`.
+    """
 
     memory: Memory
     api: ExternalApi
     dma: TransferCost
+    sources: tuple[Path, ...] = ()
+    include: tuple[Path, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,13 +16,17 @@ import match
 from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
 from match.codegen.layer import prototype
+from match.codegen.memory_text import MemoryText
 from match.codegen.network import Network, tensor_bytes
 from match.errors import OutputError
 from match.frontend.model import Tensor
-from match.hardware import MatchTarget
+from match.hardware import HostPlatform, MatchTarget
 from match.output import write_folder
 
 MANIFEST = "project.json"
+
+IMAGE = "external.bin"
+"""What external memory holds when the program starts, of networks that take some."""
 
 PACKAGE = Path(match.__file__).parent
 _STATIC = ("include/match_layer.h", "include/match_trace.h", "src/trace.c")
@@ -81,7 +85,7 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
         OutputError: if the folder cannot be written, or holds something that is not a project.
     """
     directory = directory.resolve()
-    contents = {**project_files(network, target, tuple(files or ())), **(files or {})}
+    contents: dict[str, str | bytes] = {**project_files(network, target, tuple(files or ())), **(files or {})}
     try:
         foreign = directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir())
     except OSError as error:
@@ -95,15 +99,19 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     write_folder(directory, contents)
 
 
-def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
+def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str | bytes]:
     """Every file of the project, by its path inside it; `others` are names of files that join them."""
     header = f"match_{identifier(network.name)}.h"
-    platform, include = _platform(target)
+    host = target.host if network.memory is None else with_external(target.host, target)
+    platform, include = _platform(host)
     layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
     own = ["src/main.c", "src/network.c", *layers]
     context: dict[str, object] = {
         "network": network,
+        "memory": MemoryText(network.memory) if network.memory else None,
+        "image": IMAGE,
         "target": target,
+        "host": host,
         "header": header,
         "inputs": _texts(network.inputs, "input"),
         "outputs": _texts(network.outputs, "output"),
@@ -130,6 +138,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "src/network.c": wrap(render("network.c.mako", **context)),
         **layers,
         **platform,
+        **({IMAGE: network.memory.image} if network.memory else {}),
     }
 
 
@@ -159,15 +168,27 @@ def _integer(value: int) -> str:
     return f"({value + 1} - 1)" if value == -(2**63) else str(value)
 
 
-def _platform(target: MatchTarget) -> tuple[dict[str, str], tuple[str, ...]]:
+def with_external(host: HostPlatform, target: MatchTarget) -> HostPlatform:
+    """The platform with what the target's external memory takes."""
+    external = target.external
+    assert external is not None, "networks take external memory of targets that have some"
+    return replace(
+        host,
+        sources=(*host.sources, *external.sources),
+        include=(*host.include, *external.include),
+        defines={**host.defines, **external.defines},
+    )
+
+
+def _platform(host: HostPlatform) -> tuple[dict[str, str], tuple[str, ...]]:
     """Sources and headers of the target on a PC by their path in the project, and its folders of headers."""
     files: dict[str, str] = {}
     folders: list[str] = []
-    for folder in target.host.include:
+    for folder in host.include:
         folders.append(_placed(folder).as_posix())
         for header in sorted((PACKAGE / folder).glob("*.h")):
             files[(_placed(folder) / header.name).as_posix()] = header.read_text(encoding="utf-8")
-    for source in target.host.sources:
+    for source in host.sources:
         place = _placed(source.parent) / source.name
         files[place.as_posix()] = (PACKAGE / source).read_text(encoding="utf-8")
     return files, tuple(folders)

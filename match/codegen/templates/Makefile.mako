@@ -12,7 +12,7 @@ WARNINGS ?= -Wall -Wextra -Werror
 
 SOURCES := ${" \\\n    ".join([""] + sources).lstrip()}
 INCLUDE := ${" ".join(include)}
-DEFINES := ${" ".join(f"-D{name}={value}" for name, value in sorted(target.host.defines.items()))} $(if $(TRACE),-DMATCH_TRACE)
+DEFINES := ${" ".join(f"-D{name}={value}" for name, value in sorted(host.defines.items()))} $(if $(TRACE),-DMATCH_TRACE)
 
 comma := ,
 BUILD := build/host$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)
