@@ -1,4 +1,4 @@
-"""Where the blocks of a layer's constants lie, as C: in the whole array, or in a block that a memory further out holds."""
+"""Where the blocks of a layer's constants lie, as C: among all of them, or in a block of a memory further out."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ConstantsText:
         return f"weights_before({k})"
 
     def before_formula(self, loops: tuple[tuple[str, int], ...]) -> str:
-        """The result of the function `before` for `k`; `loops` are those over output channels, name and size of tile."""
+        """The result of the function `before` for `k`; `loops` are tiles of output channels, outermost first."""
         rest, terms = "k", list[str]()
         for number, (name, size) in enumerate(loops[:-1]):
             count = sum(1 for _ in pieces(0, size, [further for _, further in loops[number + 1 :]]))

@@ -10,6 +10,7 @@ from match.codegen.axis_text import AxisText
 from match.codegen.c_text import comment, render, values, wrap
 from match.codegen.kernel_text import WINDOWED, KernelText
 from match.codegen.level_text import LevelText
+from match.codegen.operand_text import OperandText
 from match.codegen.part_text import PartText
 from match.errors import ScheduleError
 from match.hardware import Allocator, ExternalApi
@@ -76,26 +77,26 @@ def callbacks(plan: LayerPlan) -> tuple[Callback, ...]:
 
 def _external(plan: LayerPlan) -> ExternalApi | None:
     """What moves blocks into the first of two memories; None where there is one."""
-    memories, name = plan.schedule.memories, plan.layer.name
-    if len(memories) == 1:
+    levels, outer, name = len(plan.schedule.memories), plan.schedule.memories[0], plan.layer.name
+    if levels == 1:
         return None
-    if len(memories) > 2 or memories[0].private:
+    if levels > 2 or outer.private:
         raise ScheduleError(
-            f"layer {name}: the schedule has {len(memories)} levels of scratchpad; generated code moves blocks into one, "
-            f"or through one part of main memory into one."
+            f"layer {name}: the schedule has {levels} levels of scratchpad; generated code moves blocks into "
+            f"one, or through one region of main memory into one."
         )
     if plan.external is None:
         raise ScheduleError(
-            f"layer {name}: the schedule has blocks in {memories[0].name}, and the plan has no functions that move them "
-            f"there; give the target an external memory."
+            f"layer {name}: the schedule has blocks in {outer.name}, and the plan has no functions that move "
+            f"them there; give the target an external memory."
         )
-    if not any(memories[0].has(operand.name) for operand in plan.schedule.operands):
-        raise ScheduleError(f"layer {name}: {memories[0].name} holds none of its operands; leave it out of the schedule.")
+    if not any(outer.has(operand.name) for operand in plan.schedule.operands):
+        raise ScheduleError(f"layer {name}: {outer.name} holds none of its operands; leave it out of the schedule.")
     constants = [operand.name for operand in plan.schedule.operands if operand.role is Role.CONSTANT]
-    if plan.constants_at == "code" and any(memories[0].has(operand) for operand in constants):
+    if plan.constants_at == "code" and any(outer.has(operand) for operand in constants):
         raise ScheduleError(
-            f"layer {name}: its constants pass {memories[0].name} and are in the code, which lies there already; let the "
-            f"network place them in the external memory."
+            f"layer {name}: its constants pass {outer.name} and are in the code, which lies there already; let "
+            f"the network place them in the external memory."
         )
     return plan.external
 
@@ -169,10 +170,14 @@ class LayerText:
         return tuple(dict.fromkeys(sizes))
 
     @property
+    def part_sizes(self) -> tuple[tuple[str, int], ...]:
+        """Constants that describe blocks in main memory, in bytes."""
+        weights = self.part.weights if self.part else None
+        return ((weights.bytes_name, weights.bytes),) if weights and weights.alike else ()
+
+    @property
     def block_sizes(self) -> Iterator[tuple[str, int]]:
-        """Constants that describe the blocks, in bytes."""
-        if self.part and self.part.weights and self.part.weights.bytes_name in self.functions:
-            yield self.part.weights.bytes_name, self.part.weights.bytes
+        """Constants that describe the blocks that kernels work on, in bytes."""
         yield from ((operand.bytes_name, operand.bytes) for operand in self.kernel.operands)
         if self.schedule.partial_bytes:
             yield "SUMS_BYTES", self.schedule.partial_bytes
@@ -199,13 +204,10 @@ class LayerText:
             buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
         return tuple(buffers)
 
-    @property
-    def external(self) -> str:
-        """Names of the tensors in external memory, for a comment; empty if there are none."""
-        if self.part is None:
-            return ""
-        names = ["constants" if operand.constant else operand.name for operand in self.part.operands]
-        return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+    def place(self, operand: OperandText) -> str:
+        """A comment on the tensor of an operand that is in external memory."""
+        outer = self.part.operands if self.part else ()
+        return " /* in external memory */" if any(other.name == operand.name for other in outer) else ""
 
     @property
     def contents(self) -> str:

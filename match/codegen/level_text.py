@@ -32,6 +32,7 @@ class LevelText(ABC):
         self.schedule = plan.schedule
         self.memory = self.schedule.memories[level]
         self.part = outer is not None
+        self.outer_memory = outer.memory.name if outer else ""
         self.nest = Nest(self.schedule, level)
         further = {operand.name: operand for operand in outer.operands} if outer else {}
         self.operands = tuple(

@@ -165,9 +165,9 @@ class OperandText:
         return self.constants.alike and self.constants.index(self.depth) != "0"
 
     @property
-    def counted(self) -> bool:
-        """Whether blocks of constants differ in size, and transfers are told the channels of one."""
-        return not self.constants.alike
+    def alike(self) -> bool:
+        """Whether all blocks of constants have the same size; else transfers are told the channels of one."""
+        return self.constants.alike
 
     @property
     def ranges(self) -> str:
@@ -250,7 +250,9 @@ class OperandText:
         """Arguments that tell the transfer function to fetch the first block, with a leading comma."""
         if self.constant:
             end = self.nest.first_end(Dim.K, self.depth)
-            return self._constant_arguments(self.constants.index(self.depth, first=True), self.nest.start(Dim.K, 0), end)
+            return self._constant_arguments(
+                self.constants.index(self.depth, first=True), self.nest.start(Dim.K, 0), end
+            )
         spans = (
             axis.span(self.nest.start(axis.axis.dim, 0), self.nest.first_end(axis.axis.dim, self.depth))
             for axis in self.cut_axes
@@ -282,7 +284,7 @@ class OperandText:
         return "".join(f", {span}" for span in spans)
 
     def _constant_arguments(self, index: str, start: str, end: str) -> str:
-        if self.counted:
+        if not self.alike:
             return f", {start}, {end}"
         return f", {index}" if self.indexed else ""
 

@@ -86,7 +86,8 @@ class PartText(LevelText):
         """Members of the structure of blocks in main memory, and where in their region they lie."""
         for operand in self.operands:
             buffer = operand.reserved
-            places = [f"arguments->blocks + {buffer.offset + n * buffer.bytes}" for n in range(1 + operand.double)]
+            offsets = [buffer.offset + n * buffer.bytes for n in range(1 + operand.double)]
+            places = ["arguments->blocks" + (f" + {offset}" if offset else "") for offset in offsets]
             yield operand.name, f"{{{', '.join(places)}}}" if operand.double else places[0]
 
     @property

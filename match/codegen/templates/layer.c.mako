@@ -49,6 +49,15 @@ enum {
 % endfor
 };
 % endif
+% if text.part_sizes:
+
+/* Blocks in ${outer.memory.name}, in bytes. */
+enum {
+% for name, value in text.part_sizes:
+    ${name} = ${value},
+% endfor
+};
+% endif
 
 /* Blocks${f" in {memory}" if two else ""}, in bytes. */
 enum {
@@ -58,17 +67,17 @@ enum {
 };
 
 % if two:
-/* The tensors, in main memory, but for ${text.external}, in external memory; and where blocks of these go. */
+/* The tensors, in main memory or where it says, and the bytes of ${outer.memory.name} that are for blocks. */
 % else:
 /* The tensors, in main memory. */
 % endif
 typedef struct {
 % for operand in kernel.inputs:
-    const uint8_t *${operand.name};
+    const uint8_t *${operand.name};${text.place(operand)}
 % endfor
-    uint8_t *output;
+    uint8_t *output;${text.place(kernel.kernel_output)}
 % if text.plan.constants_at == "network" and kernel.weights:
-    const uint8_t *constants;
+    const uint8_t *constants;${text.place(kernel.weights)}
 % endif
 % if two:
     uint8_t *blocks;

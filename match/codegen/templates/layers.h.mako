@@ -7,6 +7,11 @@
 
 /* ${comment(layer.plan.layer.name)}, on ${layer.plan.module} */
 ${prototype(layer.plan)};
+% for callback in callbacks(layer.plan):
+
+/* ${callback.purpose} The network defines it. */
+${callback.prototype};
+% endfor
 % endfor
 
 #endif

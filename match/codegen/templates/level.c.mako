@@ -121,7 +121,7 @@ ${leave(depth)}\
 <% array = level.array(operand) %>\
 
 /* Starts the transfer of a block of the ${operand.name}. */
-% if operand.constant and operand.counted:
+% if operand.constant and not operand.alike:
 static void fetch_${operand.name}${name}(${transfer} *transfer, uint8_t *block${level.array_parameter(operand)}, int32_t k, int32_t k_end)
 {
     const int32_t index = ${operand.constants.before("k")};
@@ -182,7 +182,7 @@ static bool advance_${nest.loops[depth - 1].variable}(${level.types}position_t *
 % endfor
 
 % if level.part:
-/* A part of the layer, once its blocks are in the memory outside of ${memory}. */
+/* The part of the layer whose blocks are in ${level.outer_memory}. */
 static int32_t execute_part(const part_t *part, const ${level.types}buffers_t *l1)
 % elif level.innermost:
 /* The layer, once its blocks are reserved. */
@@ -219,6 +219,9 @@ static int32_t execute(const arguments_t *arguments, const ${level.inner_types}b
     ${start(operand, operand.arguments_first())}\
 % endif
 % endfor
+% if dict(level.spans(0)):
+
+% endif
 ${indent(capture(nested, 0))}\
 
 % if not output:
