@@ -15,7 +15,7 @@ import numpy.typing as npt
 import match
 from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
-from match.codegen.layer import prototype
+from match.codegen.layer import callbacks, prototype
 from match.codegen.memory_text import MemoryText
 from match.codegen.network import Network, tensor_bytes
 from match.errors import OutputError
@@ -124,6 +124,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "comment": comment,
         "numbers": _numbers,
         "prototype": prototype,
+        "callbacks": callbacks,
         "values": values,
     }
     manifest = Manifest(network.name, target.name, network.inputs, network.outputs)

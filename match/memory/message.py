@@ -28,9 +28,10 @@ def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecisio
         for part, size in shortage.parts[:_PARTS]
     )
     outside = tensor_bytes((*network.inputs, *network.outputs))
+    where = name(built.steps[shortage.step].function)
     return (
         f"{network.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes, even with all in external "
-        f"memory that can be there: {name(built.steps[shortage.step].function)} is "
-        f"{shortage.needed - shortage.available} bytes short; it needs {shortage.needed} ({parts}) beside {outside} for "
-        f"inputs and outputs of the network; a larger {memory.name} (--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
+        f"memory that can be there: {where} is {shortage.needed - shortage.available} bytes short; it needs "
+        f"{shortage.needed} ({parts}) beside {outside} for inputs and outputs of the network; a larger {memory.name} "
+        f"(--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
     )

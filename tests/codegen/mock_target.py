@@ -33,7 +33,7 @@ PLAIN = Requantizer("plain", 32, True, 64, 64, (0, 62), True, False, 16)
 SIGNED = Requantizer("signed", 32, True, 64, 64, (0, 62), True, True, 24)
 
 EXTERNAL_API = ExternalApi(
-    headers=("mock.h",),
+    headers=("mock_external.h",),
     allocate="mock_external_alloc",
     free="mock_external_free",
     load="mock_external_load",
