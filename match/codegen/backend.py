@@ -115,7 +115,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
             executor=relay.backend.Executor("aot", options),
             runtime=relay.backend.Runtime("crt"),
             mod_name=identifier(model.name),
-            workspace_memory_pools=pools(places, chip),
+            **pools(places, chip),
         )
     return Built(_network(library, plans, model), reader.steps)
 

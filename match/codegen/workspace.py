@@ -41,14 +41,16 @@ def planner(places: Places | None) -> Generator[None]:
         tvm.register_func(f"tir.usmp.algo.{PLANNER}", _plan, override=True)
 
 
-def pools(places: Places | None, target: Any) -> Any:
-    """What `tvm.relay.build` is told of the memories for workspace; None where there is one."""
+def pools(places: Places | None, target: Any) -> dict[str, Any]:
+    """What `tvm.relay.build` is told of memories; nothing where it plans itself."""
     if places is None:
-        return None
+        return {}
     names = (_MAIN, EXTERNAL) if any(place.external for place in places.values()) else (_MAIN,)
-    return tvm.ir.memory_pools.WorkspaceMemoryPools(
-        [tvm.ir.memory_pools.WorkspacePoolInfo(name, [target]) for name in names]
-    )
+    kinds = tvm.ir.memory_pools
+    return {
+        "workspace_memory_pools": kinds.WorkspaceMemoryPools([kinds.WorkspacePoolInfo(n, [target]) for n in names]),
+        "constant_memory_pools": kinds.ConstantMemoryPools([kinds.ConstantPoolInfo("constants", [target], [])]),
+    }
 
 
 def _plan(buffers: Any, pressure: Any) -> dict[Any, Any]:
