@@ -32,10 +32,25 @@ from match.transform.rewrite import operator_name, rebuild
 
 @dataclass(frozen=True, eq=False)
 class Partitioned:
-    """A network cut into functions, and what was decided about each of its operators, in execution order."""
+    """A network cut into functions, and what was decided about each of its operators, in execution order.
+
+    `workloads` are the layers that modules were asked about, by symbol; `main` and `rows` what was cut.
+    """
 
     module: tvm.IRModule
     decisions: tuple[LayerDecision, ...]
+    workloads: Mapping[str, Workload]
+    main: relay.Function
+    rows: tuple[Match | Rejection | Chain, ...]
+
+    def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
+        """The same network after other decisions about its operators."""
+        plans = {
+            row.root: (row, decision.plan)
+            for row, decision in zip(self.rows, decisions, strict=True)
+            if isinstance(row, Match) and decision.plan is not None
+        }
+        return replace(self, module=_rebuilt(self.main, plans), decisions=tuple(decisions))
 
 
 def partition(
@@ -88,25 +103,19 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("pattern"):
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
-        decisions = _decisions(listed, network, target, options, stopwatch)
+        workloads = _workloads(listed, network)
+        decided = iter(dispatch(workloads, target, options, stopwatch))
+        decisions = [
+            next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
+        ]
     with stopwatch.phase("partition"):
-        plans = {
-            row.root: (row, decision.plan)
-            for row, decision in zip(listed, decisions, strict=True)
-            if isinstance(row, Match) and decision.plan is not None
-        }
-        return Partitioned(_rebuilt(main, plans), tuple(decisions))
+        by_symbol = {workload.symbol: workload for workload in workloads}
+        return Partitioned(module, (), by_symbol, main, tuple(listed)).decided(decisions)
 
 
-def _decisions(
-    listed: Sequence[Match | Rejection | Chain],
-    network: str,
-    target: MatchTarget,
-    options: Options,
-    stopwatch: Stopwatch,
-) -> list[LayerDecision]:
-    """The decision for each row, named by its operator and place in the network."""
-    workloads = [
+def _workloads(listed: Sequence[Match | Rejection | Chain], network: str) -> list[Workload]:
+    """The layers that modules are asked about, named by operator and place in the network."""
+    return [
         Workload(
             replace(row.layer, name=f"{row.layer.op}_{index}"),
             row.constants,
@@ -115,10 +124,6 @@ def _decisions(
         )
         for index, row in enumerate(listed)
         if isinstance(row, Match)
-    ]
-    decided = iter(dispatch(workloads, target, options, stopwatch))
-    return [
-        next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
     ]
 
 

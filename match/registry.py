@@ -18,17 +18,20 @@ def target_names() -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
-def get_target(target: str | MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None) -> MatchTarget:
-    """A target, optionally with another size of scratchpad and with some of its modules only.
+def get_target(
+    target: str | MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None, l2: int | None = None
+) -> MatchTarget:
+    """A target, optionally with other sizes of memories and with some of its modules only.
 
     Args:
         target: the name of an entry point in the group ``match.targets``, or a target, which is copied.
         l1: bytes of the innermost memory of every module, in place of the chip's own.
         modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
+        l2: bytes of the main memory, in place of the chip's own.
 
     Raises:
         TargetError: if there is no such target, it cannot be loaded, or it has no such module.
-        OptionError: if `l1` is not positive.
+        OptionError: if `l1` or `l2` is not positive.
     """
     if isinstance(target, str):
         found = entry_points(group=GROUP, name=target)
@@ -36,12 +39,13 @@ def get_target(target: str | MatchTarget, l1: int | None = None, modules: Sequen
             names = ", ".join(target_names()) or "none"
             raise TargetError(f"there is no target {target!r}; installed targets: {names}.")
         target = _load(next(iter(found)))
-    return _configured(target, l1, modules)
+    return _configured(target, l1, modules, l2)
 
 
-def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None) -> MatchTarget:
-    if l1 is not None and l1 <= 0:
-        raise OptionError(f"the L1 size must be a positive number of bytes, not {l1}.")
+def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None, l2: int | None) -> MatchTarget:
+    for name, size in (("L1", l1), ("L2", l2)):
+        if size is not None and size <= 0:
+            raise OptionError(f"the {name} size must be a positive number of bytes, not {size}.")
     names = [module.name for module in target.modules]
     for wanted in modules or ():
         if wanted not in names:
@@ -49,6 +53,8 @@ def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | No
     chosen = [module for module in target.modules if modules is None or module.name in modules]
     configured = copy.copy(target)
     configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))
+    if l2 is not None:
+        configured.main_memory = replace(target.main_memory, size=l2)
     return configured
 
 

@@ -9,6 +9,7 @@ from match.targets.gap9.memory import L1, L2
 from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.external import hyperram
 
 _NE16_SOURCES = (
     "kernels/ne16/match_ne16.c",
@@ -27,6 +28,7 @@ class Gap9(MatchTarget):
     main_memory = L2
     activations = "uint8"
     api = chip.API
+    external = hyperram(clock_hz)
 
     def __init__(self) -> None:
         self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16())
@@ -40,4 +42,4 @@ class Gap9(MatchTarget):
     @property
     def platforms(self) -> tuple[Platform, ...]:
         """A PULP chip, with NE16 as a model behind its registers."""
-        return chip.platforms(self.modules, L1, L2, _NE16_SOURCES, _NE16_INCLUDE)
+        return chip.platforms(self.modules, L1, self.main_memory, _NE16_SOURCES, _NE16_INCLUDE)
