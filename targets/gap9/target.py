@@ -10,13 +10,13 @@ from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
 
-_NE16_SOURCES = (
-    "kernels/ne16/match_ne16.c",
-    "kernels/ne16/ne16_driver.c",
-    "kernels/ne16/ne16_model.c",
-    "targets/gap9/host/gap9_ne16.c",
-)
-_NE16_INCLUDE = ("kernels/ne16", "targets/gap9/include")
+NE16_SOURCES = ("kernels/ne16/match_ne16.c", "kernels/ne16/ne16_driver.c")
+"""What drives NE16, on every platform."""
+
+NE16_INCLUDE = ("kernels/ne16", "targets/gap9/include")
+
+NE16_MODEL = ("kernels/ne16/ne16_model.c", "targets/gap9/host/gap9_ne16.c")
+"""What stands in for NE16 on a PC."""
 
 
 class Gap9(MatchTarget):
@@ -35,4 +35,4 @@ class Gap9(MatchTarget):
     @property
     def host(self) -> Platform:
         """A PULP chip, with NE16 as a model behind its registers."""
-        return chip.host_platform(self.modules, L1, L2, _NE16_SOURCES, _NE16_INCLUDE)
+        return chip.host_platform(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)

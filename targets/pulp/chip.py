@@ -12,10 +12,7 @@ API = TargetApi(
     headers=("pulp.h",), open="pulp_open", close="pulp_close", allocate="pulp_l2_alloc", free="pulp_l2_free"
 )
 
-_SOURCES = (
-    "kernels/host/match_host_arena.c",
-    "kernels/host/match_host_dma.c",
-    "kernels/host/match_host_team.c",
+CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_add.c",
     "kernels/pulp/match_pulp_conv2d.c",
     "kernels/pulp/match_pulp_dense.c",
@@ -26,19 +23,28 @@ _SOURCES = (
     "kernels/pulp/match_pulp_pool2d.c",
     "kernels/pulp/match_pulp_requantize.c",
     "targets/pulp/pulp_team.c",
+)
+"""What runs on the cluster, on every platform."""
+
+CLUSTER_INCLUDE = ("kernels/include", "kernels/pulp", "targets/pulp/include")
+
+_HOST_SOURCES = (
+    "kernels/host/match_host_arena.c",
+    "kernels/host/match_host_dma.c",
+    "kernels/host/match_host_team.c",
     "targets/pulp/host/pulp_host.c",
 )
 
-_INCLUDE = (
-    "kernels/include",
-    "kernels/host",
-    "kernels/pulp",
-    "targets/pulp/include",
-    "targets/pulp/host",
-)
+_HOST_INCLUDE = ("kernels/host", "targets/pulp/host")
 
 NO_ACCELERATOR = ("targets/pulp/host/pulp_no_accelerator.c",)
 """Sources beside the cluster's, of a chip whose cluster has no accelerator."""
+
+
+def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
+    """Macros of pulp.h: the bytes of L1 that the modules were given (`l1` without modules), those of L2."""
+    l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
+    return {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
 
 
 def host_platform(
@@ -49,10 +55,9 @@ def host_platform(
     The arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
     more fails.
     """
-    l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
     return Platform(
-        sources=tuple(map(Path, (*_SOURCES, *sources))),
-        include=tuple(map(Path, (*_INCLUDE, *include))),
-        defines={"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)},
+        sources=tuple(map(Path, (*CLUSTER_SOURCES, *_HOST_SOURCES, *sources))),
+        include=tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include))),
+        defines=memory_sizes(modules, l1, l2),
         flags=("-pthread",),
     )
