@@ -30,3 +30,8 @@ class Gap8(MatchTarget):
     def host(self) -> Platform:
         """A PULP chip without an accelerator."""
         return chip.host_platform(self.modules, L1, L2, chip.NO_ACCELERATOR)
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
+        """A PC, and the chip with its SDK."""
+        return (self.host, chip.gap_sdk_platform(self, L1, L2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from match.hardware import HwModule, Platform, TargetApi
+from match.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.schedule.mapping import Memory
 
 API = TargetApi(
@@ -60,4 +60,35 @@ def host_platform(
         include=tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include))),
         defines=memory_sizes(modules, l1, l2),
         flags=("-pthread",),
+    )
+
+
+_GAP_SDK_SOURCES = (
+    "targets/pulp/pulp_stack.c",
+    "targets/pulp/gap_sdk/pulp_gap_sdk.c",
+    "targets/pulp/gap_sdk/pulp_gap_sdk_dma.c",
+    "targets/pulp/gap_sdk/pulp_gap_sdk_main.c",
+)
+
+
+def gap_sdk_platform(
+    target: MatchTarget, l1: Memory, l2: Memory, sources: Iterable[str] = (), include: Iterable[str] = ()
+) -> Platform:
+    """The chip with the vendor's SDK for GAP8 and GAP9, as far as this project goes: one relocatable object.
+
+    An application of the SDK links it; the SDK's flags, which say where its headers are, come in CFLAGS. `sources` and
+    `include` are for the accelerator beside the cluster.
+    """
+    return Platform(
+        name="gap_sdk",
+        sources=tuple(map(Path, (*CLUSTER_SOURCES, *_GAP_SDK_SOURCES, *sources))),
+        include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", *include))),
+        defines={
+            **memory_sizes(target.modules, l1, l2),
+            "PULP_CLOCK_HZ": str(round(target.clock_hz)),
+            "main": "match_application",
+        },
+        compiler="riscv32-unknown-elf-gcc",
+        link=("-r", "-nostdlib"),
+        io=Path("targets/pulp/gap_sdk/pulp_gap_sdk_io.c"),
     )

@@ -56,11 +56,11 @@ class PulpOpen(MatchTarget):
     @property
     def bare(self) -> Platform:
         """The chip without an operating system: what is in the folder `bare`, and picolibc."""
+        shared = (*chip.CLUSTER_SOURCES, *NE16_SOURCES, "targets/pulp/pulp_stack.c")
         return Platform(
             name="bare",
-            sources=tuple(map(Path, (*chip.CLUSTER_SOURCES, *NE16_SOURCES, "targets/pulp/pulp_stack.c")))
-            + tuple(_FOLDER / name for name in _SOURCES),
-            include=tuple(map(Path, (*chip.CLUSTER_INCLUDE, *NE16_INCLUDE))) + (_FOLDER,),
+            sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),
+            include=(*map(Path, (*chip.CLUSTER_INCLUDE, *NE16_INCLUDE)), _FOLDER),
             defines=chip.memory_sizes(self.modules, L1, L2),
             compiler="riscv64-unknown-elf-gcc",
             flags=(*_INSTRUCTIONS, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),

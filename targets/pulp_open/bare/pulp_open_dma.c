@@ -1,5 +1,6 @@
 /* Transfers on MCHAN. Each has a counter of its own, which all its commands add their bytes to. */
 #include "pulp.h"
+#include "pulp_copy.h"
 #include "pulp_open_cluster.h"
 #include "pulp_open_registers.h"
 
@@ -33,7 +34,7 @@ static void rows_command(uint32_t rows, uint32_t bytes, uint32_t stride, uint32_
 /* One command per plane, or per row where rows are apart in L1. */
 static void plane(const match_copy_t *shape, uint32_t direction, const uint8_t *local, const uint8_t *external)
 {
-    if (shape->rows == 1 || shape->local_row_stride == shape->bytes) {
+    if (pulp_copy_dense(shape)) {
         rows_command(shape->rows, shape->bytes, shape->external_row_stride, direction, local, external);
         return;
     }
@@ -44,30 +45,13 @@ static void plane(const match_copy_t *shape, uint32_t direction, const uint8_t *
     }
 }
 
-/* The same shape with planes as further rows, where they continue the strides of rows. */
-static match_copy_t merged(const match_copy_t *shape)
-{
-    match_copy_t copy = *shape;
-    if (copy.rows == 1) {
-        copy.external_row_stride = copy.external_plane_stride;
-        copy.local_row_stride = copy.local_plane_stride;
-    }
-    bool continues = copy.external_plane_stride == copy.rows * copy.external_row_stride &&
-                     copy.local_plane_stride == copy.rows * copy.local_row_stride;
-    if (copy.planes == 1 || continues) {
-        copy.rows *= copy.planes;
-        copy.planes = 1;
-    }
-    return copy;
-}
-
 static void start(pulp_dma_t *transfer, const uint8_t *local, const uint8_t *external, const match_copy_t *shape,
                   uint32_t direction)
 {
     transfer->counter = pulp_open_read(PULP_OPEN_DMA_COMMAND);
     transfer->active = true;
     pending += 1;
-    match_copy_t copy = merged(shape);
+    match_copy_t copy = pulp_copy_merged(shape);
     for (uint32_t i = 0; i < copy.planes; i++) {
         plane(&copy, direction, local, external);
         local += copy.local_plane_stride;
