@@ -15,6 +15,20 @@ extern const uint8_t pulp_open_start[];
 
 static bool running;
 
+#ifdef MATCH_CYCLES
+#include <stdio.h>
+static void cycles(const char *what)
+{
+    static uint32_t last;
+    uint32_t now = pulp_open_read(PULP_OPEN_TIMER_COUNT);
+    printf("%s %u\n", what, (unsigned)(now - last));
+    last = pulp_open_read(PULP_OPEN_TIMER_COUNT);
+}
+#define PULP_OPEN_CYCLES(what) cycles(what)
+#else
+#define PULP_OPEN_CYCLES(what) ((void)0)
+#endif
+
 static void await_master(void)
 {
     while (!pulp_open_mailbox.ready) {
@@ -51,10 +65,12 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     if (!running) {
         return MATCH_ERROR_PLATFORM;
     }
+    PULP_OPEN_CYCLES("cpu");
     pulp_open_mailbox.layer = layer;
     pulp_open_mailbox.arguments = args;
     pulp_open_mailbox.ready = false;
     pulp_open_write(PULP_OPEN_TRIGGER_EVENT0, 1u << PULP_OPEN_MASTER);
     await_master();
+    PULP_OPEN_CYCLES("layer");
     return pulp_open_mailbox.status;
 }
