@@ -204,6 +204,8 @@ class Platform:
     `flags`: of the compiler and linker, behind those that all platforms share; `link`: what ends the linker's command.
     `files`: what else the project needs, such as linker scripts.
     `io`: the source that implements match_io.h; None is one that reads and writes files by way of stdio.h.
+    `runner`: what runs a program, one of `match.run.RUNNERS`; `machine`: what the runner has to know of the machine,
+    such as an emulator's command line; `counts`: what match_counter (match_count.h) counts, None without one.
     """
 
     sources: tuple[Path, ...]
@@ -215,6 +217,9 @@ class Platform:
     link: tuple[str, ...] = ("-lm",)
     files: tuple[Path, ...] = ()
     io: Path | None = None
+    runner: str = "native"
+    machine: tuple[str, ...] = ()
+    counts: Literal["instructions", "cycles"] | None = None
 
 
 class MatchTarget(ABC):

@@ -15,27 +15,50 @@ import numpy.typing as npt
 from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
 from match.codegen.layer import prototype
-from match.codegen.network import Network, tensor_bytes
+from match.codegen.network import Call, Network, tensor_bytes
 from match.codegen.platforms import PACKAGE, place
 from match.errors import OutputError
 from match.frontend.model import Tensor
-from match.hardware import MatchTarget
+from match.hardware import MatchTarget, Platform
 from match.output import write_folder
 
 MANIFEST = "project.json"
 
-_STATIC = ("include/match_io.h", "include/match_layer.h", "include/match_trace.h", "src/io.c", "src/trace.c")
+_STATIC = (
+    "include/match_count.h",
+    "include/match_io.h",
+    "include/match_layer.h",
+    "include/match_trace.h",
+    "src/count.c",
+    "src/io.c",
+    "src/trace.c",
+)
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
+class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A platform of the project; the fields are those of `match.hardware.Platform`."""
+
+    name: str
+    compiler: str | None
+    runner: str
+    machine: tuple[str, ...]
+    counts: Literal["instructions", "cycles"] | None
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`project.json`: what a program that runs the project has to know."""
+    """`project.json`: what a program that runs the project has to know.
+
+    `calls` are what one inference calls, in order.
+    """
 
     name: str
     target: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    schema_version: Literal[1] = 1
+    platforms: tuple[PlatformEntry, ...]
+    calls: tuple[Call, ...]
+    schema_version: Literal[2] = 2
 
 
 @dataclass(frozen=True)
@@ -118,7 +141,8 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "prototype": prototype,
         "values": values,
     }
-    manifest = Manifest(network.name, target.name, network.inputs, network.outputs)
+    entries = tuple(_entry(placed.platform) for placed in platforms)
+    manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls)
     return {
         "Makefile": render("Makefile.mako", **context),
         "README.md": render("README.md.mako", **context),
@@ -131,6 +155,10 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         **layers,
         **platform,
     }
+
+
+def _entry(platform: Platform) -> PlatformEntry:
+    return PlatformEntry(platform.name, platform.compiler, platform.runner, platform.machine, platform.counts)
 
 
 def _texts(tensors: Sequence[Tensor], direction: str) -> tuple[_TensorText, ...]:

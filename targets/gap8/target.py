@@ -28,10 +28,11 @@ class Gap8(MatchTarget):
 
     @property
     def host(self) -> Platform:
-        """A PULP chip without an accelerator."""
-        return chip.host_platform(self.modules, L1, L2, chip.NO_ACCELERATOR)
+        """The first of `platforms`."""
+        return self.platforms[0]
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """A PC, and the chip with its SDK."""
-        return (self.host, chip.gap_sdk_platform(self, L1, L2))
+        """What stands in for a PULP chip without an accelerator, and the chip with its SDK."""
+        stand_ins = chip.platforms(self.modules, L1, L2, chip.NO_ACCELERATOR)
+        return (*stand_ins, chip.gap_sdk_platform(self, L1, L2))

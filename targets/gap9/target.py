@@ -34,11 +34,12 @@ class Gap9(MatchTarget):
 
     @property
     def host(self) -> Platform:
-        """A PULP chip, with NE16 as a model behind its registers."""
-        return chip.host_platform(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        """The first of `platforms`."""
+        return self.platforms[0]
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """A PC, and the chip with its SDK."""
-        ne16 = (*NE16_SOURCES, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
-        return (self.host, chip.gap_sdk_platform(self, L1, L2, ne16, NE16_INCLUDE))
+        """What stands in for a PULP chip, with NE16 as a model behind its registers, and the chip with its SDK."""
+        stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        driver = (*NE16_SOURCES, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
+        return (*stand_ins, chip.gap_sdk_platform(self, L1, L2, driver, NE16_INCLUDE))

@@ -31,14 +31,30 @@ CLUSTER_INCLUDE = ("kernels/include", "kernels/pulp", "targets/pulp/include")
 _HOST_SOURCES = (
     "kernels/host/match_host_arena.c",
     "kernels/host/match_host_dma.c",
-    "kernels/host/match_host_team.c",
     "targets/pulp/host/pulp_host.c",
 )
+_PC = ("kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")
+_QEMU = ("kernels/host/match_single_team.c", "targets/pulp/qemu/pulp_machine.c")
 
 _HOST_INCLUDE = ("kernels/host", "targets/pulp/host")
 
 NO_ACCELERATOR = ("targets/pulp/host/pulp_no_accelerator.c",)
 """Sources beside the cluster's, of a chip whose cluster has no accelerator."""
+
+RV32IMC = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32")
+"""Of the older specification, which has the counters in I: their extension has no C library that was built for it."""
+
+_PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=semihost")
+
+_IMAGE, _IMAGE_BYTES = 0x8000_0000, 64 << 20
+_DATA, _DATA_BYTES = 0x8400_0000, 64 << 20
+_MACHINE = (
+    f"__flash={_IMAGE:#x}",
+    f"__flash_size={_IMAGE_BYTES:#x}",
+    f"__ram={_DATA:#x}",
+    f"__ram_size={_DATA_BYTES:#x}",
+    "__stack_size=0x10000",
+)
 
 
 def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
@@ -47,19 +63,32 @@ def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[st
     return {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
 
 
-def host_platform(
+def platforms(
     modules: Iterable[HwModule], l1: Memory, l2: Memory, sources: Iterable[str], include: Iterable[str] = ()
-) -> Platform:
-    """Scratchpads as bounded arenas, 8 threads as the cluster; `sources` and `include` for the accelerator beside it.
+) -> tuple[Platform, ...]:
+    """What stands in for a chip of the family; `sources` and `include` are for the accelerator beside the cluster.
 
-    The arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
+    "host" is a PC with 8 threads as the cluster, "qemu" one RV32IMC core without an operating system. On both the
+    arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
     more fails.
     """
-    return Platform(
-        sources=tuple(map(Path, (*CLUSTER_SOURCES, *_HOST_SOURCES, *sources))),
-        include=tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include))),
-        defines=memory_sizes(modules, l1, l2),
-        flags=("-pthread",),
+    shared = (*CLUSTER_SOURCES, *_HOST_SOURCES, *sources)
+    folders = tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include)))
+    defines = memory_sizes(modules, l1, l2)
+    return (
+        Platform(tuple(map(Path, (*shared, *_PC))), folders, defines, flags=("-pthread",)),
+        Platform(
+            tuple(map(Path, (*shared, *_QEMU))),
+            folders,
+            {**defines, "PULP_CLUSTER_CORES": "1"},
+            name="qemu",
+            compiler="riscv64-unknown-elf-gcc",
+            flags=(*RV32IMC, *_PICOLIBC, "-ffunction-sections", "-fdata-sections"),
+            link=("-lm", *(f"-Wl,--defsym={symbol}" for symbol in _MACHINE)),
+            runner="qemu",
+            machine=("qemu-system-riscv32", "-M", "virt", "-m", "128M", "-bios", "none"),
+            counts="instructions",
+        ),
     )
 
 
@@ -90,5 +119,6 @@ def gap_sdk_platform(
         },
         compiler="riscv32-unknown-elf-gcc",
         link=("-r", "-nostdlib"),
+        runner="sdk",
         io=Path("targets/pulp/gap_sdk/pulp_gap_sdk_io.c"),
     )

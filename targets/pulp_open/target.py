@@ -28,9 +28,6 @@ _SOURCES = (
     "pulp_open_stdio.c",
 )
 
-# With an older specification, whose base instructions include those for control registers: picolibc is built for that.
-_INSTRUCTIONS = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32")
-
 
 class PulpOpen(MatchTarget):
     """The open PULP platform, both domains at 50 MHz, the frequency at which its simulators start.
@@ -50,8 +47,8 @@ class PulpOpen(MatchTarget):
 
     @property
     def host(self) -> Platform:
-        """A PULP chip, with NE16 as a model behind its registers: GAP9's, but for the size of L1."""
-        return chip.host_platform(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        """The first of `platforms`."""
+        return self.platforms[0]
 
     @property
     def bare(self) -> Platform:
@@ -63,13 +60,17 @@ class PulpOpen(MatchTarget):
             include=(*map(Path, (*chip.CLUSTER_INCLUDE, *NE16_INCLUDE)), _FOLDER),
             defines=chip.memory_sizes(self.modules, L1, L2),
             compiler="riscv64-unknown-elf-gcc",
-            flags=(*_INSTRUCTIONS, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),
+            flags=(*chip.RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),
             link=("-nostartfiles", f"-T{_SCRIPT}", "-Wl,--gc-sections", "-lm"),
             files=(_SCRIPT,),
             io=_FOLDER / "pulp_open_io.c",
+            runner="gvsoc",
+            machine=("gvsoc", "--target=pulp-open"),
+            counts="cycles",
         )
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """A PC, and the chip."""
-        return (self.host, self.bare)
+        """What stands in for the chip, GAP9's but for the size of L1, and the chip itself."""
+        stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        return (*stand_ins, self.bare)

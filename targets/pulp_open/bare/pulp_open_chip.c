@@ -1,6 +1,7 @@
 /* The open PULP platform as its control core sees it: starting the cluster, handing layers to it. */
 #include "pulp.h"
 
+#include "match_count.h"
 #include "pulp_open_cluster.h"
 #include "pulp_open_registers.h"
 
@@ -14,20 +15,6 @@ volatile pulp_open_mailbox_t pulp_open_mailbox;
 extern const uint8_t pulp_open_start[];
 
 static bool running;
-
-#ifdef MATCH_CYCLES
-#include <stdio.h>
-static void cycles(const char *what)
-{
-    static uint32_t last;
-    uint32_t now = pulp_open_read(PULP_OPEN_TIMER_COUNT);
-    printf("%s %u\n", what, (unsigned)(now - last));
-    last = pulp_open_read(PULP_OPEN_TIMER_COUNT);
-}
-#define PULP_OPEN_CYCLES(what) cycles(what)
-#else
-#define PULP_OPEN_CYCLES(what) ((void)0)
-#endif
 
 static void await_master(void)
 {
@@ -65,12 +52,21 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     if (!running) {
         return MATCH_ERROR_PLATFORM;
     }
-    PULP_OPEN_CYCLES("cpu");
     pulp_open_mailbox.layer = layer;
     pulp_open_mailbox.arguments = args;
     pulp_open_mailbox.ready = false;
     pulp_open_write(PULP_OPEN_TRIGGER_EVENT0, 1u << PULP_OPEN_MASTER);
     await_master();
-    PULP_OPEN_CYCLES("layer");
     return pulp_open_mailbox.status;
+}
+
+/* Cycles since the program's start. */
+uint64_t match_counter(void)
+{
+    static uint32_t wraps;
+    static uint32_t last;
+    const uint32_t now = pulp_open_read(PULP_OPEN_TIMER_COUNT);
+    wraps += now < last;
+    last = now;
+    return (uint64_t)wraps << 32 | now;
 }
