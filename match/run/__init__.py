@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from match.codegen.project import Manifest
 from match.errors import OptionError
-from match.run import native, qemu
+from match.run import gvsoc, native, qemu, sdk
 from match.run.counts import CallCount, Counts, read_counts
 from match.run.project import build, platform_of, read_manifest
 from match.run.runner import Finished, Job, Runner
@@ -35,7 +35,7 @@ __all__ = [
     "trace",
 ]
 
-RUNNERS: Mapping[str, Runner] = {"native": native.run, "qemu": qemu.run}
+RUNNERS: Mapping[str, Runner] = {"native": native.run, "qemu": qemu.run, "gvsoc": gvsoc.run, "sdk": sdk.run}
 
 
 class _Run(NamedTuple):

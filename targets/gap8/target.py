@@ -35,5 +35,6 @@ class Gap8(MatchTarget):
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """A PULP chip without an accelerator."""
-        return chip.platforms(self.modules, L1, self.main_memory, chip.NO_ACCELERATOR)
+        """What stands in for a PULP chip without an accelerator, and the chip with its SDK."""
+        stand_ins = chip.platforms(self.modules, L1, self.main_memory, chip.NO_ACCELERATOR)
+        return (*stand_ins, chip.gap_sdk_platform(self, L1, self.main_memory))
