@@ -154,12 +154,16 @@ class Component:
     `divisible` tells whether a kernel can be given a part of the block, some of its output channels: they lie together.
     A layout that is laid out anew for each number of channels (one array of all multipliers, then one of all shifts) is
     not: no loop may then cut its dimensions inside the block.
+
+    Of an activation, order and multiples of the axes are also those of the tensor in main memory. `byte_group` is how
+    many bytes of its fastest axis lie in reverse order together, the last first; 1 where they lie in order.
     """
 
     name: str
     axes: tuple[Axis, ...]
     element_bytes: int = 1
     divisible: bool = True
+    byte_group: int = 1
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class LayerText:
             ("OUT_WIDTH", layer.ox),
         ]
         for operand in (*self.inputs, self.output):
-            sizes += [(axis.used_name, axis.used) for axis in operand.axes if axis.partly and not axis.cut]
+            sizes += [size for axis in operand.axes for size in axis.sizes]
         if layer.op in WINDOWED:
             sizes += [
                 ("FILTER_HEIGHT", layer.fy),
@@ -243,6 +243,8 @@ class LayerText:
                 yield "output_width", operand.axes[1].tile_count
             yield f"{operand.name}_row_stride", operand.row_stride
             yield f"{operand.name}_pixel_stride", operand.pixel_stride
+            if operand.channel_stride:
+                yield f"{operand.name}_channel_stride", operand.channel_stride
         if layer.op in WINDOWED:
             yield "filter_height", "FILTER_HEIGHT"
             yield "filter_width", "FILTER_WIDTH"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from match.codegen.nest import Nest, size_name
 from match.errors import TargetError
 from match.layer import Axis, Layer, Op, Operand, Role
-from match.schedule.mapping import Schedule, block_bytes
+from match.schedule.mapping import Schedule, align, block_bytes
+from match.storage import PLACES, storage
 
 WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
 
@@ -42,7 +44,38 @@ class AxisText:
     @property
     def whole(self) -> bool:
         """Whether every block holds the whole axis."""
-        return not self.cut and not self.partly
+        return not self.cut and self._rounded(self.used) == self._rounded(self.axis.limit)
+
+    def _rounded(self, count: int) -> int:
+        return align(count, self.axis.multiple)
+
+    @property
+    def stored(self) -> str:
+        """Constant with the indices that the tensor has room for."""
+        return self.limit if self._rounded(self.axis.limit) == self.axis.limit else f"{self.block.upper()}_STORED"
+
+    def cut_between_groups(self, bytes_together: int) -> bool:
+        """Whether blocks begin at multiples of the axis's own and of so many bytes."""
+        group = max(bytes_together, self.axis.multiple)
+        loops = self.nest.of(self.axis.dim, self.depth)
+        return not loops or group == 1 or (self.plain and all(loop.tile_size % group == 0 for loop in loops))
+
+    def held(self, span: str) -> str:
+        """Indices that a block has room for whose span is in a variable."""
+        if self.cut:
+            count = f"{span}.count"
+            return count if self.axis.multiple == 1 else f"match_round_up({count}, {self.axis.multiple})"
+        if self.whole:
+            return self.stored
+        return self.used_name if self._rounded(self.used) == self.used else f"{self.block.upper()}_HELD"
+
+    @property
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Constants that describe the axis beside the tensor's size."""
+        values = {self.stored: self._rounded(self.axis.limit)}
+        if not self.cut:
+            values |= {self._whole_count: self.used, self.held(""): self._rounded(self.used)}
+        yield from ((name, value) for name, value in values.items() if name != self.limit)
 
     @property
     def partly(self) -> bool:
@@ -195,33 +228,55 @@ class OperandText:
         return f"{'2 x ' if self.double else ''}{self.bytes} bytes, for each {outer}{own}"
 
     @cached_property
-    def axes(self) -> tuple[AxisText, ...]:
-        """Rows, columns and channels of an activation."""
-        axes = self.operand.components[0].axes
-        if len(self.operand.components) != 1 or len(axes) != 3 or any(axis.multiple != 1 for axis in axes):
-            raise TargetError(
-                f"operand {self.name} of layer {self.schedule.layer.name} is not a dense HWC activation, "
-                f"which generated code needs."
-            )
-        return tuple(
-            AxisText(self.name, name, axis, self.schedule.layer, self.nest, self.depth)
-            for name, axis in zip(_AXES, axes, strict=True)
+    def stored_axes(self) -> tuple[AxisText, ...]:
+        """Rows, columns and channels of an activation, from slowest to fastest.
+
+        Raises:
+            TargetError: if it is no such activation, or blocks begin where they cannot.
+        """
+        storage(self.operand)
+        found = tuple(
+            AxisText(self.name, _AXES[PLACES[axis.dim]], axis, self.schedule.layer, self.nest, self.depth)
+            for axis in self.operand.components[0].axes
         )
+        for axis, group in zip(found, (1, 1, self.operand.components[0].byte_group), strict=True):
+            if not axis.cut_between_groups(group):
+                raise TargetError(
+                    f"operand {self.name} of layer {self.schedule.layer.name} is cut inside groups of "
+                    f"{max(group, axis.axis.multiple)} {axis.name}; let the module's tile_multiples keep them whole."
+                )
+        return found
+
+    @cached_property
+    def axes(self) -> tuple[AxisText, ...]:
+        """Rows, columns and channels of an activation, in that order."""
+        named = {axis.name: axis for axis in self.stored_axes}
+        return named["rows"], named["columns"], named["channels"]
 
     @property
     def cut_axes(self) -> tuple[AxisText, ...]:
         """Axes along which blocks are pieces."""
         return tuple(axis for axis in self.axes if axis.cut)
 
+    def _stride(self, axis: AxisText) -> str:
+        """Bytes between neighbours along an axis of a block."""
+        faster = self.stored_axes[self.stored_axes.index(axis) + 1 :]
+        return " * ".join(_factor(inner.held(inner.block)) for inner in faster) or "1"
+
     @property
     def pixel_stride(self) -> str:
         """Bytes between neighbouring pixels of a block."""
-        return self.axes[2].count
+        return self._stride(self.axes[1])
 
     @property
     def row_stride(self) -> str:
         """Bytes between neighbouring rows of a block."""
-        return f"{self.axes[1].count} * {self.axes[2].count}"
+        return self._stride(self.axes[0])
+
+    @property
+    def channel_stride(self) -> str:
+        """Bytes between neighbouring channels of a block; empty where they lie side by side."""
+        return "" if self.axes[2] is self.stored_axes[-1] else self._stride(self.axes[2])
 
     @property
     def tile_pointer(self) -> str:
@@ -230,59 +285,56 @@ class OperandText:
 
     def tile_in(self, block: str) -> str:
         """Address of the tile inside an array that lies as its block does."""
-        rows, columns, channels = (axis.offset for axis in self.axes)
         terms = [block]
-        if rows:
-            terms.append(f"{_factor(rows)} * {self.row_stride}")
-        if columns:
-            terms.append(f"{_factor(columns)} * {self.pixel_stride}")
-        if channels:
-            terms.append(_factor(channels))
+        for axis in self.axes:
+            if axis.offset:
+                stride = self._stride(axis)
+                terms.append(_factor(axis.offset) + (f" * {stride}" if stride != "1" else ""))
         return " + ".join(terms)
 
     @property
     def external_offset(self) -> str:
         """Bytes from the start of the tensor to the start of a block, with a leading plus; empty if always 0."""
-        rows, columns, channels = (f"{axis.name}.first" if axis.cut else "" for axis in self.axes)
-        _, width, depth = (axis.limit for axis in self.axes)
-        pixels = f"{rows} * {width}" if rows else ""
-        if columns:
-            pixels = f"({pixels} + {columns})" if pixels else columns
-        text = f" + {pixels} * {depth}" if pixels else ""
-        return text + (f" + {channels}" if channels else "")
+        text = ""
+        for axis in self.stored_axes:
+            if text:
+                text = f"{f'({text})' if ' + ' in text else text} * {axis.stored}"
+            if axis.cut:
+                text = f"{text} + {axis.name}.first" if text else f"{axis.name}.first"
+        return f" + {text}" if text else ""
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
         """Fields of the transfer of one block, whose spans are called after their axes: as few pieces as there are."""
-        rows, columns, channels = (f"{a.name}.count" if a.cut else a.count for a in self.axes)
-        _, width, depth = (axis.limit for axis in self.axes)
-        whole_columns, whole_channels = self.axes[1].whole, self.axes[2].whole
-        if whole_columns and whole_channels:
-            return ("planes", "1"), ("rows", "1"), ("bytes", f"{rows} * {columns} * {channels}")
-        if whole_channels:
+        slow, middle, fast = (axis.held(axis.name) for axis in self.stored_axes)
+        _, width, depth = (axis.stored for axis in self.stored_axes)
+        _, whole_middle, whole_fast = (axis.whole for axis in self.stored_axes)
+        if whole_middle and whole_fast:
+            return ("planes", "1"), ("rows", "1"), ("bytes", f"{slow} * {middle} * {fast}")
+        if whole_fast:
             return (
                 ("planes", "1"),
-                ("rows", rows),
-                ("bytes", f"{columns} * {channels}"),
+                ("rows", slow),
+                ("bytes", f"{middle} * {fast}"),
                 ("external_row_stride", f"{width} * {depth}"),
-                ("local_row_stride", f"{columns} * {channels}"),
+                ("local_row_stride", f"{middle} * {fast}"),
             )
-        if whole_columns:
+        if whole_middle:
             return (
                 ("planes", "1"),
-                ("rows", f"{rows} * {columns}"),
-                ("bytes", channels),
+                ("rows", f"{slow} * {middle}"),
+                ("bytes", fast),
                 ("external_row_stride", depth),
-                ("local_row_stride", channels),
+                ("local_row_stride", fast),
             )
         return (
-            ("planes", rows),
-            ("rows", columns),
-            ("bytes", channels),
+            ("planes", slow),
+            ("rows", middle),
+            ("bytes", fast),
             ("external_plane_stride", f"{width} * {depth}"),
             ("external_row_stride", depth),
-            ("local_plane_stride", f"{columns} * {channels}"),
-            ("local_row_stride", channels),
+            ("local_plane_stride", f"{middle} * {fast}"),
+            ("local_row_stride", fast),
         )
 
     def arguments_first(self) -> str:

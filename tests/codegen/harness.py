@@ -15,9 +15,11 @@ import match
 from match.codegen import layer as codegen
 from match.codegen.constants import pack_constants
 from match.hardware import HwModule, MatchTarget
+from match.layer import Role
 from match.plan import LayerPlan
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Placement, Schedule
+from match.storage import Storage, storage
 from match.trace import LayerTrace, read_trace
 from tests.codegen.layers import Case, Uint8
 from tests.codegen.mock_target import PLAIN, SIGNED, MockModule, MockTarget
@@ -88,11 +90,30 @@ def run(
     stream = np.frombuffer(_execute(plans, cases, target or MockTarget(), variables)[0], np.uint8)
     outputs: list[Uint8] = []
     for item in plans:
-        shape = (item.layer.oy, item.layer.ox, item.layer.k)
-        outputs.append(stream[: np.prod(shape)].reshape(shape))
-        stream = stream[np.prod(shape) :]
+        layout = layouts(item)[-1]
+        outputs.append(plain(stream[: np.prod(layout.room)], layout))
+        stream = stream[np.prod(layout.room) :]
     assert stream.size == 0
     return outputs
+
+
+def layouts(item: LayerPlan) -> list[Storage]:
+    """How inputs and, last, the output lie in main memory."""
+    return [storage(operand) for operand in item.schedule.operands if operand.role is not Role.CONSTANT]
+
+
+def stored(tensor: Uint8, layout: Storage) -> Uint8:
+    """(rows, columns, channels) in main memory; room that is left over holds what no layer may depend on."""
+    array = np.full(layout.room, 0xA5, np.uint8)
+    array[tuple(slice(layout.shape[axis]) for axis in layout.order)] = tensor.transpose(layout.order)
+    return array.reshape(-1, layout.byte_group)[:, ::-1].copy()
+
+
+def plain(stream: Uint8, layout: Storage) -> Uint8:
+    """From main memory to (rows, columns, channels)."""
+    array = stream.reshape(-1, layout.byte_group)[:, ::-1].reshape(layout.room)
+    array = array[tuple(slice(layout.shape[axis]) for axis in layout.order)]
+    return array.transpose(np.argsort(layout.order))
 
 
 def trace_of(
@@ -131,7 +152,11 @@ def _execute(
         _gcc(chip, f"-I{folder}", *tracing, *files, "-o", str(program), "-lm")
         done = subprocess.run(
             [program, folder / "outputs"],
-            input=b"".join(tensor.tobytes() for case in cases for tensor in case.inputs),
+            input=b"".join(
+                stored(tensor, layout).tobytes()
+                for item, case in zip(plans, cases, strict=True)
+                for tensor, layout in zip(case.inputs, layouts(item), strict=False)
+            ),
             capture_output=True,
             check=False,
             env={**os.environ, **environment},
@@ -178,11 +203,11 @@ def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget
     lines += [f"    if ({target.api.open}() != MATCH_OK) {{ return 1; }}", "    int32_t status;"]
     for number, (item, case) in enumerate(zip(plans, cases, strict=True)):
         names: list[str] = []
-        for position, tensor in enumerate(case.inputs):
+        *inputs, size = (int(np.prod(layout.room)) for layout in layouts(item))
+        for position, read in enumerate(inputs[: len(case.inputs)]):
             names.append(f"in_{number}_{position}")
-            lines.append(f"    void *{names[-1]} = malloc({tensor.size});")
-            lines.append(f"    if (fread({names[-1]}, {tensor.size}, 1, stdin) != 1) {{ return 2; }}")
-        size = item.layer.oy * item.layer.ox * item.layer.k
+            lines.append(f"    void *{names[-1]} = malloc({read});")
+            lines.append(f"    if (fread({names[-1]}, {read}, 1, stdin) != 1) {{ return 2; }}")
         lines += [
             f"    void *out_{number} = malloc({size});",
             f"    status = {item.symbol}({', '.join(names)}, out_{number});",
