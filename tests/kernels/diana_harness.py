@@ -89,7 +89,7 @@ def planes(tile: Bytes, margins: tuple[int, int], *, group: int = 1) -> Planes:
 def vectors(pixels: Bytes, words: int) -> tuple[Bytes, Ints]:
     """(pixels, channels) as vectors of so many words of 16 bytes, and where each element lies."""
     number, c = np.indices(pixels.shape)
-    places = number * 16 * words + c // 4 * 4 + 3 - c % 4
+    places = np.asarray(number * 16 * words + c // 4 * 4 + 3 - c % 4, np.int64)
     block = np.full(16 * words * len(pixels), FILL, np.uint8)
     block[places] = pixels
     return block, places
