@@ -54,8 +54,9 @@ class Layer:
 
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
-    operators without weights. `clip` is the closed range of output values (activation and saturation together).
-    `input_range` is that of the values that the inputs of a layer that accumulates can have, where that is known.
+    operators without weights, `output_dtype` is "int32" where sums are not requantized. `clip` is the closed range of
+    output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
+    that accumulates can have, where that is known.
     """
 
     name: str

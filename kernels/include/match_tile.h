@@ -7,7 +7,10 @@
  * A tile may have some of the layer's input channels only, if its kernel can add them up over several calls (match_pulp.h
  * tells which do). The calls on the same outputs then follow one another with partial sums between them: each but the
  * first adds to those of `sums_in`, each but the last leaves its own in `sums_out` and does not write `output`. Both
- * point to the sum of the tile's first output; sums lie as the outputs do, an int32 where these have a byte. */
+ * point to the sum of the tile's first output; sums lie as the outputs do, an int32 where these have a byte.
+ *
+ * Where outputs are the sums themselves, the last call, too, leaves them in `sums_out`, which is then `output`; strides of
+ * the output count its elements. */
 #ifndef MATCH_TILE_H
 #define MATCH_TILE_H
 

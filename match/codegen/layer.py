@@ -201,7 +201,7 @@ class LayerText:
         """Names in the expressions of the loops' body."""
         expressions = [value for _, value in self.tile]
         expressions += [operand.arguments_here() for operand in self.operands if not operand.double]
-        expressions += [self.output.arguments_here(), self.sums]
+        expressions += [self.output.arguments_here(), self.sums, self.output_sums]
         return frozenset(re.findall(r"\w+", " ".join(expressions)))
 
     def _span(self, axis: AxisText, depth: int) -> str:
@@ -220,17 +220,27 @@ class LayerText:
         return self.output.tile_in("l1->sums") if self.schedule.partial_bytes else ""
 
     @property
+    def output_sums(self) -> str:
+        """Address of the tile's outputs where they are sums of 32 bits; else empty."""
+        if self.output.element_bytes == 1:
+            return ""
+        return self.output.tile_in(f"(int32_t *){self.output.pointer}")
+
+    @property
     def tile(self) -> Iterator[tuple[str, str]]:
         """Fields of the kernel's context and their values."""
         layer, rows, columns, channels = self.layer, *self.inputs[0].axes
         for operand in self.inputs:
             yield operand.name, operand.tile_pointer
         yield from self._constant_fields()
-        yield "output", self.output.tile_pointer
+        outputs = "output_sums" if self.output_sums else "NULL"
+        yield "output", "(uint8_t *)output_sums" if self.output_sums else self.output.tile_pointer
         if self.schedule.partial_bytes:
             depth = len(self.nest)
             yield "sums_in", f"{self.nest.start(Dim.C, depth)} > 0 ? sums : NULL"
-            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : NULL"
+            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : {outputs}"
+        elif self.output_sums:
+            yield "sums_out", outputs
         if self.schedule.scratch:
             yield "scratch", "l1->scratch"
         yield "channels_in", channels.tile_count
@@ -261,8 +271,9 @@ class LayerText:
             yield from ((name, pad) for name, pad in pads.items() if pad)
             if any(pads.values()):
                 yield "pad_value", str(layer.pad_value)
-        yield "clip_low", str(layer.clip[0])
-        yield "clip_high", str(layer.clip[1])
+        if not self.output_sums:
+            yield "clip_low", str(layer.clip[0])
+            yield "clip_high", str(layer.clip[1])
         if self.plan.negative_step:
             yield "negative_step", f"INT64_C({self.plan.negative_step})"
         if self.plan.shift:

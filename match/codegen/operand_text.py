@@ -283,6 +283,16 @@ class OperandText:
         """Address of the tile inside its block."""
         return self.tile_in(self.pointer)
 
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element; of sums that are outputs, four."""
+        return self.operand.components[0].element_bytes
+
+    def _in_bytes(self, elements: str) -> str:
+        if self.element_bytes == 1:
+            return elements
+        return f"{f'({elements})' if ' + ' in elements else elements} * {self.element_bytes}"
+
     def tile_in(self, block: str) -> str:
         """Address of the tile inside an array that lies as its block does."""
         terms = [block]
@@ -301,13 +311,14 @@ class OperandText:
                 text = f"{f'({text})' if ' + ' in text else text} * {axis.stored}"
             if axis.cut:
                 text = f"{text} + {axis.name}.first" if text else f"{axis.name}.first"
-        return f" + {text}" if text else ""
+        return f" + {self._in_bytes(text)}" if text else ""
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
         """Fields of the transfer of one block, whose spans are called after their axes: as few pieces as there are."""
         slow, middle, fast = (axis.held(axis.name) for axis in self.stored_axes)
         _, width, depth = (axis.stored for axis in self.stored_axes)
+        fast, depth = self._in_bytes(fast), self._in_bytes(depth)
         _, whole_middle, whole_fast = (axis.whole for axis in self.stored_axes)
         if whole_middle and whole_fast:
             return ("planes", "1"), ("rows", "1"), ("bytes", f"{slow} * {middle} * {fast}")

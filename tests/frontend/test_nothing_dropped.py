@@ -106,13 +106,10 @@ def integer(build: Callable[[Network], Any], folder: Path) -> str:
     """The sentence for a network that ends in what `build` adds, after a layer that makes it an integer network."""
     net = Network((1, 4, 8, 8))
     net.add("Conv", net.weights(8, 4, 3, 3, dtype=np.int8), kernel_shape=[3, 3])
-    for op, constants, attributes in (
-        ("Mul", [np.float32(3)], {}),
-        ("Div", [np.float32(64)], {}),
-        ("Floor", [], {}),
-        ("Clip", [], {"min": 0.0, "max": 255.0}),
-    ):
-        net.add(op, *constants, **attributes)
+    net.add("Mul", np.float32(3))
+    net.add("Div", np.float32(64))
+    net.add("Floor")
+    net.add("Clip", min=0.0, max=255.0)
     path = folder / "network.onnx"
     onnx.save(net.model(), path)
     load(path)
@@ -121,7 +118,9 @@ def integer(build: Callable[[Network], Any], folder: Path) -> str:
     return refusal(path)
 
 
-SIDES = {f"{side}_{part}": 1 for side in ("in1", "in2") for part in ("mul", "add", "shift", "n_levels", "rq")}
+SIDES: dict[str, Any] = {
+    f"{side}_{part}": 1 for side in ("in1", "in2") for part in ("mul", "add", "shift", "n_levels", "rq")
+}
 
 
 @pytest.mark.parametrize(

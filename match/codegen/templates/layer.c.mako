@@ -48,6 +48,9 @@ const match_span_t ${variable} = ${value};
 % if text.sums:
 int32_t *const sums = ${text.sums};
 % endif
+% if text.output_sums:
+int32_t *const output_sums = ${text.output_sums};
+% endif
 const match_tile_t tile = {
 % for field, value in text.tile:
     .${field} = ${value},
