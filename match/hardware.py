@@ -193,6 +193,8 @@ class HwModule(ABC):
 
     `memories` are the scratchpads below the target's main memory, outermost first. `requantizers` are the forms its
     kernels can execute, the module's own first; with `numerics="exact"` the first one that is exact is taken.
+    `sums` are the operators whose kernels can also hand out their int32 sums as they are: layers without requantization
+    (`LayerConstants.requantization` is None), `output_dtype` "int32", four bytes for an element of the output operand.
     """
 
     name: str
@@ -200,6 +202,7 @@ class HwModule(ABC):
     cost_model: CostModel
     requantizers: tuple[Requantizer, ...]
     api: ModuleApi
+    sums: frozenset[Op] = frozenset()
 
     @abstractmethod
     def patterns(self) -> tuple[Pattern, ...]:

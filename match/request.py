@@ -78,6 +78,8 @@ def _cost_model(module: HwModule, layer: Layer, requantizer: Requantizer | None)
 
 def _accepts(module: HwModule, layer: Layer) -> Verdict:
     """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operator."""
+    if layer.output_dtype == "int32" and layer.op not in module.sums:
+        return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
     verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.op is layer.op]
     if not verdicts:
         return Verdict(False, f"{module.name} has no {layer.op}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from match.codegen.nest import Nest, size_name
 from match.layer import Axis, Layer
+from match.schedule.mapping import align
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,44 @@ class AxisText:
     @property
     def whole(self) -> bool:
         """Whether every block holds all that the array which it is cut from has of the axis."""
-        return self.shared if self.outer else not self.cut and not self.partly
+        return (
+            self.shared if self.outer else not self.cut and self._rounded(self.used) == self._rounded(self.axis.limit)
+        )
+
+    def _rounded(self, count: int) -> int:
+        return align(count, self.axis.multiple)
+
+    @property
+    def stored(self) -> str:
+        """Constant with the indices that the tensor has room for."""
+        return self.limit if self._rounded(self.axis.limit) == self.axis.limit else f"{self.variable.upper()}_STORED"
+
+    def cut_between_groups(self, bytes_together: int) -> bool:
+        """Whether blocks begin at multiples of the axis's own and of so many bytes."""
+        group = max(bytes_together, self.axis.multiple)
+        outside = tuple(loop for loop in self.nest.outside if loop.dim is self.axis.dim)
+        loops = (*outside, *self.nest.of(self.axis.dim, self.depth))
+        return not loops or group == 1 or (self.plain and all(loop.tile_size % group == 0 for loop in loops))
+
+    @property
+    def held(self) -> str:
+        """Indices that the block has room for."""
+        if self.cut:
+            return self._room(f"{self.block}.count")
+        if self._rounded(self.used) == self._rounded(self.axis.limit):
+            return self.stored
+        return self.used_name if self._rounded(self.used) == self.used else f"{self.variable.upper()}_HELD"
+
+    def _room(self, count: str) -> str:
+        return count if self.axis.multiple == 1 else f"match_round_up({count}, {self.axis.multiple})"
+
+    @property
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Constants that describe the axis beside the tensor's size."""
+        values = {self.stored: self._rounded(self.axis.limit)}
+        if not self.cut:
+            values |= {self._whole_count: self.used, self.held: self._rounded(self.used)}
+        yield from ((name, value) for name, value in values.items() if name != self.limit)
 
     @property
     def partly(self) -> bool:
@@ -114,10 +153,10 @@ class AxisText:
 
     @property
     def pitch(self) -> str:
-        """Indices that the array has which the block is cut from."""
+        """Indices that the array has room for which the block is cut from."""
         if self.outer is None:
-            return self.limit
-        return f"part->{self.outer.variable}.count" if self.outer.cut else self.outer.count
+            return self.stored
+        return self._room(f"part->{self.outer.variable}.count") if self.outer.cut else self.outer.held
 
     @property
     def first(self) -> str:
@@ -130,8 +169,8 @@ class AxisText:
 
     @property
     def moved(self) -> str:
-        """`count` in a function that is passed `name`."""
-        return f"{self.name}.count" if self.passed else self.count
+        """`held` in a function that is passed `name`."""
+        return self._room(f"{self.name}.count") if self.passed else self.held
 
     def span(self, start: str, end: str) -> str:
         """Span of iterations start .. end - 1."""

@@ -76,11 +76,18 @@ class KernelText(LevelText):
         """What is said about the tile."""
         yield from (value for _, value in self.tile)
         yield self.sums
+        yield self.output_sums
 
     @property
     def sums(self) -> str:
         """Address of the tile's partial sums, which lie as the output's block does; empty if there are none."""
         return self.kernel_output.tile_in("l1->sums") if self.schedule.partial_bytes else ""
+
+    @property
+    def output_sums(self) -> str:
+        """Address of the tile's outputs where they are sums of 32 bits; else empty."""
+        output = self.kernel_output
+        return "" if output.element_bytes == 1 else output.tile_in(f"(int32_t *){output.pointer}")
 
     @property
     def tile(self) -> Iterator[tuple[str, str]]:
@@ -90,11 +97,14 @@ class KernelText(LevelText):
         for operand in self.inputs:
             yield operand.name, operand.tile_pointer
         yield from self._constant_fields()
-        yield "output", output.tile_pointer
+        outputs = "output_sums" if self.output_sums else "NULL"
+        yield "output", "(uint8_t *)output_sums" if self.output_sums else output.tile_pointer
         if self.schedule.partial_bytes:
             depth = len(self.nest)
             yield "sums_in", f"{self.nest.start(Dim.C, depth)} > 0 ? sums : NULL"
-            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : NULL"
+            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : {outputs}"
+        elif self.output_sums:
+            yield "sums_out", outputs
         if self.schedule.scratch:
             yield "scratch", "l1->scratch"
         yield "channels_in", channels.tile_count
@@ -107,10 +117,13 @@ class KernelText(LevelText):
                 yield "output_width", operand.axes[1].tile_count
             yield f"{operand.name}_row_stride", operand.row_stride
             yield f"{operand.name}_pixel_stride", operand.pixel_stride
+            if operand.channel_stride:
+                yield f"{operand.name}_channel_stride", operand.channel_stride
         if layer.op in WINDOWED:
             yield from self._window_fields(rows, columns)
-        yield "clip_low", str(layer.clip[0])
-        yield "clip_high", str(layer.clip[1])
+        if not self.output_sums:
+            yield "clip_low", str(layer.clip[0])
+            yield "clip_high", str(layer.clip[1])
         if self.plan.negative_step:
             yield "negative_step", f"INT64_C({self.plan.negative_step})"
         if self.plan.shift:

@@ -151,7 +151,7 @@ class LayerText:
         ]
         for level in self.levels:
             for operand in level.activations:
-                sizes += [(axis.used_name, axis.used) for axis in operand.axes if axis.partly and not axis.cut]
+                sizes += [size for axis in operand.axes for size in axis.sizes]
         if layer.op in WINDOWED:
             sizes += [
                 ("FILTER_HEIGHT", layer.fy),

@@ -12,6 +12,7 @@ from match.codegen.nest import Nest
 from match.errors import TargetError
 from match.layer import Dim, Operand, Role
 from match.schedule.mapping import Buffer, Memory, Placement, Schedule
+from match.storage import PLACES, storage
 
 _AXES = ("rows", "columns", "channels")
 
@@ -114,20 +115,20 @@ class OperandText:
         return f"{'2 x ' if self.double else ''}{self.bytes} bytes, for each {outer}{own}"
 
     @cached_property
-    def axes(self) -> tuple[AxisText, ...]:
-        """Rows, columns and channels of an activation."""
-        axes = self.operand.components[0].axes
-        if len(self.operand.components) != 1 or len(axes) != 3 or any(axis.multiple != 1 for axis in axes):
-            raise TargetError(
-                f"operand {self.name} of layer {self.schedule.layer.name} is not a dense HWC activation, "
-                f"which generated code needs."
-            )
-        outer = self.outer.axes if self.outer else (None, None, None)
+    def stored_axes(self) -> tuple[AxisText, ...]:
+        """Rows, columns and channels of an activation, from slowest to fastest.
+
+        Raises:
+            TargetError: if it is no such activation, or blocks begin where they cannot.
+        """
+        storage(self.operand)
+        component = self.operand.components[0]
+        outer = self.outer.stored_axes if self.outer else (None, None, None)
         cut = self._cut_since_outer
-        return tuple(
+        found = tuple(
             AxisText(
                 self.name,
-                name,
+                _AXES[PLACES[axis.dim]],
                 axis,
                 self.schedule.layer,
                 self.nest,
@@ -135,8 +136,21 @@ class OperandText:
                 other,
                 other is not None and axis.dim not in cut,
             )
-            for name, axis, other in zip(_AXES, axes, outer, strict=True)
+            for axis, other in zip(component.axes, outer, strict=True)
         )
+        for axis, group in zip(found, (1, 1, component.byte_group), strict=True):
+            if not axis.cut_between_groups(group):
+                raise TargetError(
+                    f"operand {self.name} of layer {self.schedule.layer.name} is cut inside groups of "
+                    f"{max(group, axis.axis.multiple)} {axis.name}; let the module's tile_multiples keep them whole."
+                )
+        return found
+
+    @cached_property
+    def axes(self) -> tuple[AxisText, ...]:
+        """Rows, columns and channels of an activation, in that order."""
+        named = {axis.name: axis for axis in self.stored_axes}
+        return named["rows"], named["columns"], named["channels"]
 
     @property
     def _cut_since_outer(self) -> frozenset[Dim]:
@@ -175,14 +189,32 @@ class OperandText:
         return f" * {self.constants.ranges}" if self.constants.ranges > 1 else ""
 
     @property
+    def element_bytes(self) -> int:
+        """Bytes of an element; of sums that are outputs, four."""
+        return self.operand.components[0].element_bytes
+
+    def _in_bytes(self, elements: str) -> str:
+        return elements if self.element_bytes == 1 else f"{_factor_of_sum(elements)} * {self.element_bytes}"
+
+    def _stride(self, axis: AxisText) -> str:
+        """Elements between neighbours along an axis of a block."""
+        faster = self.stored_axes[self.stored_axes.index(axis) + 1 :]
+        return " * ".join(_factor(inner.held) for inner in faster) or "1"
+
+    @property
     def pixel_stride(self) -> str:
-        """Bytes between neighbouring pixels of a block."""
-        return self.axes[2].count
+        """Elements between neighbouring pixels of a block."""
+        return self._stride(self.axes[1])
 
     @property
     def row_stride(self) -> str:
-        """Bytes between neighbouring rows of a block."""
-        return f"{self.axes[1].count} * {self.axes[2].count}"
+        """Elements between neighbouring rows of a block."""
+        return self._stride(self.axes[0])
+
+    @property
+    def channel_stride(self) -> str:
+        """Elements between neighbouring channels of a block; empty where they lie side by side."""
+        return "" if self.axes[2] is self.stored_axes[-1] else self._stride(self.axes[2])
 
     @property
     def tile_pointer(self) -> str:
@@ -191,59 +223,57 @@ class OperandText:
 
     def tile_in(self, block: str) -> str:
         """Address of the tile inside an array that lies as its block does."""
-        rows, columns, channels = (axis.offset for axis in self.axes)
         terms = [block]
-        if rows:
-            terms.append(f"{_factor(rows)} * {self.row_stride}")
-        if columns:
-            terms.append(f"{_factor(columns)} * {self.pixel_stride}")
-        if channels:
-            terms.append(_factor(channels))
+        for axis in self.axes:
+            if axis.offset:
+                stride = self._stride(axis)
+                terms.append(_factor(axis.offset) + (f" * {stride}" if stride != "1" else ""))
         return " + ".join(terms)
 
     @property
     def external_offset(self) -> str:
-        """Bytes from the start of the tensor to the start of a block, with a leading plus; empty if always 0."""
-        rows, columns, channels = (axis.first for axis in self.axes)
-        _, width, depth = (axis.pitch for axis in self.axes)
-        pixels = f"{rows} * {width}" if rows else ""
-        if columns:
-            pixels = f"({pixels} + {columns})" if pixels else columns
-        text = f" + {pixels} * {depth}" if pixels else ""
-        return text + (f" + {channels}" if channels else "")
+        """Bytes from the start of the array that blocks are cut from to a block, with a plus; empty if always 0."""
+        text = ""
+        for axis in self.stored_axes:
+            if text:
+                text = f"{_factor_of_sum(text)} * {axis.pitch}"
+            if axis.first:
+                text = f"{text} + {axis.first}" if text else axis.first
+        return f" + {self._in_bytes(text)}" if text else ""
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
         """Fields of the transfer of one block, whose spans are called after their axes: as few pieces as there are."""
-        rows, columns, channels = (axis.moved for axis in self.axes)
-        _, width, depth = (axis.pitch for axis in self.axes)
-        whole_columns, whole_channels = self.axes[1].whole, self.axes[2].whole
-        if whole_columns and whole_channels:
-            return ("planes", "1"), ("rows", "1"), ("bytes", f"{rows} * {columns} * {channels}")
-        if whole_channels:
+        slow, middle, fast = (axis.moved for axis in self.stored_axes)
+        _, width, depth = (axis.pitch for axis in self.stored_axes)
+        fast, depth = self._in_bytes(fast), self._in_bytes(depth)
+        _, whole_middle, whole_fast = (axis.whole for axis in self.stored_axes)
+        if whole_middle and whole_fast:
+            return ("planes", "1"), ("rows", "1"), ("bytes", f"{slow} * {middle} * {fast}")
+        if whole_fast:
             return (
                 ("planes", "1"),
-                ("rows", rows),
-                ("bytes", f"{columns} * {channels}"),
+                ("rows", slow),
+                ("bytes", f"{middle} * {fast}"),
                 ("external_row_stride", f"{width} * {depth}"),
-                ("local_row_stride", f"{columns} * {channels}"),
+                ("local_row_stride", f"{middle} * {fast}"),
             )
-        if whole_columns:
+        if whole_middle:
             return (
                 ("planes", "1"),
-                ("rows", f"{rows} * {columns}"),
-                ("bytes", channels),
+                ("rows", f"{slow} * {middle}"),
+                ("bytes", fast),
                 ("external_row_stride", depth),
-                ("local_row_stride", channels),
+                ("local_row_stride", fast),
             )
         return (
-            ("planes", rows),
-            ("rows", columns),
-            ("bytes", channels),
+            ("planes", slow),
+            ("rows", middle),
+            ("bytes", fast),
             ("external_plane_stride", f"{width} * {depth}"),
             ("external_row_stride", depth),
-            ("local_plane_stride", f"{columns} * {channels}"),
-            ("local_row_stride", channels),
+            ("local_plane_stride", f"{middle} * {fast}"),
+            ("local_row_stride", fast),
         )
 
     def arguments_first(self) -> str:
@@ -291,3 +321,7 @@ class OperandText:
 
 def _factor(expression: str) -> str:
     return f"({expression})" if " " in expression else expression
+
+
+def _factor_of_sum(expression: str) -> str:
+    return f"({expression})" if " + " in expression else expression

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from match.errors import ModelError
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.relay import bind, check_quantized, reason
 from match.relay import relay, tvm
@@ -61,6 +62,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER)
     outputs = tuple(_tensor(value, path) for value in graph.output)
     _check_quantized(graph, path)
+    check_attributes(proto, path)
     try:
         module, params = import_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:

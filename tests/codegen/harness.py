@@ -15,10 +15,12 @@ import match
 from match.codegen import layer as codegen
 from match.codegen.constants import pack_constants
 from match.hardware import HwModule, MatchTarget
+from match.layer import Role
 from match.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
 from match.plan import LayerPlan
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Placement, Schedule
+from match.storage import Storage, storage
 from match.trace import LayerTrace, read_trace
 from tests.codegen.layers import Case, Uint8
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
@@ -92,11 +94,30 @@ def run(
     stream = np.frombuffer(_execute(plans, cases, target or MockTarget(), variables)[0], np.uint8)
     outputs: list[Uint8] = []
     for item in plans:
-        shape = (item.layer.oy, item.layer.ox, item.layer.k)
-        outputs.append(stream[: np.prod(shape)].reshape(shape))
-        stream = stream[np.prod(shape) :]
+        layout = layouts(item)[-1]
+        outputs.append(plain(stream[: np.prod(layout.room)], layout))
+        stream = stream[np.prod(layout.room) :]
     assert stream.size == 0
     return outputs
+
+
+def layouts(item: LayerPlan) -> list[Storage]:
+    """How inputs and, last, the output lie in main memory."""
+    return [storage(operand) for operand in item.schedule.operands if operand.role is not Role.CONSTANT]
+
+
+def stored(tensor: Uint8, layout: Storage) -> Uint8:
+    """(rows, columns, channels) in main memory; room that is left over holds what no layer may depend on."""
+    array = np.full(layout.room, 0xA5, np.uint8)
+    array[tuple(slice(layout.shape[axis]) for axis in layout.order)] = tensor.transpose(layout.order)
+    return array.reshape(-1, layout.byte_group)[:, ::-1].copy()
+
+
+def plain(stream: Uint8, layout: Storage) -> Uint8:
+    """From main memory to (rows, columns, channels)."""
+    array = stream.reshape(-1, layout.byte_group)[:, ::-1].reshape(layout.room)
+    array = array[tuple(slice(layout.shape[axis]) for axis in layout.order)]
+    return array.transpose(np.argsort(layout.order))
 
 
 def trace_of(
@@ -173,7 +194,8 @@ def _gcc(target: MatchTarget, *arguments: str) -> None:
 def _tensors(item: LayerPlan, case: Case) -> bytes:
     """What the program reads for a layer."""
     constants = item.constants if item.constants_at == "network" else b""
-    return b"".join(tensor.tobytes() for tensor in case.inputs) + constants
+    inputs = zip(case.inputs, layouts(item), strict=False)
+    return b"".join(stored(tensor, layout).tobytes() for tensor, layout in inputs) + constants
 
 
 def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget) -> str:
@@ -221,16 +243,16 @@ def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
 
     lines: list[str] = []
     names: list[str] = []
-    for operand, tensor in zip((INPUT, ADDEND), case.inputs, strict=False):
+    *inputs, size = (int(np.prod(layout.room)) for layout in layouts(item))
+    for operand, read, _ in zip((INPUT, ADDEND), inputs, case.inputs, strict=False):
         names.append(f"{operand}_{number}")
-        lines.append(f"    void *{names[-1]} = mock_external_tensor({tensor.size}, {external(operand)});")
+        lines.append(f"    void *{names[-1]} = mock_external_tensor({read}, {external(operand)});")
         lines.append(f"    if ({names[-1]} == NULL) {{ return 2; }}")
     if item.constants_at == "network":
         lines.append(f"    constants_{number} = mock_external_tensor({len(item.constants)}, {external(WEIGHTS)});")
     if item.external:
         lines.append(f"    blocks_{number} = malloc({item.schedule.used_bytes(memory)});")
         lines.append(f"    memset(blocks_{number}, 0xa5, {item.schedule.used_bytes(memory)});")
-    size = item.layer.oy * item.layer.ox * item.layer.k
     allocate = "mock_external_alloc" if external(OUTPUT) == "true" else "malloc"
     lines += [
         f"    void *out_{number} = {allocate}({size});",

@@ -242,11 +242,11 @@ def test_two_levels_of_scratchpad_are_refused() -> None:
         generate(replace(item, schedule=schedule))
 
 
-def test_activation_that_is_not_hwc_is_refused() -> None:
+def test_activation_without_columns_is_refused() -> None:
     case = make(Op.ADD, 4, 4, 4, 4)
     item = plan(case)
     flat = Operand("output", Role.OUTPUT, (Component("output", (Axis(Dim.K, 4), Axis(Dim.OY, 4))),))
     operands = (*item.schedule.operands[:-1], flat)
     schedule = Schedule(case.layer, operands, (SCRATCHPAD,), (), item.schedule.placements)
-    with pytest.raises(TargetError, match="not a dense HWC"):
+    with pytest.raises(TargetError, match="not an activation of rows, columns and channels"):
         generate(replace(item, schedule=schedule))

@@ -59,6 +59,9 @@ const match_span_t ${variable} = ${value};
 % if level.sums:
 int32_t *const sums = ${level.sums};
 % endif
+% if level.output_sums:
+int32_t *const output_sums = ${level.output_sums};
+% endif
 const match_tile_t tile = {
 % for field, value in level.tile:
     .${field} = ${value},
