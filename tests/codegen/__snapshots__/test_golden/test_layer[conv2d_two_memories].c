@@ -119,7 +119,7 @@ static match_span_t input_columns_under(int32_t start, int32_t end)
     return match_window(start, end, STRIDE_X, WINDOW_WIDTH, PAD_LEFT, IN_WIDTH);
 }
 
-/* Blocks of the weights in front of those from output channel k on. */
+/* Ranges of output channels that the weights are packed in, in front of channel k. */
 static int32_t weights_before(int32_t k)
 {
     return k / K0_TILE * 3 + (k % K0_TILE + K1_TILE - 1) / K1_TILE;
