@@ -131,7 +131,7 @@ def chosen_plan(rng: random.Random, number: int) -> tuple[LayerPlan, Case]:
     ("choose", "seed", "count"),
     [
         (random_plan, 1, 24),
-        (chosen_plan, 1, 10),
+        (chosen_plan, 1, 6),
         *(pytest.param(random_plan, seed, 60, marks=pytest.mark.sweep) for seed in range(2, 12)),
         *(pytest.param(chosen_plan, seed, 30, marks=pytest.mark.sweep) for seed in range(2, 6)),
     ],
