@@ -26,7 +26,7 @@ from match.report.schema import (
     TensorSummary,
     Totals,
 )
-from match.schedule.mapping import Schedule, block_bytes
+from match.schedule.mapping import Schedule
 
 
 def build(
@@ -161,12 +161,13 @@ def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:
                 buffers=tuple(
                     BufferSummary(
                         memory=memory.name,
-                        depth=placement.depth,
-                        buffers=placement.buffers,
-                        bytes=block_bytes(operand, schedule.extents(placement.depth), memory.alignment),
+                        depth=buffer.placement.depth,
+                        buffers=buffer.placement.buffers,
+                        bytes=buffer.bytes,
                     )
                     for memory in schedule.memories
-                    for placement in (schedule.placement(operand.name, memory),)
+                    for buffer in schedule.buffers(memory)
+                    if buffer.placement.operand == operand.name
                 ),
                 bytes_moved=moved.get(operand.name, 0),
             )
