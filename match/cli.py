@@ -85,6 +85,10 @@ Modules = Annotated[
 L1Size = Annotated[
     int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
 ]
+L2Size = Annotated[
+    int | None,
+    typer.Option("--l2", metavar="BYTES", parser=_bytes, help="Size of the main memory.", show_default="the target's"),
+]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
 ]
@@ -160,6 +164,7 @@ def compile_model(
     target: TargetName = "gap9",
     modules: Modules = None,
     l1: L1Size = None,
+    l2: L2Size = None,
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
@@ -179,6 +184,7 @@ def compile_model(
             target,
             modules=None if modules is None else [name.strip() for name in modules.split(",")],
             l1=l1,
+            l2=l2,
             engine=engine,
             objective=objective,
             numerics=numerics,

@@ -219,8 +219,9 @@ def compile(  # noqa: A001
         options=options,
         l1=l1,
         decisions=partitioned.decisions,
-        workspace_bytes=generated.main_bytes - (0 if generated.memory else generated.constant_bytes),
+        workspace_bytes=generated.activation_bytes,
         constant_bytes=generated.constant_bytes,
+        memory=generated.memory,
         compile_seconds=stopwatch.seconds,
     )
     compiled = CompiledModel(generated, chip, partitioned.decisions, report)

@@ -63,7 +63,7 @@ def _steps(module: Any) -> Iterator[CallStep]:
 
     tvm.tir.stmt_functor.post_order_visit(main.body, visit)
     for call in calls:
-        name = call.args[0].value
+        name = str(call.args[0].value)
         own = tuple(buffers[variable] for variable in _allocated(functions.get(name)) if variable in buffers)
         yield CallStep(name, tuple(buffers.get(argument) for argument in call.args[1:]), own)
 

@@ -91,7 +91,7 @@ def place_network(
         image=_image(again.network, plan, symbols, plans),
         whole=built.network.main_bytes,
     )
-    return Placed(result, replace(again.network, memory=memory))
+    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main))
 
 
 def _decided(

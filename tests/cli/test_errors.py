@@ -89,6 +89,7 @@ def test_float_model(command: Command, folder: Path) -> None:
         (["--l1", "abc"], ["--l1", "abc"]),
         (["--l1", "1e5"], ["--l1", "1e5"]),
         (["--l1"], ["--l1"]),
+        (["--l2", "0"], ["--l2", "0"]),
         (["--nonsense"], ["--nonsense"]),
     ],
 )
