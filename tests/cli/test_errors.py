@@ -219,3 +219,13 @@ def test_energy_of_a_target_that_gives_none(command: Command, folder: Path) -> N
 def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:
     for jobs in ("0", "-1", "many"):
         assert "--jobs" in command("compile", DIGITS, "--jobs", jobs, "-o", folder / "out").error
+
+
+@pytest.mark.parametrize("arguments", [("build", "--platform", "moon"), ("run", "--on", "moon")])
+def test_platforms_that_are_not_there(command: Command, project: Path, arguments: tuple[str, ...]) -> None:
+    sentence = command(arguments[0], project, *arguments[1:]).error
+    assert "has no platform 'moon'; choose one of host, qemu" in sentence
+
+
+def test_sanitizers_are_for_the_host(command: Command, project: Path) -> None:
+    assert "no sanitizers" in command("run", project, "--on", "qemu", "--sanitize").error
