@@ -19,6 +19,7 @@ _SOURCES = (
     "kernels/pulp/match_pulp_add.c",
     "kernels/pulp/match_pulp_conv2d.c",
     "kernels/pulp/match_pulp_dense.c",
+    "kernels/pulp/match_pulp_depthwise_3x3.c",
     "kernels/pulp/match_pulp_depthwise_conv2d.c",
     "kernels/pulp/match_pulp_lookup.c",
     "kernels/pulp/match_pulp_matmul.c",
