@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,14 +90,14 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
 
 def _requantized(acc: Ints, form: str) -> tuple[bytes, Bytes]:
     """Parameters of a form and the outputs they make of accumulators (OY, OX, K)."""
-    flat = acc.reshape(-1, acc.shape[-1])
-    low, high = flat.min(axis=0), flat.max(axis=0)
-    reach = np.abs(flat).max(axis=0) + 1
+    channels = acc.shape[-1]
+    low, high = int(acc.min()), int(acc.max())
+    slope = 250 / (high - low + 1)
     if form == "int32":
-        shift = np.clip(29 - np.ceil(np.log2(250 * reach / (high - low + 1))).astype(np.int64), 0, 22)
+        shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
     else:
-        shift = 22 + np.floor(np.log2(high - low + 1)).astype(np.int64)
-    multiplier = np.maximum(1, (np.exp2(shift) * 250 / (high - low + 1)).astype(np.int64))
+        shift = max(32, math.floor(30 - math.log2(slope)))
+    multiplier = max(1, int(slope * 2**shift))
     bias = -low * multiplier
     total = acc * multiplier + bias
     entry = [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
@@ -104,7 +105,7 @@ def _requantized(acc: Ints, form: str) -> tuple[bytes, Bytes]:
         if np.abs(total).max() >= 2**31 or np.abs(acc * multiplier).max() >= 2**31:
             raise ValueError("sums do not fit 32 bits")
         entry[0] = ("bias", "<i4")
-    table = np.zeros(len(low), np.dtype(entry))
+    table = np.zeros(channels, np.dtype(entry))
     table["bias"], table["multiplier"], table["shift"] = bias, multiplier, shift
     return table.tobytes(), np.clip(total >> shift, 0, 255).astype(np.uint8)
 

@@ -117,12 +117,13 @@ MATCH_INLINE void channels(const match_tile_t *tile, const match_finish_t *given
             channel.left[i] = match_pack4(w[3 * i], w[3 * i + 1], w[3 * i + 2], 0);
             channel.right[i] = channel.left[i] << 8;
         }
+        const uint8_t *parameters = match_parameters_of(&finish, form, k);
         if (form == MATCH_FORM_32) {
-            channel.narrow = match_parameters_32(&finish, k);
+            channel.narrow = match_parameters_32(parameters);
         } else if (form == MATCH_FORM_64) {
-            channel.wide = match_parameters_64(&finish, k);
+            channel.wide = match_parameters_64(parameters);
         } else {
-            channel.wide_signed = match_parameters_64_signed(&finish, k);
+            channel.wide_signed = match_parameters_64_signed(parameters);
         }
         int32_t x = 0;
         for (; tile->stride_x == 1 && x + 2 <= tile->output_width; x += 2) {

@@ -25,85 +25,95 @@ typedef struct {
 
 #if defined(MATCH_PULP_INSN)
 
-/* Each function: `words` > 0 steps of 4 bytes. Loads stay away from what uses them, which would wait a cycle. */
+/* One step of each kind of block, 4 bytes of every vector; DOT4 is what the products are added up by. Loads stay away
+ * from what uses them, which would wait a cycle. */
+#define MATCH_STEP_4X2(DOT4) \
+    MATCH_INSN_LOAD4("%14", "%8") \
+    MATCH_INSN_LOAD4("%16", "%10") \
+    MATCH_INSN_LOAD4("%15", "%9") \
+    MATCH_INSN_LOAD4("%17", "%11") \
+    DOT4("%0", "%14", "%16") \
+    DOT4("%1", "%15", "%16") \
+    MATCH_INSN_LOAD4("%16", "%12") \
+    DOT4("%2", "%14", "%17") \
+    DOT4("%3", "%15", "%17") \
+    MATCH_INSN_LOAD4("%17", "%13") \
+    DOT4("%4", "%14", "%16") \
+    DOT4("%5", "%15", "%16") \
+    DOT4("%6", "%14", "%17") \
+    DOT4("%7", "%15", "%17")
+
+#define MATCH_STEP_4X1(DOT4) \
+    MATCH_INSN_LOAD4("%9", "%4") \
+    MATCH_INSN_LOAD4("%10", "%5") \
+    MATCH_INSN_LOAD4("%11", "%6") \
+    MATCH_INSN_LOAD4("%12", "%7") \
+    DOT4("%0", "%9", "%10") \
+    MATCH_INSN_LOAD4("%10", "%8") \
+    DOT4("%1", "%9", "%11") \
+    DOT4("%2", "%9", "%12") \
+    DOT4("%3", "%9", "%10")
+
+#define MATCH_STEP_1X2(DOT4) \
+    MATCH_INSN_LOAD4("%7", "%4") \
+    MATCH_INSN_LOAD4("%5", "%2") \
+    MATCH_INSN_LOAD4("%6", "%3") \
+    DOT4("%0", "%5", "%7") \
+    DOT4("%1", "%6", "%7")
+
+#define MATCH_STEP_1X1(DOT4) \
+    MATCH_INSN_LOAD4("%3", "%1") \
+    MATCH_INSN_LOAD4("%4", "%2") \
+    DOT4("%0", "%3", "%4")
+
+/* All steps, `words` > 0 of them: the first one starts the sums. */
+#define MATCH_STEPS(step, instructions, words) \
+    step(MATCH_INSN_FIRST_DOT4) \
+    "beqz " words ", 1f\n" \
+    MATCH_INSN_LOOP(words, instructions) \
+    step(MATCH_INSN_DOT4) \
+    MATCH_INSN_LOOP_END \
+    "1:\n"
+
 MATCH_INLINE void match_words_4x2(match_vectors_t *v, int32_t words, match_block_t *block)
 {
     uint32_t p, q, k, l;
-    __asm__ volatile("li %0, 0\nli %1, 0\nli %2, 0\nli %3, 0\nli %4, 0\nli %5, 0\nli %6, 0\nli %7, 0\n"
-                     MATCH_INSN_LOOP("%17", 14)
-                     MATCH_INSN_LOAD4("%14", "%8")
-                     MATCH_INSN_LOAD4("%16", "%10")
-                     MATCH_INSN_LOAD4("%15", "%9")
-                     MATCH_INSN_LOAD4("%17", "%11")
-                     MATCH_INSN_DOT4("%0", "%14", "%16")
-                     MATCH_INSN_DOT4("%1", "%15", "%16")
-                     MATCH_INSN_LOAD4("%16", "%12")
-                     MATCH_INSN_DOT4("%2", "%14", "%17")
-                     MATCH_INSN_DOT4("%3", "%15", "%17")
-                     MATCH_INSN_LOAD4("%17", "%13")
-                     MATCH_INSN_DOT4("%4", "%14", "%16")
-                     MATCH_INSN_DOT4("%5", "%15", "%16")
-                     MATCH_INSN_DOT4("%6", "%14", "%17")
-                     MATCH_INSN_DOT4("%7", "%15", "%17")
-                     MATCH_INSN_LOOP_END
+    __asm__ volatile(MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
                      : "=&r"(block->acc[0][0]), "=&r"(block->acc[0][1]), "=&r"(block->acc[1][0]),
                        "=&r"(block->acc[1][1]), "=&r"(block->acc[2][0]), "=&r"(block->acc[2][1]),
                        "=&r"(block->acc[3][0]), "=&r"(block->acc[3][1]), "+r"(v->x[0]), "+r"(v->x[1]), "+r"(v->w[0]),
                        "+r"(v->w[1]), "+r"(v->w[2]), "+r"(v->w[3]), "=&r"(p), "=&r"(q), "=&r"(k), "=&r"(l)
-                     : "17"(words)
+                     : "r"(words - 1)
                      : "memory");
 }
 
 MATCH_INLINE void match_words_4x1(match_vectors_t *v, int32_t words, match_block_t *block)
 {
     uint32_t p, k, l, m;
-    __asm__ volatile("li %0, 0\nli %1, 0\nli %2, 0\nli %3, 0\n"
-                     MATCH_INSN_LOOP("%12", 9)
-                     MATCH_INSN_LOAD4("%9", "%4")
-                     MATCH_INSN_LOAD4("%10", "%5")
-                     MATCH_INSN_LOAD4("%11", "%6")
-                     MATCH_INSN_LOAD4("%12", "%7")
-                     MATCH_INSN_DOT4("%0", "%9", "%10")
-                     MATCH_INSN_LOAD4("%10", "%8")
-                     MATCH_INSN_DOT4("%1", "%9", "%11")
-                     MATCH_INSN_DOT4("%2", "%9", "%12")
-                     MATCH_INSN_DOT4("%3", "%9", "%10")
-                     MATCH_INSN_LOOP_END
+    __asm__ volatile(MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
                      : "=&r"(block->acc[0][0]), "=&r"(block->acc[1][0]), "=&r"(block->acc[2][0]),
                        "=&r"(block->acc[3][0]), "+r"(v->x[0]), "+r"(v->w[0]), "+r"(v->w[1]), "+r"(v->w[2]),
                        "+r"(v->w[3]), "=&r"(p), "=&r"(k), "=&r"(l), "=&r"(m)
-                     : "12"(words)
+                     : "r"(words - 1)
                      : "memory");
 }
 
 MATCH_INLINE void match_words_1x2(match_vectors_t *v, int32_t words, match_block_t *block)
 {
     uint32_t p, q, k;
-    __asm__ volatile("li %0, 0\nli %1, 0\n"
-                     MATCH_INSN_LOOP("%8", 5)
-                     MATCH_INSN_LOAD4("%7", "%4")
-                     MATCH_INSN_LOAD4("%5", "%2")
-                     MATCH_INSN_LOAD4("%6", "%3")
-                     MATCH_INSN_DOT4("%0", "%5", "%7")
-                     MATCH_INSN_DOT4("%1", "%6", "%7")
-                     MATCH_INSN_LOOP_END
+    __asm__ volatile(MATCH_STEPS(MATCH_STEP_1X2, 5, "%8")
                      : "=&r"(block->acc[0][0]), "=&r"(block->acc[0][1]), "+r"(v->x[0]), "+r"(v->x[1]), "+r"(v->w[0]),
                        "=&r"(p), "=&r"(q), "=&r"(k)
-                     : "r"(words)
+                     : "r"(words - 1)
                      : "memory");
 }
 
 MATCH_INLINE void match_words_1x1(match_vectors_t *v, int32_t words, match_block_t *block)
 {
     uint32_t p, k;
-    __asm__ volatile("li %0, 0\n"
-                     MATCH_INSN_LOOP("%5", 3)
-                     MATCH_INSN_LOAD4("%3", "%1")
-                     MATCH_INSN_LOAD4("%4", "%2")
-                     MATCH_INSN_DOT4("%0", "%3", "%4")
-                     MATCH_INSN_LOOP_END
+    __asm__ volatile(MATCH_STEPS(MATCH_STEP_1X1, 3, "%5")
                      : "=&r"(block->acc[0][0]), "+r"(v->x[0]), "+r"(v->w[0]), "=&r"(p), "=&r"(k)
-                     : "r"(words)
+                     : "r"(words - 1)
                      : "memory");
 }
 
@@ -203,7 +213,7 @@ MATCH_INLINE match_block_t match_dot_block(const uint8_t *const x[], const int8_
         v.w[i] = w + (ptrdiff_t)i * length;
     }
     match_words(&v, length >> 2, channels, pixels, &block);
-    if (length & 3) {
+    if (__builtin_expect(length & 3, 0)) {
         match_rest(&v, length & 3, channels, pixels, &block);
     }
     return block;

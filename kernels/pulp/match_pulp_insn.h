@@ -22,6 +22,7 @@
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x0b, 7, 0x20, " value ", " pointer ", " step "\n"                                   /* p.lbu */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
+#define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x57, 1, 0x6c, " word ", " a ", " b "\n"       /* pv.packhi.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x57, 1, 0x1c, " largest ", " a ", " b "\n"      /* pv.maxu.b */
@@ -37,6 +38,7 @@
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x08, " value ", " pointer ", " step "\n"                                   /* cv.lbu */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
+#define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x7b, 1, 0x7d, " word ", " a ", " b "\n"       /* cv.packhi.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x7b, 1, 0x1c, " largest ", " a ", " b "\n"      /* cv.maxu.b */

@@ -49,13 +49,7 @@ static inline uint8_t match_clip(const match_finish_t *finish, int32_t value)
     return (uint8_t)match_smaller(match_larger(value, finish->clip_low), finish->clip_high);
 }
 
-/* clip(sum >> shift), for any shift. */
-static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift)
-{
-    int64_t value = sum >> shift;
-    int64_t low = value < finish->clip_low ? finish->clip_low : value;
-    return (uint8_t)(low > finish->clip_high ? finish->clip_high : low);
-}
+enum { MATCH_HIGH_SHIFT = 32 }; /* the bit of a shift from 0 to 63 that tells those from 32 on */
 
 /* A shift of 32 or more, as nearly all are, takes the upper half alone, which 32-bit cores do in one step. */
 static inline uint8_t match_shift_and_clip_high(const match_finish_t *finish, int64_t sum, int32_t shift)
@@ -63,13 +57,19 @@ static inline uint8_t match_shift_and_clip_high(const match_finish_t *finish, in
     return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
 }
 
-enum { MATCH_HIGH_SHIFT = 32 }; /* the bit of a shift from 0 to 63 that tells */
+/* clip(sum >> shift), for any shift. */
+static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift)
+{
+    if (shift & MATCH_HIGH_SHIFT) {
+        return match_shift_and_clip_high(finish, sum, shift);
+    }
+    int64_t value = sum >> shift;
+    int64_t low = value < finish->clip_low ? finish->clip_low : value;
+    return (uint8_t)(low > finish->clip_high ? finish->clip_high : low);
+}
 
-/* A 32-bit member of channel `channel`'s parameters. They lie at multiples of 4 bytes, which is less than their 64-bit
- * member has on some machines. */
-#define MATCH_PARAMETER(finish, type, channel, member) \
-    match_word((finish)->parameters + (ptrdiff_t)(channel) * (ptrdiff_t)sizeof(type) + offsetof(type, member))
-
+/* Parameters lie at multiples of 4 bytes, which is less than their 64-bit member has on some machines: they are read by
+ * words. */
 static inline int32_t match_word(const uint8_t *parameter)
 {
     int32_t word;
@@ -77,37 +77,51 @@ static inline int32_t match_word(const uint8_t *parameter)
     return word;
 }
 
-static inline int64_t match_bias_64(const uint8_t *parameters)
+static inline int64_t match_double_word(const uint8_t *parameter)
 {
-    uint32_t low = (uint32_t)match_word(parameters);
-    return (int64_t)((uint64_t)(uint32_t)match_word(parameters + 4) << 32 | low);
+    return (int64_t)((uint64_t)(uint32_t)match_word(parameter + 4) << 32 | (uint32_t)match_word(parameter));
 }
 
-static inline match_requant_t match_parameters_64(const match_finish_t *finish, int32_t channel)
+#define MATCH_MEMBER(parameters, type, member) match_word((parameters) + offsetof(type, member))
+
+/* Bytes of a channel's parameters. */
+static inline ptrdiff_t match_parameter_bytes(match_form_t form)
+{
+    return form == MATCH_FORM_32   ? (ptrdiff_t)sizeof(match_requant32_t)
+           : form == MATCH_FORM_64 ? (ptrdiff_t)sizeof(match_requant_t)
+                                   : (ptrdiff_t)sizeof(match_requant_signed_t);
+}
+
+static inline const uint8_t *match_parameters_of(const match_finish_t *finish, match_form_t form, int32_t channel)
+{
+    return finish->parameters + channel * match_parameter_bytes(form);
+}
+
+static inline match_requant_t match_parameters_64(const uint8_t *parameters)
 {
     return (match_requant_t){
-        .bias = match_bias_64(finish->parameters + (ptrdiff_t)channel * (ptrdiff_t)sizeof(match_requant_t)),
-        .multiplier = MATCH_PARAMETER(finish, match_requant_t, channel, multiplier),
-        .shift = MATCH_PARAMETER(finish, match_requant_t, channel, shift),
+        .bias = match_double_word(parameters),
+        .multiplier = MATCH_MEMBER(parameters, match_requant_t, multiplier),
+        .shift = MATCH_MEMBER(parameters, match_requant_t, shift),
     };
 }
 
-static inline match_requant_signed_t match_parameters_64_signed(const match_finish_t *finish, int32_t channel)
+static inline match_requant_signed_t match_parameters_64_signed(const uint8_t *parameters)
 {
     return (match_requant_signed_t){
-        .bias = match_bias_64(finish->parameters + (ptrdiff_t)channel * (ptrdiff_t)sizeof(match_requant_signed_t)),
-        .multiplier = MATCH_PARAMETER(finish, match_requant_signed_t, channel, multiplier),
-        .shift = MATCH_PARAMETER(finish, match_requant_signed_t, channel, shift),
-        .negative_below = MATCH_PARAMETER(finish, match_requant_signed_t, channel, negative_below),
+        .bias = match_double_word(parameters),
+        .multiplier = MATCH_MEMBER(parameters, match_requant_signed_t, multiplier),
+        .shift = MATCH_MEMBER(parameters, match_requant_signed_t, shift),
+        .negative_below = MATCH_MEMBER(parameters, match_requant_signed_t, negative_below),
     };
 }
 
-static inline match_requant32_t match_parameters_32(const match_finish_t *finish, int32_t channel)
+static inline match_requant32_t match_parameters_32(const uint8_t *parameters)
 {
     return (match_requant32_t){
-        .bias = MATCH_PARAMETER(finish, match_requant32_t, channel, bias),
-        .multiplier = MATCH_PARAMETER(finish, match_requant32_t, channel, multiplier),
-        .shift = MATCH_PARAMETER(finish, match_requant32_t, channel, shift),
+        .bias = MATCH_MEMBER(parameters, match_requant32_t, bias),
+        .multiplier = MATCH_MEMBER(parameters, match_requant32_t, multiplier),
+        .shift = MATCH_MEMBER(parameters, match_requant32_t, shift),
     };
 }
 
@@ -128,18 +142,24 @@ static inline uint8_t match_requantize_32(const match_finish_t *finish, match_re
     return match_clip(finish, match_multiply_add(p.bias, acc, p.multiplier) >> p.shift);
 }
 
-/* The output of channel `channel` for the accumulator `acc`. */
-static inline uint8_t match_requantize(const match_finish_t *finish, int32_t channel, int32_t acc)
+/* The output for the accumulator `acc` of the channel with these parameters. */
+static inline uint8_t match_requantize_with(const match_finish_t *finish, const uint8_t *parameters, int32_t acc)
 {
     if (finish->form == MATCH_FORM_32) {
-        return match_requantize_32(finish, match_parameters_32(finish, channel), acc);
+        return match_requantize_32(finish, match_parameters_32(parameters), acc);
     }
     if (finish->form == MATCH_FORM_64) {
-        match_requant_t p = match_parameters_64(finish, channel);
+        match_requant_t p = match_parameters_64(parameters);
         return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);
     }
-    match_requant_signed_t p = match_parameters_64_signed(finish, channel);
+    match_requant_signed_t p = match_parameters_64_signed(parameters);
     return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift);
+}
+
+/* The same for channel `channel`. */
+static inline uint8_t match_requantize(const match_finish_t *finish, int32_t channel, int32_t acc)
+{
+    return match_requantize_with(finish, match_parameters_of(finish, finish->form, channel), acc);
 }
 
 #endif

@@ -20,6 +20,10 @@
 #include "match_pulp_insn.h"
 #endif
 
+/* Hold a value in a register from here on, instead of fetching it from the stack at each use: for what is live across a
+ * loop that takes all registers and is used many times behind it. */
+#define MATCH_HOLD(value) __asm__ volatile("" : "+r"(value))
+
 /* Four consecutive bytes, the first one in the lowest bits. */
 typedef uint32_t match_bytes4_t;
 
