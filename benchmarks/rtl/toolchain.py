@@ -26,7 +26,7 @@ _VERILATOR = (
     *("-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-BLKANDNBLK"),
 )
 _GCC = (
-    *("-std=c11", "-Wall", "-Wextra", "-Werror", "-O3", "-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32"),
+    *("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32"),
     *("--specs=picolibc.specs", "-nostartfiles"),
 )
 

@@ -76,6 +76,18 @@ static inline int32_t match_dot4(match_bytes4_t activations, match_bytes4_t weig
 #endif
 }
 
+/* The same without acc. */
+static inline int32_t match_first_dot4(match_bytes4_t activations, match_bytes4_t weights)
+{
+#if defined(MATCH_PULP_INSN)
+    int32_t acc;
+    __asm__(MATCH_INSN_FIRST_DOT4("%0", "%1", "%2") : "=r"(acc) : "r"(activations), "r"(weights));
+    return acc;
+#else
+    return match_dot4(activations, weights, 0);
+#endif
+}
+
 /* The lowest bytes of a, b, c, d as one word, a in its lowest bits. */
 static inline match_bytes4_t match_pack4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
