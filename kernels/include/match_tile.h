@@ -32,6 +32,13 @@ typedef struct {
     int32_t reserved;
 } match_requant_signed_t;
 
+/* The same for channels whose products and sums fit 32 bits. */
+typedef struct {
+    int32_t bias;
+    int32_t multiplier;
+    int32_t shift;
+} match_requant32_t;
+
 /* Requantization of an addition: clip((a * input_multiplier + b * addend_multiplier + bias) >> shift). */
 typedef struct {
     int64_t bias;
@@ -79,7 +86,7 @@ typedef struct {
 
     int32_t clip_low;
     int32_t clip_high;
-    int64_t negative_step; /* 0: parameters are match_requant_t; else match_requant_signed_t */
+    int64_t negative_step; /* 0: parameters are match_requant_t, or what the kernel's name says; else match_requant_signed_t */
     int32_t shift;         /* of all channels, for modules that have one shift for a layer */
 
     /* 0 where channels lie side by side, as they do in HWC. */

@@ -16,6 +16,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_add.c",
     "kernels/pulp/match_pulp_conv2d.c",
     "kernels/pulp/match_pulp_dense.c",
+    "kernels/pulp/match_pulp_depthwise_3x3.c",
     "kernels/pulp/match_pulp_depthwise_conv2d.c",
     "kernels/pulp/match_pulp_lookup.c",
     "kernels/pulp/match_pulp_matmul.c",

@@ -58,7 +58,7 @@ class PulpOpen(MatchTarget):
             name="bare",
             sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),
             include=(*map(Path, (*chip.CLUSTER_INCLUDE, *NE16_INCLUDE)), _FOLDER),
-            defines=chip.memory_sizes(self.modules, L1, L2),
+            defines={**chip.memory_sizes(self.modules, L1, L2), "MATCH_PULP_ISA_XPULP2": "1"},
             compiler="riscv64-unknown-elf-gcc",
             flags=(*chip.RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),
             link=("-nostartfiles", f"-T{_SCRIPT}", "-Wl,--gc-sections", "-lm"),
