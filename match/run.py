@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from match.arguments import is_a
 from match.codegen.network import tensor_bytes
 from match.codegen.project import MANIFEST, Manifest
-from match.errors import InputError, ToolchainError
+from match.errors import InputError, OutputError, ToolchainError
 from match.frontend.model import Tensor
 from match.trace import LayerTrace, read_trace
 
@@ -55,6 +56,7 @@ def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bo
     Raises:
         InputError: if the folder holds no project, or the inputs do not match its tensors.
         ToolchainError: if make or a C compiler is missing, the build fails, or the program does.
+        OutputError: if there is no room for temporary files.
     """
     return _run(directory, inputs, sanitize=sanitize, traced=False)[0]
 
@@ -78,11 +80,15 @@ def _run(
     manifest = read_manifest(directory)
     samples, batched = _checked(manifest, inputs)
     program = build(directory, sanitize=sanitize, traced=traced)
-    with TemporaryDirectory(prefix="match-run-") as name:
-        source, sink = Path(name, "inputs"), Path(name, "outputs")
-        source.write_bytes(_interleaved(samples))
-        printed = _call([str(program), str(source), str(sink)], f"the program of {directory}")
-        data = np.frombuffer(sink.read_bytes(), np.uint8)
+    try:
+        with TemporaryDirectory(prefix="match-run-") as name:
+            source, sink = Path(name, "inputs"), Path(name, "outputs")
+            source.write_bytes(_interleaved(samples))
+            printed = _call([str(program), str(source), str(sink)], f"the program of {directory}")
+            data = np.frombuffer(sink.read_bytes(), np.uint8)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"tensors cannot be written to a temporary file: {reason}; set TMPDIR.") from error
     count = len(next(iter(samples.values())))
     outputs = _taken_apart(manifest.outputs, data.reshape(count, -1))
     return (outputs if batched else {name: array[0] for name, array in outputs.items()}), printed
@@ -94,16 +100,14 @@ def build(directory: Path, *, sanitize: bool = False, traced: bool = False) -> P
     Raises:
         ToolchainError: if make or a C compiler is missing, or the build fails.
     """
-    compiler = os.environ.get("CC", "cc").split()[0]
-    for tool in ("make", compiler):
+    compiler = os.environ.get("CC", "").strip() or "cc"
+    for tool in ("make", compiler.split()[0]):
         if shutil.which(tool) is None:
             raise ToolchainError(f"building {directory} needs {tool!r}, which is not on the PATH; install it.")
     options = [f"SANITIZE={_CHECKS}"] if sanitize else []
     options += ["TRACE=1"] if traced else []
     jobs = f"-j{os.cpu_count() or 1}"
-    _call(
-        ["make", "-s", "-C", str(directory), jobs, f"CC={os.environ.get('CC', 'cc')}", *options], f"make in {directory}"
-    )
+    _call(["make", "-s", "-C", str(directory), jobs, f"CC={compiler}", *options], f"make in {directory}")
     folder = "host" + ("-" + _CHECKS.replace(",", "-") if sanitize else "") + ("-trace" if traced else "")
     return directory / "build" / folder / "network"
 
@@ -128,19 +132,26 @@ def _checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tupl
     """Each input with an axis of samples in front, in the project's order; whether they came with one."""
     expected = ", ".join(f"{t.name} {t.dtype} {list(t.shape)}" for t in manifest.inputs)
     names = [tensor.name for tensor in manifest.inputs]
+    if not is_a(inputs, Mapping):
+        raise InputError(f"inputs are arrays by name, not {type(inputs).__name__}; {manifest.name} takes: {expected}.")
     if set(inputs) != set(names):
-        given = ", ".join(inputs) or "none"
+        given = ", ".join(map(str, inputs)) or "none"
         raise InputError(f"the inputs given are {given}; {manifest.name} takes: {expected}.")
     samples: Arrays = {}
     counts: set[int | None] = set()
     for tensor in manifest.inputs:
-        array = np.asarray(inputs[tensor.name])
+        try:
+            array = np.asarray(inputs[tensor.name])
+        except ValueError as error:
+            raise InputError(f"input {tensor.name} is no array; {manifest.name} takes: {expected}.") from error
         batched = array.ndim == len(tensor.shape) + 1
         if array.shape[batched:] != tensor.shape or array.dtype != np.dtype(tensor.dtype) or not array.size:
             raise InputError(
                 f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, "
                 f"or any number of such samples along one more axis in front."
             )
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise InputError(f"input {tensor.name} has {np.isnan(array).sum()} values that are NaN; give numbers.")
         samples[tensor.name] = array if batched else array[np.newaxis]
         counts.add(len(array) if batched else None)
     if len(counts) > 1:
