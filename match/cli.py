@@ -1,4 +1,4 @@
-"""The command line: `match compile`, `match run`, `match targets`, `match zoo`, and what authors of targets need.
+"""The command line: `match compile`, `build`, `run`, `targets`, `zoo`, and what authors of targets need.
 
 Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
 stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
@@ -11,11 +11,14 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from match.errors import MatchError, OptionError
+
+if TYPE_CHECKING:
+    from match.run import Counts
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -31,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.command("compile")(compile_model)
+    app.command("build")(build_project)
     app.command("run")(run)
     app.command("targets")(targets)
     app.command("ops")(ops)
@@ -142,6 +146,13 @@ TraceFile = Annotated[
         "--trace", metavar="T.json|T.svg", help="Write what layers did, in order: for ui.perfetto.dev, or a picture."
     ),
 ]
+PlatformName = Annotated[
+    str, typer.Option("--platform", metavar="NAME", help="What the program is for, one of the target's platforms.")
+]
+On = Annotated[
+    str,
+    typer.Option("--on", metavar="NAME", help="Where it runs: on this machine, or another of the target's platforms."),
+]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
 ]
@@ -186,33 +197,48 @@ def compile_model(
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
 
 
+def build_project(directory: ProjectPath, platform: PlatformName = "host", sanitize: Sanitize = False) -> None:
+    """Build the program of the C project in DIR for one of its platforms."""
+    from rich.console import Console
+
+    from match.run import build
+
+    with _progress(f"Building {directory} for {platform}"):
+        program = build(directory, platform, sanitize=sanitize)
+    Console().print(str(program), highlight=False, markup=False, soft_wrap=True)
+
+
 def run(
     directory: ProjectPath,
     inputs: InputFile = None,
     outputs: OutputFile = None,
     seed: Seed = 0,
+    on: On = "host",
     sanitize: Sanitize = False,
     trace: TraceFile = None,
 ) -> None:
-    """Run the C project in DIR on this machine, building it where that is due."""
+    """Run the C project in DIR, building it where that is due; what a platform counts joins its report."""
     from rich.console import Console
 
     from match import npz
-    from match.run import random_inputs, read_manifest
+    from match.run import measure, platform_of, random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
     from match.timeline import write_timeline
 
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
+    counts: Counts | None = None
     with _progress(f"Running {manifest.name}"):
-        if trace is None:
-            computed = run_project(directory, given, sanitize=sanitize)
-        else:
-            computed, layers = trace_project(directory, given, sanitize=sanitize)
+        if trace is not None:
+            computed, layers = trace_project(directory, given, on=on, sanitize=sanitize)
             steps_per_second = 1e6
             stretches = (layer.stretch() for layer in layers)
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
+        elif platform_of(manifest, on).counts and not sanitize:
+            computed, counts = measure(directory, given, on=on)
+        else:
+            computed = run_project(directory, given, on=on, sanitize=sanitize)
     if outputs is not None:
         npz.write(outputs, computed)
     console = Console()
@@ -220,6 +246,12 @@ def run(
         console.print(f"{name}: {array.dtype} {list(array.shape)}", highlight=False, markup=False)
         if outputs is None:
             console.print(str(array), highlight=False, markup=False)
+    if counts is not None:
+        from match.report import show
+        from match.report.measured import add_to_report
+
+        console.print()
+        show(add_to_report(directory / "report.json", counts), console)
 
 
 def targets() -> None:

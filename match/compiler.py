@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from match import run as host
+from match import run as runs
 from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import export
@@ -25,6 +25,8 @@ from match.registry import get_target
 from match.relay import tvm
 from match.report import Report, encode
 from match.report import build as build_report
+from match.report.measured import measurement
+from match.report.schema import Measurement
 from match.simulate import Timeline, simulate
 from match.stopwatch import Stopwatch
 from match.timeline import write_timeline
@@ -74,21 +76,39 @@ class CompiledModel:
         """
         export(self._network, self._target, Path(directory), {REPORT: encode(self._report).decode()})
 
-    def run(self, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False) -> dict[str, npt.NDArray[Any]]:
-        """Outputs by tensor name, computed by the generated C on this machine.
+    def run(
+        self, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Outputs by tensor name, computed by the generated C.
 
         The first call builds the C in a folder of its own, which goes when this object does.
 
         Args:
             inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
                 along a new first axis; the outputs then have that axis too.
-            sanitize: build and run with the address and undefined-behaviour sanitizers.
+            on: one of the target's platforms: "host" is this machine.
+            sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
 
         Raises:
             InputError: if the inputs do not match the network's.
-            ToolchainError: if make or a C compiler is missing, the build fails, or the program does.
+            OptionError: if the target has no such platform, or the platform no sanitizers.
+            ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program
+                does.
         """
-        return host.run(self._project(), inputs, sanitize=sanitize)
+        return runs.run(self._project(), inputs, on=on, sanitize=sanitize)
+
+    def measure(
+        self, inputs: Mapping[str, npt.NDArray[Any]], *, on: str
+    ) -> tuple[dict[str, npt.NDArray[Any]], Measurement]:
+        """What `run` returns, and what the layers cost, as the platform `on` counted it.
+
+        Arguments and errors are those of `run`; the build is another one.
+
+        Raises:
+            OptionError: if the platform counts nothing, too.
+        """
+        outputs, counts = runs.measure(self._project(), inputs, on=on)
+        return outputs, measurement(self._report.layers, counts)
 
     def trace(
         self, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False
@@ -98,7 +118,7 @@ class CompiledModel:
         With several samples, the layers of the first come before those of the second. Arguments and errors are those of
         `run`; the build is another one.
         """
-        return host.trace(self._project(), inputs, sanitize=sanitize)
+        return runs.trace(self._project(), inputs, sanitize=sanitize)
 
     def simulate(self, layer: LayerDecision) -> Timeline:
         """The predicted timeline of one of `layers`, tile by tile.

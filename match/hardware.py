@@ -193,15 +193,33 @@ class HwModule(ABC):
 
 
 @dataclass(frozen=True)
-class HostPlatform:
-    """What stands in for the chip on a PC: C sources, folders of headers, macros.
+class Platform:
+    """What a network of the target runs on: C sources, folders of headers, macros, and how to build a program of them.
 
-    Paths are relative to the `match` package ("kernels/pulp/conv2d.c") or absolute, for targets from elsewhere.
+    Paths are relative to the `match` package ("kernels/pulp/conv2d.c") or absolute, for targets from elsewhere. In a
+    project, those of the package lie at the same place, others in "platform/<name of their folder>/". Commands run in
+    the project's folder, which is what paths in `flags` and `link` are relative to.
+
+    `compiler`: the compiler and linker, as found on the PATH; None is the C compiler of this machine.
+    `flags`: of the compiler and linker, behind those that all platforms share; `link`: what ends the linker's command.
+    `files`: what else the project needs, such as linker scripts.
+    `io`: the source that implements match_io.h; None is one that reads and writes files by way of stdio.h.
+    `runner`: what runs a program, one of `match.run.RUNNERS`; `machine`: what the runner has to know of the machine,
+    such as an emulator's command line; `counts`: what match_counter (match_count.h) counts, None without one.
     """
 
     sources: tuple[Path, ...]
     include: tuple[Path, ...]
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    name: str = "host"
+    compiler: str | None = None
+    flags: tuple[str, ...] = ()
+    link: tuple[str, ...] = ("-lm",)
+    files: tuple[Path, ...] = ()
+    io: Path | None = None
+    runner: str = "native"
+    machine: tuple[str, ...] = ()
+    counts: Literal["instructions", "cycles"] | None = None
 
 
 class MatchTarget(ABC):
@@ -221,5 +239,10 @@ class MatchTarget(ABC):
 
     @property
     @abstractmethod
-    def host(self) -> HostPlatform:
-        """What stands in for the chip on a PC, with the memory sizes that `modules` have."""
+    def host(self) -> Platform:
+        """What stands in for the chip on a PC, named "host", with the memory sizes that `modules` have."""
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
+        """All that networks can be built for: `host`, and behind it what else there is, each under its own name."""
+        return (self.host,)

@@ -23,6 +23,14 @@ def models_dir() -> Path:
     pytest.skip(f"no folder of MLPerf Tiny models: {candidates[0]} does not exist; set MATCH_MODELS to one")
 
 
+@pytest.fixture(scope="session")
+def qemu() -> None:
+    """Tests that use it are skipped without QEMU for RV32 and a compiler for programs without an operating system."""
+    for tool in ("qemu-system-riscv32", "riscv64-unknown-elf-gcc"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not on the PATH")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def quick_builds() -> Generator[None]:
     """Projects are built with -O1, with which sanitized code compiles faster, and through ccache where there is one.

@@ -30,29 +30,40 @@ static size_t round_up(size_t bytes, size_t alignment)
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/* Host bytes that a block takes together with the gap behind it. */
-static size_t host_bytes(size_t bytes)
+/* Bytes of the arena's memory that a block takes, together with the gap behind it if there are gaps. */
+static size_t taken_bytes(const match_arena_t *arena, size_t bytes)
 {
-    return round_up(bytes, HOST_ALIGNMENT) + GAP_BYTES;
+    return arena->gap > 0 ? round_up(bytes, HOST_ALIGNMENT) + arena->gap : round_up(bytes, arena->alignment);
 }
 
 int32_t match_arena_open(match_arena_t *arena, uint32_t capacity, uint32_t alignment)
 {
+    const size_t bytes = GAP_BYTES + capacity + (size_t)MATCH_ARENA_BLOCKS * (HOST_ALIGNMENT + GAP_BYTES);
+    uint8_t *const memory = calloc(1, bytes);
     memset(arena, 0, sizeof *arena);
-    arena->memory_bytes = GAP_BYTES + capacity + (size_t)MATCH_ARENA_BLOCKS * host_bytes(HOST_ALIGNMENT);
-    arena->memory = calloc(1, arena->memory_bytes);
-    if (arena->memory == NULL) {
+    if (memory == NULL) {
         return MATCH_ERROR_MEMORY;
     }
-    arena->capacity = capacity;
-    arena->alignment = alignment;
-    POISON(arena->memory, arena->memory_bytes);
+    match_arena_place(arena, memory, capacity, alignment);
+    arena->memory_bytes = bytes;
+    arena->gap = GAP_BYTES;
+    POISON(memory, bytes);
     return MATCH_OK;
+}
+
+void match_arena_place(match_arena_t *arena, uint8_t *memory, uint32_t capacity, uint32_t alignment)
+{
+    *arena = (match_arena_t){
+        .memory = memory,
+        .memory_bytes = capacity,
+        .capacity = capacity,
+        .alignment = alignment,
+    };
 }
 
 void match_arena_close(match_arena_t *arena)
 {
-    if (arena->memory != NULL) {
+    if (arena->gap > 0) {
         UNPOISON(arena->memory, arena->memory_bytes);
         free(arena->memory);
     }
@@ -65,16 +76,18 @@ void *match_arena_alloc(match_arena_t *arena, uint32_t bytes)
     if (arena->count == MATCH_ARENA_BLOCKS || taken > arena->capacity - arena->used) {
         return NULL;
     }
-    uint8_t *start = arena->memory + GAP_BYTES;
+    uint8_t *start = arena->memory + arena->gap;
     if (arena->count > 0) {
         const match_arena_block_t *last = &arena->blocks[arena->count - 1];
-        start = last->start + host_bytes(last->bytes);
+        start = last->start + taken_bytes(arena, last->bytes);
     }
     arena->blocks[arena->count] = (match_arena_block_t){.start = start, .bytes = bytes, .live = true};
     arena->count += 1;
     arena->used += (uint32_t)taken;
-    UNPOISON(start, bytes);
-    memset(start, FRESH_BYTE, bytes);
+    if (arena->gap > 0) {
+        UNPOISON(start, bytes);
+        memset(start, FRESH_BYTE, bytes);
+    }
     return start;
 }
 
@@ -83,7 +96,9 @@ void match_arena_free(match_arena_t *arena, void *block)
     for (uint32_t i = 0; i < arena->count; i++) {
         if (arena->blocks[i].start == block && arena->blocks[i].live) {
             arena->blocks[i].live = false;
-            POISON(block, arena->blocks[i].bytes);
+            if (arena->gap > 0) {
+                POISON(block, arena->blocks[i].bytes);
+            }
         }
     }
     while (arena->count > 0 && !arena->blocks[arena->count - 1].live) {

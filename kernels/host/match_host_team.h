@@ -1,4 +1,5 @@
-/* A cluster of cores as a pool of threads, for host platforms. */
+/* A cluster of cores, for platforms that stand in for a chip: as a pool of threads (match_host_team.c), or one core that
+ * is the caller itself (match_single_team.c), where there are no threads. */
 #ifndef MATCH_HOST_TEAM_H
 #define MATCH_HOST_TEAM_H
 
@@ -7,7 +8,7 @@
 
 typedef struct match_host_team match_host_team_t;
 
-/* A pool of `cores` threads that sleep, or NULL when the host cannot start them. */
+/* A pool of `cores` threads that sleep, or NULL when there cannot be as many. */
 match_host_team_t *match_host_team_open(int32_t cores);
 
 /* Ends the threads and waits for them; NULL is nothing. */

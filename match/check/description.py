@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from match.codegen.c_text import identifier
-from match.codegen.project import PACKAGE
-from match.hardware import HwModule, MatchTarget
+from match.codegen.platforms import PACKAGE
+from match.hardware import HwModule, MatchTarget, Platform
 from match.schedule.mapping import Memory
 
 
@@ -31,17 +31,29 @@ def _problems(target: MatchTarget) -> Iterator[str]:
     bare = copy.copy(target)
     bare.modules = ()
     try:
-        host = bare.host
+        platforms = bare.platforms
     except Exception as error:  # noqa: BLE001
         reason = f"{type(error).__name__}: {error}"
         yield f"{what} has no host platform when none of its modules is used ({reason}); make host cope with that."
         return
-    for kind, paths in (("source", host.sources), ("folder", host.include)):
-        for path in paths:
+    yield from _platform_problems(platforms, what)
+
+
+def _platform_problems(platforms: Sequence[Platform], what: str) -> Iterator[str]:
+    names = [platform.name for platform in platforms]
+    if names[:1] != ["host"] or len(set(names)) < len(names):
+        yield (
+            f"{what} has the platforms {', '.join(names) or 'none'}; the first is called host and every other has a "
+            f"name of its own."
+        )
+    for platform in platforms:
+        own = () if platform.io is None else (platform.io,)
+        files = (("source", (*platform.sources, *own)), ("folder", platform.include), ("file", platform.files))
+        for kind, path in ((kind, path) for kind, paths in files for path in paths):
             if not (PACKAGE / path).exists():
                 yield (
-                    f"{what} names the host {kind} {str(path)!r}, which does not exist; paths are absolute or relative "
-                    f"to the match package."
+                    f"{what} names the {platform.name} {kind} {str(path)!r}, which does not exist; paths are absolute "
+                    f"or relative to the match package."
                 )
 
 

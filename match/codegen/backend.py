@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from functools import cache
@@ -11,14 +12,17 @@ from typing import Any
 from match.codegen.aot import prepare
 from match.codegen.c_text import identifier
 from match.codegen.layer import generate
-from match.codegen.network import Constant, LayerSource, Network
+from match.codegen.network import Call, Constant, LayerSource, Network
 from match.codegen.plan_codec import decode
 from match.codegen.tvm_source import clean
 from match.errors import CapacityError
 from match.frontend.model import Model
 from match.hardware import MatchTarget
+from match.pattern.graph import post_order
+from match.pattern.rows import products
 from match.plan import LayerPlan
 from match.relay import relay, tvm
+from match.transform.rewrite import operator_name
 
 PLAN_ATTRIBUTE = "match.plan"
 
@@ -37,6 +41,8 @@ _UNWANTED = (
     "SimplifyExprPostAlterOp",
     "qnn.Legalize",
 )
+
+_CALL = re.compile(r"MATCH_CALL\(\d+, (\w+)\(")
 
 # The name of this module's memory planner among those of TVM's unified static memory planner.
 _PLANNER = "match"
@@ -151,8 +157,9 @@ def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network
         outputs=model.outputs,
         layers=tuple(
             LayerSource(plans[symbol], sources[symbol])
-            for symbol in sorted(plans, key=lambda symbol: operators.index(f"({symbol}("))
+            for symbol in sorted(plans, key=lambda symbol: operators.index(f" {symbol}("))
         ),
+        calls=tuple(_call(function, library.function_metadata) for function in _CALL.findall(operators)),
         operators=operators,
         main=main,
         pools=tuple(pools),
@@ -160,6 +167,16 @@ def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network
         operator_constant_bytes=sizes["constants"],
         workspace_bytes=sizes["workspace"],
     )
+
+
+def _call(function: str, metadata: Any) -> Call:
+    """A call of the network's `main`; TVM keeps the Relay of every function that it makes itself."""
+    if function not in metadata:
+        return Call(function)
+    expressions = [expr for _, relays in metadata[function].relay_primfuncs.items() for expr in post_order(relays)]
+    operators = tuple(expr for expr in expressions if isinstance(expr, relay.Call))
+    found = products(operators)
+    return Call(function, tuple(map(operator_name, operators)), found[1] if found else 0)
 
 
 def _functions(part: Any) -> list[str]:

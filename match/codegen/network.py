@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,19 +31,32 @@ class LayerSource:
     code: str
 
 
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A function that one inference calls: a layer on a module, or what TVM made of some Relay operators.
+
+    `operators` are the names of these in the order of computation, `macs` their multiply-accumulates; a layer on a
+    module has neither.
+    """
+
+    function: str
+    operators: tuple[str, ...] = ()
+    macs: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """A network ready to be written as a C project.
 
-    `operators` is TVM's C of what runs on the control core: the operators and `main`, whose parameters are the inputs,
-    the outputs, and the addresses of the `pools` there are ("constants", "workspace"), in this order. Sizes are in
-    bytes.
+    `calls` is what `main` calls, in order, as MATCH_CALL numbers it. `operators` is TVM's C of what runs on the control
+    core: the operators and `main`, whose parameters are the inputs, the outputs, and the addresses of the `pools` there
+    are ("constants", "workspace"), in this order. Sizes are in bytes.
     """
 
     name: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     layers: tuple[LayerSource, ...]
+    calls: tuple[Call, ...]
     operators: str
     main: str
     pools: tuple[str, ...]

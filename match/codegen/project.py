@@ -12,31 +12,53 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-import match
 from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
 from match.codegen.layer import prototype
-from match.codegen.network import Network, tensor_bytes
+from match.codegen.network import Call, Network, tensor_bytes
+from match.codegen.platforms import PACKAGE, place
 from match.errors import OutputError
 from match.frontend.model import Tensor
-from match.hardware import MatchTarget
+from match.hardware import MatchTarget, Platform
 from match.output import write_folder
 
 MANIFEST = "project.json"
 
-PACKAGE = Path(match.__file__).parent
-_STATIC = ("include/match_layer.h", "include/match_trace.h", "src/trace.c")
+_STATIC = (
+    "include/match_count.h",
+    "include/match_io.h",
+    "include/match_layer.h",
+    "include/match_trace.h",
+    "src/count.c",
+    "src/io.c",
+    "src/trace.c",
+)
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
+class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A platform of the project; the fields are those of `match.hardware.Platform`."""
+
+    name: str
+    compiler: str | None
+    runner: str
+    machine: tuple[str, ...]
+    counts: Literal["instructions", "cycles"] | None
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`project.json`: what a program that runs the project has to know."""
+    """`project.json`: what a program that runs the project has to know.
+
+    `calls` are what one inference calls, in order.
+    """
 
     name: str
     target: str
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    schema_version: Literal[1] = 1
+    platforms: tuple[PlatformEntry, ...]
+    calls: tuple[Call, ...]
+    schema_version: Literal[2] = 2
 
 
 @dataclass(frozen=True)
@@ -98,7 +120,8 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
     """Every file of the project, by its path inside it; `others` are names of files that join them."""
     header = f"match_{identifier(network.name)}.h"
-    platform, include = _platform(target)
+    platforms = place(target.platforms)
+    platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
     own = ["src/main.c", "src/network.c", *layers]
     context: dict[str, object] = {
@@ -107,9 +130,9 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "header": header,
         "inputs": _texts(network.inputs, "input"),
         "outputs": _texts(network.outputs, "output"),
-        "sources": sorted([*own, *(name for name in platform if name.endswith(".c"))]),
-        "include": ["include", *include],
-        "platform": sorted({name.split("/")[0] for name in platform}),
+        "sources": sorted(own),
+        "platforms": platforms,
+        "folders": sorted({name.split("/")[0] for name in platform}),
         "others": others,
         "alignment": WORKSPACE_ALIGNMENT,
         "c_type": _c_type,
@@ -118,7 +141,8 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "prototype": prototype,
         "values": values,
     }
-    manifest = Manifest(network.name, target.name, network.inputs, network.outputs)
+    entries = tuple(_entry(placed.platform) for placed in platforms)
+    manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls)
     return {
         "Makefile": render("Makefile.mako", **context),
         "README.md": render("README.md.mako", **context),
@@ -131,6 +155,10 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         **layers,
         **platform,
     }
+
+
+def _entry(platform: Platform) -> PlatformEntry:
+    return PlatformEntry(platform.name, platform.compiler, platform.runner, platform.machine, platform.counts)
 
 
 def _texts(tensors: Sequence[Tensor], direction: str) -> tuple[_TensorText, ...]:
@@ -157,22 +185,3 @@ def _float(value: float, size: int) -> str:
 
 def _integer(value: int) -> str:
     return f"({value + 1} - 1)" if value == -(2**63) else str(value)
-
-
-def _platform(target: MatchTarget) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Sources and headers of the target on a PC by their path in the project, and its folders of headers."""
-    files: dict[str, str] = {}
-    folders: list[str] = []
-    for folder in target.host.include:
-        folders.append(_placed(folder).as_posix())
-        for header in sorted((PACKAGE / folder).glob("*.h")):
-            files[(_placed(folder) / header.name).as_posix()] = header.read_text(encoding="utf-8")
-    for source in target.host.sources:
-        place = _placed(source.parent) / source.name
-        files[place.as_posix()] = (PACKAGE / source).read_text(encoding="utf-8")
-    return files, tuple(folders)
-
-
-def _placed(folder: Path) -> Path:
-    """Where a folder of the platform lies in the project: as in this package, or by its own name if it is elsewhere."""
-    return Path("platform", folder.name) if folder.is_absolute() else folder

@@ -4,8 +4,8 @@ TVM prints every function in one fixed form: an ``extern "C"`` guard, ``TVM_DLL`
 body in which each pointer into constants or workspace and each call of the network's ``main`` has a line of its own,
 and every function in front of those that call it. What is changed is known line by line: declarations, guards and
 export marks go, functions become static, pointers come in the order of their names (TVM's is that of a hash table)
-without those that nothing reads, unread parameters are marked, and ``main`` returns the status of a call that fails
-instead of -1.
+without those that nothing reads, unread parameters are marked, and calls in ``main`` are numbered (``MATCH_CALL``), so
+that it returns the status of one that fails instead of -1 and each can be counted.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import count
 
 _GUARD = '#ifdef __cplusplus\nextern "C"\n#endif\n'
 _SIGNATURE = re.compile(r"TVM_DLL (?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^)]*)\) \{")
@@ -24,7 +25,7 @@ _WORD = re.compile(r"\w+")
 def clean(source: str) -> str:
     """Static functions out of the C that TVM made for its host target, to be put behind the headers they need.
 
-    These are ``stdbool.h``, ``stdint.h``, ``math.h``, and the declarations of layers and of ``MATCH_TRY``.
+    These are ``stdbool.h``, ``stdint.h``, ``math.h``, and the declarations of layers and of ``MATCH_CALL``.
     """
     return "\n\n".join(_functions(source.replace(_GUARD, "").split("\n"))) + "\n"
 
@@ -53,9 +54,10 @@ def _function(signature: re.Match[str], body: list[str]) -> Iterator[str]:
         if name not in read:
             yield f"  (void){name};"
     yield from sorted(pointers, key=_by_name)
+    number = count()
     for line in statements:
         call = _CALL.fullmatch(line)
-        yield f"{call['lead']}MATCH_TRY({call['call']});" if call else line
+        yield f"{call['lead']}MATCH_CALL({next(number)}, {call['call']});" if call else line
     yield "}"
 
 

@@ -1,8 +1,9 @@
 """`report.json` as types: what was compiled, what each layer is predicted to cost, where it runs and why.
 
-Cycles, milliseconds and bounds are predictions of the target's cost models; bytes are exact. The fields' meanings and
-units are in docs/report.md, the JSON Schema made from these types in docs/report.schema.json. A field that is added
-keeps `SCHEMA_VERSION`; one that is removed, renamed or given another meaning raises it.
+Cycles, milliseconds and bounds are predictions of the target's cost models; bytes are exact; what is under `measured`
+was counted by a program on the platform that it names. The fields' meanings and units are in docs/report.md, the JSON
+Schema made from these types in docs/report.schema.json. A field that is added keeps `SCHEMA_VERSION`; one that is
+removed, renamed or given another meaning raises it.
 """
 
 from __future__ import annotations
@@ -182,6 +183,31 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     candidates: tuple[CandidateSummary, ...]
 
 
+class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the C `functions` that compute `layers` cost together in one inference.
+
+    Mostly it is one of each; TVM makes one function of several operators, or several of one.
+    """
+
+    layers: tuple[str, ...]
+    functions: tuple[str, ...]
+    count: int
+
+
+class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run on `platform` counted: means over `samples` inferences, in `unit`s.
+
+    `command` is how the program was called. `total` is the sum over `layers`, which are in the order of execution.
+    """
+
+    platform: str
+    unit: Literal["instructions", "cycles"]
+    command: str
+    samples: int
+    total: int
+    layers: tuple[MeasuredLayers, ...]
+
+
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole of `report.json`."""
 
@@ -191,4 +217,5 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: OptionsSummary
     totals: Totals
     layers: tuple[LayerSummary, ...]
+    measured: tuple[Measurement, ...] = ()
     schema_version: Literal[1] = SCHEMA_VERSION

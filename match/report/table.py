@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from match.report.schema import CandidateSummary, LayerSummary, Report, ScheduleSummary
+from match.report.schema import CandidateSummary, LayerSummary, Measurement, Report, ScheduleSummary
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -53,6 +53,7 @@ def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
         _Column("module", lambda layer: layer.module),
         _Column("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         _Column("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
+        *(_measured(measurement) for measurement in report.measured),
         _Column("share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right"),
         _Column("bound", lambda layer: layer.bound or "", rank=5),
         _Column("loops (tile/extent)", lambda layer: _loops(layer.schedule), rank=3),
@@ -60,6 +61,16 @@ def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
         _Column("exact", _exact, rank=2),
         _Column("other modules", lambda layer: _others(layer, footnotes), rank=4),
     ]
+
+
+def _measured(measurement: Measurement) -> _Column:
+    """What the first of the layers that were counted together shows is what they cost; the others point to it."""
+    cells: dict[str, str] = {}
+    for group in measurement.layers:
+        cells |= dict.fromkeys(group.layers[1:], f"in {_shortened(group.layers[0])}" if group.layers else "")
+        cells |= dict.fromkeys(group.layers[:1], f"{group.count:,}")
+    header = f"{measurement.unit}\non {measurement.platform}"
+    return _Column(header, lambda layer: cells.get(layer.name, ""), "right")
 
 
 def _table(report: Report, columns: list[_Column]) -> Table:
@@ -153,6 +164,7 @@ def _totals(report: Report) -> list[Text]:
             f"{totals.macs_per_cycle:.2f} MAC/cycle for {report.model.macs:,} MACs ({modules}).",
             style="bold",
         ),
+        *(_measured_total(measurement) for measurement in report.measured),
         Text(
             f"Memory: {target.main_memory.name} peak {totals.l2_peak_bytes / KIB:.1f} of "
             f"{target.main_memory.bytes / KIB:.0f} KiB, of which constants {totals.constant_bytes / KIB:.1f} KiB; "
@@ -162,6 +174,13 @@ def _totals(report: Report) -> list[Text]:
         Text(_exactness(totals.inexact_layers)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
+
+
+def _measured_total(measurement: Measurement) -> Text:
+    return Text(
+        f"Measured on {measurement.platform}: {measurement.total:,} {measurement.unit} for one inference (mean of "
+        f"{measurement.samples}), by {measurement.command}."
+    )
 
 
 def _count(number: int, noun: str) -> str:

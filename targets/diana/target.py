@@ -9,7 +9,7 @@ from pathlib import Path
 
 from match.cost import CpuCostModel
 from match.cost_models.diana import DIANA_CORE
-from match.hardware import HostPlatform, HwModule, MatchTarget, TargetApi
+from match.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.targets.diana.digital import Digital
 from match.targets.diana.memory import L1, L2
 
@@ -47,11 +47,11 @@ class Diana(MatchTarget):
         self.cpu_cost_model: CpuCostModel = DIANA_CORE
 
     @property
-    def host(self) -> HostPlatform:
+    def host(self) -> Platform:
         """Memories as bounded arenas, with exactly the bytes that the module was given; a model of the accelerator."""
         l1 = next((module.memories[-1] for module in self.modules), L1)
         (weights,) = (size for _, size in l1.private)
-        return HostPlatform(
+        return Platform(
             sources=tuple(map(Path, _SOURCES)),
             include=tuple(map(Path, _INCLUDE)),
             defines={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from match.cost import CpuCostModel
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.hardware import HostPlatform, HwModule, MatchTarget
+from match.hardware import HwModule, MatchTarget, Platform
 from match.targets.gap8.memory import L1, L2
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
@@ -27,6 +27,11 @@ class Gap8(MatchTarget):
         self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
 
     @property
-    def host(self) -> HostPlatform:
+    def host(self) -> Platform:
+        """The first of `platforms`."""
+        return self.platforms[0]
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
         """A PULP chip without an accelerator."""
-        return chip.host_platform(self.modules, L1, L2, chip.NO_ACCELERATOR)
+        return chip.platforms(self.modules, L1, L2, chip.NO_ACCELERATOR)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from match.cost import CpuCostModel
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.hardware import HostPlatform, HwModule, MatchTarget
+from match.hardware import HwModule, MatchTarget, Platform
 from match.targets.gap9.memory import L1, L2
 from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
@@ -33,6 +33,11 @@ class Gap9(MatchTarget):
         self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
 
     @property
-    def host(self) -> HostPlatform:
+    def host(self) -> Platform:
+        """The first of `platforms`."""
+        return self.platforms[0]
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
         """A PULP chip, with NE16 as a model behind its registers."""
-        return chip.host_platform(self.modules, L1, L2, _NE16_SOURCES, _NE16_INCLUDE)
+        return chip.platforms(self.modules, L1, L2, _NE16_SOURCES, _NE16_INCLUDE)

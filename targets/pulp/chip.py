@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from match.hardware import HostPlatform, HwModule, TargetApi
+from match.hardware import HwModule, Platform, TargetApi
 from match.schedule.mapping import Memory
 
 API = TargetApi(
@@ -15,7 +15,6 @@ API = TargetApi(
 _SOURCES = (
     "kernels/host/match_host_arena.c",
     "kernels/host/match_host_dma.c",
-    "kernels/host/match_host_team.c",
     "kernels/pulp/match_pulp_add.c",
     "kernels/pulp/match_pulp_conv2d.c",
     "kernels/pulp/match_pulp_dense.c",
@@ -28,6 +27,8 @@ _SOURCES = (
     "targets/pulp/pulp_team.c",
     "targets/pulp/host/pulp_host.c",
 )
+_PC = ("kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")
+_QEMU = ("kernels/host/match_single_team.c", "targets/pulp/qemu/pulp_machine.c")
 
 _INCLUDE = (
     "kernels/include",
@@ -40,18 +41,47 @@ _INCLUDE = (
 NO_ACCELERATOR = ("targets/pulp/host/pulp_no_accelerator.c",)
 """Sources beside the cluster's, of a chip whose cluster has no accelerator."""
 
+_RV32IMC = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32")
+"""Of the older specification, which has the counters in I: their extension has no C library that was built for it."""
 
-def host_platform(
+_PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=semihost")
+
+_IMAGE, _IMAGE_BYTES = 0x8000_0000, 64 << 20
+_DATA, _DATA_BYTES = 0x8400_0000, 64 << 20
+_MACHINE = (
+    f"__flash={_IMAGE:#x}",
+    f"__flash_size={_IMAGE_BYTES:#x}",
+    f"__ram={_DATA:#x}",
+    f"__ram_size={_DATA_BYTES:#x}",
+    "__stack_size=0x10000",
+)
+
+
+def platforms(
     modules: Iterable[HwModule], l1: Memory, l2: Memory, sources: Iterable[str], include: Iterable[str] = ()
-) -> HostPlatform:
-    """Scratchpads as bounded arenas, 8 threads as the cluster; `sources` and `include` for the accelerator beside it.
+) -> tuple[Platform, ...]:
+    """What stands in for a chip of the family; `sources` and `include` are for the accelerator beside the cluster.
 
-    The arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
+    "host" is a PC with 8 threads as the cluster, "qemu" one RV32IMC core without an operating system. On both the
+    arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
     more fails.
     """
     l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
-    return HostPlatform(
-        sources=tuple(map(Path, (*_SOURCES, *sources))),
-        include=tuple(map(Path, (*_INCLUDE, *include))),
-        defines={"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)},
+    shared = (*_SOURCES, *sources)
+    folders = tuple(map(Path, (*_INCLUDE, *include)))
+    defines = {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
+    return (
+        Platform(tuple(map(Path, (*shared, *_PC))), folders, defines, flags=("-pthread",)),
+        Platform(
+            tuple(map(Path, (*shared, *_QEMU))),
+            folders,
+            {**defines, "PULP_CLUSTER_CORES": "1"},
+            name="qemu",
+            compiler="riscv64-unknown-elf-gcc",
+            flags=(*_RV32IMC, *_PICOLIBC, "-ffunction-sections", "-fdata-sections"),
+            link=("-lm", *(f"-Wl,--defsym={symbol}" for symbol in _MACHINE)),
+            runner="qemu",
+            machine=("qemu-system-riscv32", "-M", "virt", "-m", "128M", "-bios", "none"),
+            counts="instructions",
+        ),
     )

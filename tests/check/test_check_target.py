@@ -14,7 +14,7 @@ import pytest
 
 from match.check import check_target
 from match.cost import CpuCostModel
-from match.hardware import HostPlatform, MatchTarget, Pattern, Verdict
+from match.hardware import MatchTarget, Pattern, Platform, Verdict
 from match.layer import Dim, Layer, Op
 from match.schedule.mapping import Memory
 
@@ -177,10 +177,10 @@ def test_a_function_that_is_not_there(minichip: Any) -> None:
     assert "minichip_convolve" in the_problem(target)
 
 
-def with_host(minichip: Any, change: Callable[[HostPlatform], HostPlatform]) -> MatchTarget:
+def with_host(minichip: Any, change: Callable[[Platform], Platform]) -> MatchTarget:
     class Changed(minichip.Minichip):
         @property
-        def host(self) -> HostPlatform:
+        def host(self) -> Platform:
             return change(super().host)
 
     return Changed()

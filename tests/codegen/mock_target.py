@@ -10,13 +10,13 @@ import numpy as np
 from match.cost import CostModel, CpuCostModel
 from match.hardware import (
     ComputeApi,
-    HostPlatform,
     HwModule,
     LayerConstants,
     MatchTarget,
     MemoryApi,
     ModuleApi,
     Pattern,
+    Platform,
     PlatformApi,
     SyncApi,
     TargetApi,
@@ -108,5 +108,5 @@ class MockTarget(MatchTarget):
     api = TargetApi(("mock.h",), "mock_open", "mock_close", "mock_main_alloc", "mock_main_free")
 
     @property
-    def host(self) -> HostPlatform:
-        return HostPlatform((FOLDER / "mock.c",), (FOLDER, Path("kernels/include")))
+    def host(self) -> Platform:
+        return Platform((FOLDER / "mock.c",), (FOLDER, Path("kernels/include")))

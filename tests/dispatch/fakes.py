@@ -8,13 +8,13 @@ from dataclasses import replace
 from match.cost import Block, CostModel, CpuCostModel, Tile
 from match.hardware import (
     ComputeApi,
-    HostPlatform,
     HwModule,
     LayerConstants,
     MatchTarget,
     MemoryApi,
     ModuleApi,
     Pattern,
+    Platform,
     PlatformApi,
     SyncApi,
     TargetApi,
@@ -136,5 +136,5 @@ class FakeTarget(MatchTarget):
         self.cpu_cost_model: CpuCostModel = FakeCpu()
 
     @property
-    def host(self) -> HostPlatform:
-        return HostPlatform((), ())
+    def host(self) -> Platform:
+        return Platform((), ())

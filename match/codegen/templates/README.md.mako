@@ -2,16 +2,20 @@
 
 Generated C. `make` builds it for a PC, `make SANITIZE=address,undefined` with run-time checks, `make TRACE=1` with a line on
 stdout for every transfer, wait and kernel; make and a C compiler are all that is needed.
+% for placed in platforms[1:]:
+`make PLATFORM=${placed.platform.name}` builds it ${placed.needs}.
+% endfor
 
 | file | what it is |
 |---|---|
 | `include/${header}` | the interface: tensors, sizes, `match_run` |
 | `src/network.c` | operators on the control core and the order of all layers |
 | `src/match_*.c` | one layer on a module each, ${len(network.layers)} in all |
-| `src/main.c`, `src/trace.c` | the program for a PC: samples from a binary file, outputs to another; its trace |
+| `src/main.c`, `src/trace.c` | the program, which runs sample after sample; its trace |
+| `src/io.c`, `include/match_io.h` | where samples come from and outputs go: two binary files |
 | `include/match_layer.h`, `include/match_layers.h` | what layers share; their declarations |
 | `include/match_trace.h` | what layers say of themselves when traced |
-| ${', '.join(f'`{name}/`' for name in platform)} | kernels, and the functions of ${target.name} as they are on a PC |
+| ${', '.join(f'`{name}/`' for name in folders)} | kernels, and the functions of ${target.name} on each platform |
 | `project.json` | the tensors, for `match run` |
 % if "report.json" in others:
 | `report.json` | what each layer costs, where it runs and why |

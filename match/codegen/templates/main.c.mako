@@ -1,21 +1,22 @@
-/* ${comment(network.name)} on a PC.
+/* ${comment(network.name)} as a program.
  *
- * The file INPUTS holds any number of samples, OUTPUTS gets as many; a sample is its tensors one after the other. */
+ * The inputs hold any number of samples, the outputs get as many; a sample is its tensors one after the other. */
 #include <stdio.h>
 
 #include "${header}"
 % for name in target.api.headers:
 #include "${name}"
 % endfor
+#include "match_io.h"
 
 /* One sample after the other until the inputs end. */
-static int32_t run_samples(FILE *in, FILE *out, const match_inputs_t *inputs, const match_outputs_t *outputs)
+static int32_t run_samples(const match_inputs_t *inputs, const match_outputs_t *outputs)
 {
     int32_t status = MATCH_OK;
-    while (status == MATCH_OK${"".join(f" && fread((void *)inputs->{tensor.c_name}, {tensor.size_name}, 1, in) == 1" for tensor in inputs)}) {
+    while (status == MATCH_OK${"".join(f" && match_io_read((void *)inputs->{tensor.c_name}, {tensor.size_name})" for tensor in inputs)}) {
         status = match_run(inputs, outputs);
 % for tensor in outputs:
-        if (status == MATCH_OK && fwrite(outputs->${tensor.c_name}, ${tensor.size_name}, 1, out) != 1) {
+        if (status == MATCH_OK && !match_io_write(outputs->${tensor.c_name}, ${tensor.size_name})) {
             status = MATCH_ERROR_PLATFORM;
         }
 % endfor
@@ -25,10 +26,7 @@ static int32_t run_samples(FILE *in, FILE *out, const match_inputs_t *inputs, co
 
 int main(int argc, char **argv)
 {
-    FILE *const in = argc == 3 ? fopen(argv[1], "rb") : NULL;
-    FILE *const out = in != NULL ? fopen(argv[2], "wb") : NULL;
-    if (out == NULL) {
-        fprintf(stderr, "usage: %s INPUTS OUTPUTS\n", argv[0]);
+    if (match_io_open(argc, argv) != MATCH_OK) {
         return 2;
     }
     int32_t status = ${target.api.open}();
@@ -44,15 +42,14 @@ int main(int argc, char **argv)
         } else {
             const match_inputs_t inputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in inputs)}};
             const match_outputs_t outputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in outputs)}};
-            status = run_samples(in, out, &inputs, &outputs);
+            status = run_samples(&inputs, &outputs);
         }
 % for tensor in reversed((*inputs, *outputs)):
         ${target.api.free}(${tensor.variable});
 % endfor
         ${target.api.close}();
     }
-    fclose(in);
-    if (fclose(out) != 0 && status == MATCH_OK) {
+    if (match_io_close() != MATCH_OK && status == MATCH_OK) {
         status = MATCH_ERROR_PLATFORM;
     }
     if (status != MATCH_OK) {

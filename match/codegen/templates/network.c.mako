@@ -7,7 +7,7 @@
 % for name in target.api.headers:
 #include "${name}"
 % endfor
-#include "match_layer.h"
+#include "match_count.h"
 #include "match_layers.h"
 % if network.constants:
 

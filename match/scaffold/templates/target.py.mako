@@ -14,13 +14,13 @@ import numpy as np
 from match.cost import Block, CostModel, CpuCostModel, Tile
 from match.hardware import (
     ComputeApi,
-    HostPlatform,
     HwModule,
     LayerConstants,
     MatchTarget,
     MemoryApi,
     ModuleApi,
     Pattern,
+    Platform,
     PlatformApi,
     SyncApi,
     TargetApi,
@@ -146,10 +146,10 @@ class ${title}(MatchTarget):
     )
 
     @property
-    def host(self) -> HostPlatform:
+    def host(self) -> Platform:
         """The functions of ${name}.h on a PC; the scratchpad is as large as the modules were given."""
         scratchpad = max((module.memories[-1].size for module in self.modules), default=SCRATCHPAD.size)
-        return HostPlatform(
+        return Platform(
             sources=(HERE / "${name}.c", Path("kernels/host/match_host_arena.c")),
             include=(HERE, Path("kernels/include"), Path("kernels/host")),
             defines={

@@ -1,9 +1,10 @@
-/* NE16 on a PC: a model behind its registers, which executes a kernel when it is waited for. */
+/* NE16 on another machine: a model behind its registers, which executes a kernel when it is waited for. */
 #include "gap9.h"
 
 #include "ne16_driver.h"
 #include "ne16_model.h"
 #include "pulp_accelerator.h"
+#include "pulp_machine.h"
 
 /* Where the chip has its L1. */
 #define L1_ADDRESS 0x10000000u
@@ -79,5 +80,7 @@ uint32_t ne16_read(uint32_t word)
 
 void ne16_wait_event(void)
 {
+    pulp_machine_pause();
     ne16_model_finish_job(&ne16.model);
+    pulp_machine_resume();
 }

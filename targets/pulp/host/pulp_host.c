@@ -1,4 +1,4 @@
-/* A PULP chip on a PC. Everything asynchronous happens as late as the API's contract allows: transfers and kernels are
+/* A PULP chip on another machine (pulp_machine.h). Everything asynchronous happens as late as the API's contract allows: transfers and kernels are
  * executed when they are waited for. */
 #include "pulp.h"
 
@@ -9,6 +9,7 @@
 #include "match_host_team.h"
 #include "match_team.h"
 #include "pulp_accelerator.h"
+#include "pulp_machine.h"
 
 typedef struct {
     match_kernel_t kernel;
@@ -32,10 +33,7 @@ int32_t pulp_open(void)
     if (chip.open) {
         return MATCH_ERROR_PLATFORM;
     }
-    int32_t status = match_arena_open(&chip.l1, PULP_L1_BYTES, PULP_ALIGNMENT);
-    if (status == MATCH_OK) {
-        status = match_arena_open(&chip.l2, PULP_L2_BYTES, PULP_ALIGNMENT);
-    }
+    int32_t status = pulp_machine_open(&chip.l1, &chip.l2);
     if (status == MATCH_OK) {
         chip.cluster = match_host_team_open(PULP_CLUSTER_CORES);
         status = chip.cluster != NULL ? MATCH_OK : MATCH_ERROR_PLATFORM;
@@ -138,7 +136,9 @@ int32_t pulp_dma_wait(pulp_dma_t *transfer)
         *transfer = (pulp_dma_t){0};
         return MATCH_ERROR_TRANSFER;
     }
+    pulp_machine_pause();
     match_host_dma_complete(transfer);
+    pulp_machine_resume();
     return MATCH_OK;
 }
 

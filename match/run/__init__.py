@@ -1,0 +1,117 @@
+"""Builds a project for one of its platforms and runs it on inputs.
+
+A platform names its runner, one of `RUNNERS`: a function of a module of its own that knows how a program is started
+there, how inputs get in, and how outputs and what is printed come out (`match.run.runner`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from match.codegen.project import Manifest
+from match.errors import OptionError, OutputError
+from match.run import native, qemu
+from match.run.counts import CallCount, Counts, read_counts
+from match.run.project import build, platform_of, read_manifest
+from match.run.runner import Finished, Job, Runner
+from match.run.samples import Arrays, checked, interleaved, random_inputs, taken_apart
+from match.trace import LayerTrace, read_trace
+
+__all__ = [
+    "RUNNERS",
+    "Arrays",
+    "CallCount",
+    "Counts",
+    "build",
+    "measure",
+    "platform_of",
+    "random_inputs",
+    "read_manifest",
+    "run",
+    "trace",
+]
+
+RUNNERS: Mapping[str, Runner] = {"native": native.run, "qemu": qemu.run}
+
+
+class _Run(NamedTuple):
+    outputs: Arrays
+    samples: int
+    finished: Finished
+
+
+def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False) -> Arrays:
+    """Outputs of a project by tensor name, computed by its C; builds it first where that is due.
+
+    Args:
+        directory: the project.
+        inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
+            along a new first axis; the outputs then have that axis too.
+        on: the platform, one of the project's: "host" is this machine.
+        sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
+
+    Raises:
+        InputError: if the folder holds no project, or the inputs do not match its tensors.
+        OptionError: if the project has no such platform, or the platform no sanitizers.
+        ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program does.
+        OutputError: if there is no room for temporary files.
+    """
+    return _run(read_manifest(directory), directory, inputs, on, sanitize=sanitize).outputs
+
+
+def trace(
+    directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False
+) -> tuple[Arrays, tuple[LayerTrace, ...]]:
+    """What `run` returns, and what the layers on modules did for it, each in the order of execution.
+
+    With several samples, the layers of the first come before those of the second. Arguments and errors are those of
+    `run`; the program is a build of its own.
+    """
+    done = _run(read_manifest(directory), directory, inputs, on, sanitize=sanitize, traced=True)
+    return done.outputs, tuple(read_trace(done.finished.printed.splitlines()))
+
+
+def measure(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str) -> tuple[Arrays, Counts]:
+    """What `run` returns, and what each call of the network cost, as the platform counts.
+
+    Arguments and errors are those of `run`; the program is a build of its own.
+
+    Raises:
+        OptionError: if the platform counts nothing, too.
+    """
+    manifest = read_manifest(directory)
+    unit = platform_of(manifest, on).counts
+    if unit is None:
+        known = ", ".join(platform.name for platform in manifest.platforms if platform.counts) or "none"
+        raise OptionError(f"platform {on!r} of {manifest.target} counts nothing; those that do: {known}.")
+    done = _run(manifest, directory, inputs, on, counted=True)
+    calls = read_counts(done.finished.printed.splitlines(), manifest.calls, done.samples)
+    return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls)
+
+
+def _run(
+    manifest: Manifest,
+    directory: Path,
+    inputs: Mapping[str, npt.NDArray[Any]],
+    on: str,
+    *,
+    sanitize: bool = False,
+    traced: bool = False,
+    counted: bool = False,
+) -> _Run:
+    platform = platform_of(manifest, on)
+    samples, batched = checked(manifest, inputs)
+    program = build(directory, on, sanitize=sanitize, traced=traced, counted=counted)
+    count = len(next(iter(samples.values())))
+    job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}")
+    try:
+        finished = RUNNERS[platform.runner](job)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"tensors cannot be written to a temporary file: {reason}; set TMPDIR.") from error
+    outputs = taken_apart(manifest.outputs, finished.outputs, count, job.what)
+    return _Run(outputs if batched else {name: array[0] for name, array in outputs.items()}, count, finished)

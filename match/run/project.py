@@ -1,0 +1,85 @@
+"""What a project says about itself, and its programs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from match.codegen.project import MANIFEST, Manifest, PlatformEntry
+from match.errors import InputError, OptionError
+from match.run.tools import call, need
+
+_CHECKS = "address,undefined"
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """What a project says about itself.
+
+    Raises:
+        InputError: if the folder holds no project, or one that another version of the compiler made.
+    """
+    path = directory / MANIFEST
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except OSError as error:
+        raise InputError(
+            f"{directory} holds no compiled network: {path} cannot be read; compile one into it."
+        ) from error
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path} is of another version or damaged: {error}; compile the network again.") from error
+
+
+def platform_of(manifest: Manifest, name: str) -> PlatformEntry:
+    """A platform of a project by its name.
+
+    Raises:
+        OptionError: if the project has none of this name.
+    """
+    for platform in manifest.platforms:
+        if platform.name == name:
+            return platform
+    known = ", ".join(platform.name for platform in manifest.platforms)
+    raise OptionError(f"{manifest.name} for {manifest.target} has no platform {name!r}; choose one of {known}.")
+
+
+def build(
+    directory: Path,
+    platform: str = "host",
+    *,
+    sanitize: bool = False,
+    traced: bool = False,
+    counted: bool = False,
+) -> Path:
+    """Compile a project with make where it is not up to date; returns the program.
+
+    Args:
+        directory: the project.
+        platform: what the program is for.
+        sanitize: with the address and undefined-behaviour sanitizers, which the host alone has.
+        traced: the program reports what layers do.
+        counted: the program reports what each call costs, which takes a platform that counts.
+
+    Raises:
+        InputError: if the folder holds no project.
+        OptionError: if the project has no such platform, or the platform no sanitizers.
+        ToolchainError: if make or a C compiler is missing, or the build fails.
+    """
+    chosen = platform_of(read_manifest(directory), platform)
+    if sanitize and chosen.compiler is not None:
+        raise OptionError(f"platform {platform!r} has no sanitizers; they run on the host.")
+    own = os.environ.get("CC", "").strip() or "cc"
+    command = own if chosen.compiler is None else chosen.compiler
+    need(("make", command.split()[0]), f"building {directory}" + (f" for {platform}" if chosen.compiler else ""))
+    options = [f"SANITIZE={_CHECKS}"] if sanitize else []
+    options += ["TRACE=1"] if traced else []
+    options += ["COUNT=1"] if counted else []
+    jobs = f"-j{os.cpu_count() or 1}"
+    call(
+        ["make", "-s", "-C", str(directory), jobs, f"PLATFORM={platform}", f"CC={command}", *options],
+        f"make in {directory}",
+    )
+    folder = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
+    folder += ("-trace" if traced else "") + ("-count" if counted else "")
+    return directory / "build" / folder / "network"

@@ -1,0 +1,37 @@
+"""What a runner is: a function that gives a program its samples and brings back what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program to be run once.
+
+    `inputs` are samples, each its tensors one after the other; `machine` is `Platform.machine` of the platform that the
+    program was built for; `what` names the program in sentences about errors.
+    """
+
+    program: Path
+    inputs: bytes
+    machine: tuple[str, ...]
+    what: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a program that returned 0 left: its outputs (as many samples), what it printed, and how it was called.
+
+    `command` is for readers: the program by its name, files in capitals.
+    """
+
+    outputs: bytes
+    printed: str
+    command: str
+
+
+Runner = Callable[[Job], Finished]
+"""Raises ToolchainError if a tool is missing or the program fails."""

@@ -1,0 +1,95 @@
+"""Tensors of samples as the bytes that a program reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.arguments import is_a
+from match.codegen.network import tensor_bytes
+from match.codegen.project import Manifest
+from match.errors import InputError, ToolchainError
+from match.frontend.model import Tensor
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def random_inputs(manifest: Manifest, seed: int) -> Arrays:
+    """One sample of every input of a project: integers from all of their range, floats from 0 to 1."""
+    rng = np.random.default_rng(seed)
+    return {tensor.name: _random(tensor, rng) for tensor in manifest.inputs}
+
+
+def _random(tensor: Tensor, rng: np.random.Generator) -> npt.NDArray[Any]:
+    dtype = np.dtype(tensor.dtype)
+    if dtype.kind == "f":
+        return rng.random(tensor.shape).astype(dtype)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, tensor.shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, tensor.shape, dtype=dtype, endpoint=True)
+
+
+def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, bool]:
+    """Each input with an axis of samples in front, in the project's order; whether they came with one.
+
+    Raises:
+        InputError: if the inputs do not match the project's tensors.
+    """
+    expected = ", ".join(f"{t.name} {t.dtype} {list(t.shape)}" for t in manifest.inputs)
+    names = [tensor.name for tensor in manifest.inputs]
+    if not is_a(inputs, Mapping):
+        raise InputError(f"inputs are arrays by name, not {type(inputs).__name__}; {manifest.name} takes: {expected}.")
+    if set(inputs) != set(names):
+        given = ", ".join(map(str, inputs)) or "none"
+        raise InputError(f"the inputs given are {given}; {manifest.name} takes: {expected}.")
+    samples: Arrays = {}
+    counts: set[int | None] = set()
+    for tensor in manifest.inputs:
+        try:
+            array = np.asarray(inputs[tensor.name])
+        except ValueError as error:
+            raise InputError(f"input {tensor.name} is no array; {manifest.name} takes: {expected}.") from error
+        batched = array.ndim == len(tensor.shape) + 1
+        if array.shape[batched:] != tensor.shape or array.dtype != np.dtype(tensor.dtype) or not array.size:
+            raise InputError(
+                f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, "
+                f"or any number of such samples along one more axis in front."
+            )
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise InputError(f"input {tensor.name} has {np.isnan(array).sum()} values that are NaN; give numbers.")
+        samples[tensor.name] = array if batched else array[np.newaxis]
+        counts.add(len(array) if batched else None)
+    if len(counts) > 1:
+        raise InputError(f"the inputs of {manifest.name} have different numbers of samples; give all of them as many.")
+    return samples, counts != {None}
+
+
+def interleaved(samples: Arrays) -> bytes:
+    """All tensors of the first sample, all of the second, and so on."""
+    count = len(next(iter(samples.values())))
+    parts = [np.ascontiguousarray(array).view(np.uint8).reshape(count, -1) for array in samples.values()]
+    return np.concatenate(parts, axis=1).tobytes()
+
+
+def taken_apart(tensors: Sequence[Tensor], outputs: bytes, samples: int, what: str) -> Arrays:
+    """The tensors that the program `what` wrote for so many samples, one sample behind the other.
+
+    Raises:
+        ToolchainError: if it wrote more or less.
+    """
+    expected = samples * tensor_bytes(tensors)
+    if len(outputs) != expected:
+        raise ToolchainError(f"{what} wrote {len(outputs)} bytes for {samples} samples, not {expected}.")
+    data = np.frombuffer(outputs, np.uint8).reshape(samples, -1)
+    arrays: Arrays = {}
+    start = 0
+    for tensor in tensors:
+        size = tensor_bytes([tensor])
+        part = np.ascontiguousarray(data[:, start : start + size])
+        arrays[tensor.name] = part.view(tensor.dtype).reshape(len(data), *tensor.shape)
+        start += size
+    return arrays

@@ -1,0 +1,16 @@
+/* What stands in for a PULP chip asks of the machine it runs on: a PC, or a RISC-V core under an emulator. */
+#ifndef PULP_MACHINE_H
+#define PULP_MACHINE_H
+
+#include <stdint.h>
+
+#include "match_host_arena.h"
+
+/* L1 and L2, with PULP_L1_BYTES and PULP_L2_BYTES. MATCH_OK or MATCH_ERROR_MEMORY. */
+int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2);
+
+/* What is executed between the two is the work of the DMA or of an accelerator, not of a core, and is not counted. */
+void pulp_machine_pause(void);
+void pulp_machine_resume(void);
+
+#endif

@@ -1,0 +1,48 @@
+/* One RISC-V core under QEMU: memories of exactly the chip's sizes, and instructions as QEMU counts them. */
+#include "pulp_machine.h"
+
+#include "match_count.h"
+#include "match_status.h"
+#include "pulp.h"
+
+static _Alignas(16) uint8_t l1_memory[PULP_L1_BYTES];
+static _Alignas(16) uint8_t l2_memory[PULP_L2_BYTES];
+
+/* Instructions that were nobody's, and when the present ones began. */
+static uint64_t excluded;
+static uint64_t paused_at;
+
+static uint64_t executed(void)
+{
+    uint32_t high;
+    uint32_t low;
+    uint32_t again;
+    do {
+        __asm__ volatile("csrr %0, mcycleh" : "=r"(high));
+        __asm__ volatile("csrr %0, mcycle" : "=r"(low));
+        __asm__ volatile("csrr %0, mcycleh" : "=r"(again));
+    } while (high != again);
+    return (uint64_t)high << 32 | low;
+}
+
+int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
+{
+    match_arena_place(l1, l1_memory, sizeof l1_memory, PULP_ALIGNMENT);
+    match_arena_place(l2, l2_memory, sizeof l2_memory, PULP_ALIGNMENT);
+    return MATCH_OK;
+}
+
+void pulp_machine_pause(void)
+{
+    paused_at = executed();
+}
+
+void pulp_machine_resume(void)
+{
+    excluded += executed() - paused_at;
+}
+
+uint64_t match_counter(void)
+{
+    return executed() - excluded;
+}
