@@ -117,7 +117,13 @@ class Stm32h743(MatchTarget):
     @property
     def platforms(self) -> tuple[Platform, ...]:
         """The same on a Cortex-M7 under QEMU, whose DSP extension the kernels use."""
-        symbols = ("__flash=0", "__flash_size=0x400000", "__ram=0x21000000", "__ram_size=0x1000000")
+        symbols = (
+            "__flash=0",
+            "__flash_size=0x400000",
+            "__ram=0x20000000",
+            "__ram_size=0x400000",
+            "__stack_size=0x4000",
+        )
         qemu = replace(
             self.host,
             name="qemu",
