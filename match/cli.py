@@ -54,6 +54,10 @@ def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoRetur
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         sys.stderr.write(f"{program}: {_sentence(message)}\n")
         status = USAGE_ERROR
+    except OSError as error:
+        place = f"{error.filename} cannot be used" if error.filename else "a file cannot be used"
+        sys.stderr.write(f"{program}: {place}: {error.strerror or error}.\n")
+        status = USAGE_ERROR
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     sys.exit(status or 0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from match.arguments import is_a
 from match.check.probes import Probe, network
 from match.codegen.c_text import identifier
 from match.cost import CostModel
@@ -37,11 +38,6 @@ def method_problems(module: HwModule, target: str, layers: Sequence[Probe]) -> t
     return tuple(found.values())
 
 
-def _is(value: object, kind: type) -> bool:
-    """Whether a method kept to what its signature says; Python lets it return anything."""
-    return isinstance(value, kind)
-
-
 def _words(layer: Layer) -> str:
     return f"a {layer.fy}x{layer.fx} {layer.op.value} of {layer.input_channels} to {layer.k} channels"
 
@@ -55,13 +51,13 @@ def _ask(module: HwModule, match: Match) -> None:
     if isinstance(form, str):
         return
     operands = _checked("operands", layer, lambda: tuple(module.operands(layer, form.requantizer)))
-    if not all(_is(operand, Operand) for operand in operands):
+    if not all(is_a(operand, Operand) for operand in operands):
         raise _FaultError(f"operands() returned {operands!r} for {_words(layer)}; it must return Operands")
     cost = _checked("cost", layer, lambda: module.cost(layer, form.requantizer))
-    if not _is(cost, CostModel):
+    if not is_a(cost, CostModel):
         raise _FaultError(f"cost() returned {cost!r} for {_words(layer)}; it must return a CostModel")
     kernel = _checked("kernel", layer, lambda: module.kernel(layer, form.requantizer))
-    if not _is(kernel, str) or identifier(kernel) != kernel.lower():
+    if not is_a(kernel, str) or identifier(kernel) != kernel.lower():
         raise _FaultError(f"kernel() returned {kernel!r} for {_words(layer)}; it must return the name of a C function")
     multiples = _multiples(module, layer, operands)
     _room(module, form, layer, multiples)
@@ -83,7 +79,7 @@ def _accepted(module: HwModule, layer: Layer) -> bool:
         for constraint in pattern.constraints if pattern.op is layer.op else ():
             name = f"constraint {getattr(constraint, '__name__', constraint)}"
             verdict = _checked(name, layer, partial(constraint, layer))
-            if not _is(verdict, Verdict):
+            if not is_a(verdict, Verdict):
                 raise _FaultError(f"{name}() returned {verdict!r} for {_words(layer)}; it must return a Verdict")
     return any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns())
 
@@ -92,7 +88,7 @@ def _multiples(module: HwModule, layer: Layer, operands: Sequence[Operand]) -> M
     """What tiles are multiples of, which must be dimensions that can be tiled and whole numbers."""
     multiples = _checked("tile_multiples", layer, lambda: dict(module.tile_multiples(layer)))
     for dim, multiple in multiples.items():
-        if not _is(multiple, int) or multiple < 0:
+        if not is_a(multiple, int) or multiple < 0:
             raise _FaultError(
                 f"tile_multiples() returned {multiple!r} for {dim} of {_words(layer)}; it must be a number of "
                 f"iterations, or 0 where {dim} cannot be tiled"
@@ -141,7 +137,7 @@ def _packing(module: HwModule, match: Match, form: Form, operand: Operand) -> No
         packed = _checked(
             "pack", layer, lambda spans=spans: module.pack(layer, form.requantizer, form.constants, spans)
         )
-        if not all(_is(piece, bytes) for piece in packed):
+        if not all(is_a(piece, bytes) for piece in packed):
             raise _FaultError(f"pack() returned {packed!r:.40} for {_words(layer)}; it must return a tuple of bytes")
         if len(packed) != len(operand.components):
             raise _FaultError(

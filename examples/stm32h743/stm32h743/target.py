@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ REQUANT_ADD = np.dtype([("bias", "<i8"), ("input", "<i4"), ("addend", "<i4"), ("
 INT64 = Requantizer("int64", 32, True, 64, 64, (0, 63), True, False, REQUANT.itemsize)
 INT64_SIGNED = Requantizer("int64_signed", 32, True, 64, 64, (0, 63), True, True, REQUANT_SIGNED.itemsize)
 OPS = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D)
+PARTS = (Path("kernels/host/match_host_arena.c"), Path("kernels/host/match_host_dma.c"))
 TRANSFERS = ("stm32h743_transfer_t", "stm32h743_copy_in", "stm32h743_copy_out")
 
 
@@ -106,9 +108,29 @@ class Stm32h743(MatchTarget):
     def host(self) -> Platform:
         """The functions of stm32h743.h on a PC; DTCM is as large as the module was given."""
         dtcm = max((module.memories[-1].size for module in self.modules), default=DTCM.size)
-        parts = (Path("kernels/host/match_host_arena.c"), Path("kernels/host/match_host_dma.c"))
         return Platform(
-            sources=(HERE / "kernels.c", HERE / "host.c", *parts),
+            sources=(HERE / "kernels.c", HERE / "host.c", *PARTS),
             include=(HERE, Path("kernels/include"), Path("kernels/host")),
             defines={"STM32H743_DTCM_BYTES": str(dtcm), "STM32H743_SRAM_BYTES": str(self.main_memory.size)},
         )
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
+        """The same on a Cortex-M7 under QEMU, whose DSP extension the kernels use."""
+        symbols = (
+            "__flash=0",
+            "__flash_size=0x400000",
+            "__ram=0x20000000",
+            "__ram_size=0x400000",
+            "__stack_size=0x4000",
+        )
+        qemu = replace(
+            self.host,
+            name="qemu",
+            compiler="arm-none-eabi-gcc",
+            flags=("-mcpu=cortex-m7", "-mfloat-abi=hard", "--specs=picolibc.specs", "--oslib=semihost"),
+            link=("-lm", "--crt0=semihost", *(f"-Wl,--defsym={symbol}" for symbol in symbols)),
+            runner="qemu",
+            machine=("qemu-system-arm", "-M", "mps2-an500"),
+        )
+        return (self.host, qemu)

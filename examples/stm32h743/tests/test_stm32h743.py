@@ -6,17 +6,20 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import match
+from match import demo
 from match.check import check_target
-from match.demo import run_demo
+from match.demo import INPUT, load_images, run_demo
 
 import stm32h743
 from stm32h743.target import Stm32h743
 
 HERE = Path(stm32h743.__file__).resolve().parent
-COMPILER = "arm-none-eabi-gcc"
+COMPILER, EMULATOR = "arm-none-eabi-gcc", "qemu-system-arm"
+DIGITS = Path(demo.__file__).parent / "digits.onnx"
 
 
 def test_layers_of_every_pattern_equal_tvm() -> None:
@@ -36,6 +39,15 @@ def test_digits() -> None:
     result = run_demo("stm32h743")
     assert result.right > 0.95 * result.images
     assert any(layer.module != "cpu" for layer in result.report.layers)
+
+
+@pytest.mark.skipif(not all(map(shutil.which, (COMPILER, EMULATOR))), reason=f"there is no {COMPILER} or {EMULATOR}")
+def test_cortex_m7() -> None:
+    """A Cortex-M7 computes what the PC does."""
+    compiled = match.compile(DIGITS, "stm32h743")
+    images = load_images(DIGITS.with_name("digits.npz"))[0][:2]
+    (right,), (outputs,) = (compiled.run({INPUT: images}, on=on).values() for on in ("host", "qemu"))
+    assert np.array_equal(outputs, right)
 
 
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"there is no {COMPILER}")
