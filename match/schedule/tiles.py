@@ -112,6 +112,20 @@ class TileCosts:
         """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
         return np.array([self._kernel(tuple(tile)) for tile in tiles.tolist()], np.float64)
 
+    def last_kernel(self, tiles: Ints) -> Floats:
+        """Cycles of the last of these calls, `launch` included."""
+        price, launch = self.pricing.kernel, self.pricing.launch
+        result: list[float] = []
+        for k, oy, ox, c in tiles.tolist():
+            (channels,), _ = self._channels.last(k)[-1]
+            rows, columns, reduced = self._rows.last(oy)[-1][0], self._columns.last(ox)[-1][0], self._reductions.last(c)
+            (reduced, begin, end), _ = reduced[-1]
+            result.append(
+                launch
+                + price(channels, (rows[0], rows[1]), (columns[0], columns[1]), (reduced, bool(begin), bool(end)))
+            )
+        return np.array(result)
+
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """Of the blocks of operand number `operand` when it is cut along `dims` alone."""
         cut = np.where([dim in dims for dim in TILED], tiles, self.whole)
