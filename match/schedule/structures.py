@@ -80,12 +80,8 @@ class Nests:
         return Nest(loops, placements)
 
 
-class TilingCosts(Protocol):
-    """Costs of tilings: exact ones are `TileCosts`, lower bounds of them `Floors`."""
-
-    def compute(self, tiles: Ints) -> Floats:
-        """Cycles of all kernel calls, without `launch`."""
-        ...
+class TransferCosts(Protocol):
+    """Costs of transfers: exact ones are `TileCosts`, lower bounds of them `Floors`."""
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """Of the blocks of an operand that is cut along `dims`."""
@@ -124,19 +120,21 @@ class _Blocks(NamedTuple):
 class Structures:
     """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
 
-    Their bounds follow from `figures`: those of `costs`, or cheaper and lower ones.
+    Their bounds follow from what `costs` says of kernels, and `transfers` of transfers: the same, or cheaper and lower.
     """
 
-    def __init__(self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], figures: TilingCosts | None = None) -> None:
+    def __init__(
+        self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], transfers: TransferCosts | None = None
+    ) -> None:
         self.costs = costs
         self.tiles = tiles
-        self._figures = figures or costs
+        self._transfers = transfers or costs
         self._cut = cut
         pricing = costs.pricing
         self._counts = costs.counts(tiles)
-        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
-        self._exact = self._figures is costs
-        self._tail = costs.last_kernel(tiles) if self._exact and not costs.packing else np.zeros(len(tiles))
+        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + costs.compute(tiles)
+        self._exact = self._transfers is costs
+        self._tail = costs.last_kernel(tiles) if not costs.packing else np.zeros(len(tiles))
         self._room = pricing.memory.size - costs.scratch(tiles)
         self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
         self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
@@ -195,7 +193,7 @@ class Structures:
         known = self._known.get((number, dims))
         if known is None:
             size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
-            sums = self._figures.sums(number, dims, self.tiles)
+            sums = self._transfers.sums(number, dims, self.tiles)
             known = self._known[number, dims] = _Blocks(size, sums, self.costs.moved(number, dims, self.tiles))
         return known
 
