@@ -28,6 +28,7 @@ from match.relay import relay, tvm
 from match.request import Workload
 from match.stopwatch import Stopwatch
 from match.storage import Storage, storage
+from match.sums import apart
 from match.transform.layouts import Conversion, Tensors, from_layout, to_layout
 from match.transform.pipeline import integer_relay
 from match.transform.rewrite import operands, operator_name, rebuild, shape
@@ -95,6 +96,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
         decisions = _decisions(listed, network, target, options, stopwatch)
+        listed, decisions = apart(listed, decisions, network, target, options, stopwatch)
     with stopwatch.phase("partition"):
         plans = {
             row.root: (row, decision.plan)

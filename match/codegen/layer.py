@@ -26,7 +26,8 @@ def generate(plan: LayerPlan) -> str:
 
     Raises:
         ScheduleError: if the schedule has more than one level of scratchpad.
-        TargetError: if operands do not lie as kernels expect them: activations HWC, constants by output channel.
+        TargetError: if operands do not lie as kernels expect them: activations of rows, columns and
+            channels, constants by output channel.
     """
     return wrap(render("layer.c.mako", text=LayerText(plan), api=plan.api, comment=comment, values=values))
 
