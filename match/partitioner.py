@@ -28,6 +28,7 @@ from match.relay import relay, tvm
 from match.request import Workload
 from match.stopwatch import Stopwatch
 from match.storage import Storage, storage
+from match.sums import apart
 from match.transform.layouts import Conversion, Tensors, from_layout, to_layout
 from match.transform.pipeline import integer_relay
 from match.transform.rewrite import operands, operator_name, rebuild, shape
@@ -118,8 +119,9 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
         decisions = [
             next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
         ]
+        listed, decisions, further = apart(listed, decisions, network, target, options, stopwatch)
     with stopwatch.phase("partition"):
-        by_symbol = {workload.symbol: workload for workload in workloads}
+        by_symbol = {workload.symbol: workload for workload in (*workloads, *further)}
         return Partitioned(module, (), target, by_symbol, main, tuple(listed)).decided(decisions)
 
 

@@ -25,7 +25,8 @@ def generate(plan: LayerPlan) -> str:
 
     Raises:
         ScheduleError: if the schedule has more memories than generated code serves, or the plan does not say how.
-        TargetError: if operands do not lie as kernels expect them: activations HWC, constants by output channel.
+        TargetError: if operands do not lie as kernels expect them: activations of rows, columns and
+            channels, constants by output channel.
     """
     external = _external(plan)
     if external is None:

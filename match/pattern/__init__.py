@@ -7,14 +7,17 @@ cannot be expressed as a `Layer` is reported with the reason, so that it appears
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from match.pattern.forms import read
 from match.pattern.graph import post_order, users
 from match.pattern.types import Match, Rejection
 from match.relay import relay, tvm
+from match.transform.readers import read_requantized, read_sums
 from match.transform.rewrite import is_call
 from match.transform.value_ranges import value_ranges
 
-__all__ = ["Match", "Rejection", "find"]
+__all__ = ["Match", "Rejection", "find", "unrequantized"]
 
 
 def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
@@ -37,6 +40,15 @@ def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
             taken.update(layer.covered)
             found.append(layer)
     return tuple(reversed(found))
+
+
+def unrequantized(match: Match) -> Match | None:
+    """A convolution or dense layer up to its int32 sums, which the rest of what it covers requantizes; else None."""
+    requantized = read_requantized(match.root)
+    sums = read(requantized[0], {}) if requantized and read_sums(requantized[0]) else None
+    if not isinstance(sums, Match):
+        return None
+    return replace(sums, layer=replace(sums.layer, input_range=match.layer.input_range))
 
 
 def _alone(match: Match, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection:

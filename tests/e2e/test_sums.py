@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import match
 from match.plan import LayerDecision
 from match.relay import relay, tvm
 from match.trace import LayerTrace
-from tests.e2e.tflite_arithmetic import Array, conv2d
+from tests.e2e.tflite_arithmetic import conv2d
 
 RNG = np.random.default_rng(11)
 FILTERS = RNG.integers(-128, 128, (24, 3, 3, 40)).astype(np.int8)
@@ -24,7 +25,7 @@ def network() -> tvm.IRModule:
     x = relay.var("x", shape=(1, 13, 11, 40), dtype="uint8")
     v = relay.var("v", shape=(2, 200), dtype="uint8")
 
-    def conv(weights: Array, **attributes: object) -> relay.Expr:
+    def conv(weights: npt.NDArray[np.int8], **attributes: object) -> relay.Expr:
         return relay.nn.conv2d(
             x,
             relay.const(np.ascontiguousarray(weights.transpose(1, 2, 3, 0))),
@@ -55,8 +56,8 @@ def test_sums_equal_numpy_and_their_simulation(l1: int | None) -> None:
     outputs, traces = compiled.trace({"x": x, "v": v}, sanitize=True)
     wide = x[0].astype(np.int64)
     expected = [
-        conv2d(wide, FILTERS, np.zeros(24, np.int64), 0, (2, 1), (1, 1, 1, 1)),
-        conv2d(wide, POINTWISE, np.zeros(20, np.int64), 0, (1, 1), (0, 0, 0, 0)),
+        conv2d(wide, FILTERS.astype(np.int64), np.zeros(24, np.int64), 0, (2, 1), (1, 1, 1, 1)),
+        conv2d(wide, POINTWISE.astype(np.int64), np.zeros(20, np.int64), 0, (1, 1), (0, 0, 0, 0)),
         v.astype(np.int64) @ HEAD.T.astype(np.int64),
     ]
     for output, wanted in zip(outputs.values(), expected, strict=True):

@@ -49,3 +49,23 @@ def test_probabilities_are_within_a_step_of_onnxruntimes() -> None:
     distance = np.rint(np.abs(compiled_outputs(model, inputs) - expected) * 255)
     assert distance.max() <= 1
     assert np.mean(distance) < 0.2
+
+
+def test_what_no_module_requantizes_is_still_summed_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Onnxruntime rounds in float32, which the cluster's integers do not meet everywhere: that stays on the core."""
+    compiled = match.compile(small("resnet8", "uint8"), "gap9", modules=["cluster"], numerics="exact")
+    rows = {layer.name: layer for layer in compiled.layers}
+    assert {layer.module for layer in compiled.layers if layer.macs} == {"cluster"}
+    halves = [layer for layer in compiled.layers if layer.op == "requantize"]
+    assert len(halves) > 3
+    for layer in halves:
+        assert (layer.module, layer.macs) == ("cpu", 0)
+        assert "cluster would be off by one step" in (layer.candidates[0].refusal or "")
+        sums = rows[layer.name.replace("requantize", "conv2d")]
+        assert sums.plan is not None
+        assert (sums.plan.layer.output_dtype, sums.outputs) == ("int32", layer.outputs)
+
+    monkeypatch.setattr("match.sums.LARGEST_SHARE", 0.0)
+    whole = match.compile(small("resnet8", "uint8"), "gap9", modules=["cluster"], numerics="exact")
+    assert {layer.op for layer in whole.layers} & {"requantize"} == set()
+    assert whole.cycles > 3 * compiled.cycles

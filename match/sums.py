@@ -1,0 +1,85 @@
+"""Layers whose requantization no module executes: their sums on a module, the requantization on the control core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from match.codegen.c_text import identifier
+from match.dispatch import cpu_cost, dispatch
+from match.hardware import MatchTarget
+from match.options import Options
+from match.pattern import Match, Rejection, unrequantized
+from match.pattern.rows import Chain
+from match.plan import CPU, Candidate, LayerDecision
+from match.request import Workload
+from match.stopwatch import Stopwatch
+
+REQUANTIZE = "requantize"
+"""Operator, in a decision, that brings the sums of the layer before it back to 8 bits."""
+
+LARGEST_SHARE = 0.25
+"""Of main memory that a layer's int32 sums may take: beside them there are inputs, outputs and weights."""
+
+_SUM_BYTES = 4
+
+Row = Match | Rejection | Chain
+
+
+def apart(
+    listed: Sequence[Row],
+    decisions: Sequence[LayerDecision],
+    network: str,
+    target: MatchTarget,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> tuple[list[Row], list[LayerDecision], list[Workload]]:
+    """The rows and decisions of a network with layers of the control core in two where that costs fewer cycles.
+
+    The first of the two is the layer without its requantization, on a module that hands out sums; the second is the
+    requantization, with the reasons for which modules refused the whole. Behind these, what modules were asked about.
+
+    Raises:
+        CostModelError: if a cost model fails.
+    """
+    bare = {index: sums for index, row in enumerate(listed) if (sums := _bare(row, decisions[index], target))}
+    workloads = [
+        Workload(
+            replace(sums.layer, name=f"{sums.layer.op}_{index}"),
+            sums.constants,
+            None,
+            f"match_{identifier(network)}_{index}_{sums.layer.op}_sums",
+        )
+        for index, sums in bare.items()
+    ]
+    decided = dict(zip(bare, dispatch(workloads, target, options, stopwatch), strict=True))
+    rows: list[Row] = []
+    results: list[LayerDecision] = []
+    for index, (row, decision) in enumerate(zip(listed, decisions, strict=True)):
+        rest = _requantization(decision, index, target)
+        sums = decided.get(index)
+        if isinstance(row, Match) and sums and sums.plan and sums.cycles + rest.cycles < decision.cycles:
+            rows += [bare[index], tuple(reversed([call for call in row.covered if call not in bare[index].covered]))]
+            results += [sums, rest]
+        else:
+            rows.append(row)
+            results.append(decision)
+    return rows, results, workloads
+
+
+def _bare(row: Row, decision: LayerDecision, target: MatchTarget) -> Match | None:
+    """The layer without its requantization, if it is on the control core and a module might take that."""
+    if not isinstance(row, Match) or decision.plan or not any(row.layer.op in unit.sums for unit in target.modules):
+        return None
+    if _SUM_BYTES * decision.outputs > LARGEST_SHARE * target.main_memory.size:
+        return None
+    return unrequantized(row)
+
+
+def _requantization(decision: LayerDecision, index: int, target: MatchTarget) -> LayerDecision:
+    """What is left of a layer whose sums are computed elsewhere: as much as one without products."""
+    name = f"{REQUANTIZE}_{index}"
+    cost = cpu_cost(target, name, decision.op, 0, decision.outputs)
+    refusals = tuple(candidate for candidate in decision.candidates if candidate.module != CPU)
+    candidates = (*refusals, Candidate(CPU, cost=cost))
+    return LayerDecision(name, REQUANTIZE, CPU, 0, decision.outputs, cost.cycles, candidates)
