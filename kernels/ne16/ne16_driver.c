@@ -1,21 +1,16 @@
 #include "ne16_driver.h"
 
 #include <assert.h>
-#include <string.h>
-
-#include "ne16_registers.h"
 
 static_assert(sizeof(ne16_job_t) == NE16_JOB_WORDS * sizeof(uint32_t), "a job is its registers");
 
 void ne16_submit(const ne16_job_t *job)
 {
-    uint32_t words[NE16_JOB_WORDS];
-    memcpy(words, job, sizeof words);
     while ((int32_t)ne16_read(NE16_ACQUIRE) < 0) {
         ne16_wait_event();
     }
     for (uint32_t word = 0; word < NE16_JOB_WORDS; word++) {
-        ne16_write(NE16_JOB + word, words[word]);
+        ne16_write(NE16_JOB + word, job->words[word]);
     }
     ne16_write(NE16_TRIGGER, 0);
 }

@@ -4,32 +4,38 @@
 
 #include <stdint.h>
 
-/* A job as it lies in the registers (ne16_registers.h). Addresses are those that NE16 sees, strides are in bytes. */
-typedef struct {
-    uint32_t weights;
-    uint32_t infeat;
-    uint32_t outfeat;
-    uint32_t scale;
-    uint32_t scale_shift;
-    uint32_t scale_bias;
-    uint32_t infeat_d0;
-    uint32_t infeat_d1;
-    uint32_t infeat_d2;
-    uint32_t outfeat_d0;
-    uint32_t outfeat_d1;
-    uint32_t outfeat_d2;
-    uint32_t weights_d0;
-    uint32_t weights_d1;
-    uint32_t weights_d2;
-    uint32_t remainder_ko_ki;
-    uint32_t remainder_ho_wo;
-    uint32_t remainder_hi_wi;
-    uint32_t subtiles_ko_ki;
-    uint32_t subtiles_ho_wo;
-    uint32_t padding;
-    uint32_t weight_offset;
-    uint32_t filter_mask;
-    uint32_t conf0;
+#include "ne16_registers.h"
+
+/* A job, by name and as it lies in the registers (ne16_registers.h). Addresses are those that NE16 sees, strides are in
+ * bytes. */
+typedef union {
+    struct {
+        uint32_t weights;
+        uint32_t infeat;
+        uint32_t outfeat;
+        uint32_t scale;
+        uint32_t scale_shift;
+        uint32_t scale_bias;
+        uint32_t infeat_d0;
+        uint32_t infeat_d1;
+        uint32_t infeat_d2;
+        uint32_t outfeat_d0;
+        uint32_t outfeat_d1;
+        uint32_t outfeat_d2;
+        uint32_t weights_d0;
+        uint32_t weights_d1;
+        uint32_t weights_d2;
+        uint32_t remainder_ko_ki;
+        uint32_t remainder_ho_wo;
+        uint32_t remainder_hi_wi;
+        uint32_t subtiles_ko_ki;
+        uint32_t subtiles_ho_wo;
+        uint32_t padding;
+        uint32_t weight_offset;
+        uint32_t filter_mask;
+        uint32_t conf0;
+    };
+    uint32_t words[NE16_JOB_WORDS];
 } ne16_job_t;
 
 /* Put a job into the queue, which runs two in order; waits while it is full. */

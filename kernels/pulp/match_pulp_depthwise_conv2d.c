@@ -2,15 +2,11 @@
 #include <stddef.h>
 
 #include "match_pulp.h"
-#include "match_pulp_matmul.h"
+#include "match_pulp_depthwise.h"
+#include "match_pulp_dot.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
-
-static int32_t smaller(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Input rows that the tile's output sees, padding included. */
 static int32_t seen_rows(const match_tile_t *tile)
@@ -20,14 +16,14 @@ static int32_t seen_rows(const match_tile_t *tile)
 
 /* Gather what output column x sees of one channel, (seen_rows, filter_width): the windows of all its pixels, one below
  * the other. */
-static void gather(const match_tile_t *restrict tile, int32_t channel, int32_t x, uint8_t *column)
+static void gather(const match_tile_t *tile, int32_t channel, int32_t x, uint8_t *column)
 {
     int32_t rows = seen_rows(tile);
     for (int32_t fx = 0; fx < tile->filter_width; fx++) {
         match_position_t seen = match_seen(tile, 0, x, 0, fx);
         bool inside = seen.x >= 0 && seen.x < tile->input_width;
-        int32_t first = inside ? smaller(tile->pad_top, rows) : rows;
-        int32_t last = inside ? smaller(tile->pad_top + tile->input_height, rows) : rows;
+        int32_t first = inside ? match_smaller(tile->pad_top, rows) : rows;
+        int32_t last = inside ? match_smaller(tile->pad_top + tile->input_height, rows) : rows;
         const uint8_t *input = match_input_pixel(tile, first - tile->pad_top, seen.x) + channel;
         uint8_t *gathered = column + fx;
         for (int32_t row = 0; row < first; row++, gathered += tile->filter_width) {
@@ -42,33 +38,63 @@ static void gather(const match_tile_t *restrict tile, int32_t channel, int32_t x
     }
 }
 
+static int32_t product(const uint8_t *column, const int8_t *weights, int32_t length)
+{
+    if (length < 4) {
+        return match_short_dot(column, weights, length);
+    }
+    const uint8_t *const columns[] = {column};
+    return match_dot_block(columns, weights, length, 1, 1).acc[0][0];
+}
+
 /* Accumulator of the window that starts at `column`. */
 static int32_t accumulate(const match_tile_t *tile, const uint8_t *column, const int8_t *weights)
 {
     if (tile->dilation_y == 1) {
-        return match_pulp_dot(column, weights, tile->filter_height * tile->filter_width);
+        return product(column, weights, tile->filter_height * tile->filter_width);
     }
     int32_t acc = 0;
     for (int32_t fy = 0; fy < tile->filter_height; fy++) {
-        acc += match_pulp_dot(column + fy * tile->dilation_y * tile->filter_width, weights + fy * tile->filter_width,
-                              tile->filter_width);
+        acc += product(column + fy * tile->dilation_y * tile->filter_width, weights + fy * tile->filter_width,
+                       tile->filter_width);
     }
     return acc;
 }
 
-void match_pulp_depthwise_conv2d(const match_tile_t *restrict tile)
+/* Any filter: the windows of a column of outputs are gathered, then multiplied one by one. */
+static void gathered(const match_tile_t *tile, const match_finish_t *finish, match_share_t channels)
 {
     ptrdiff_t column_bytes = ((ptrdiff_t)tile->filter_width * seen_rows(tile) + 3) / 4 * 4;
     uint8_t *column = (uint8_t *)tile->scratch + match_core_id() * column_bytes;
-    match_share_t channels = match_share(tile->channels_out, 1);
     for (int32_t k = channels.first; k < channels.last; k++) {
         const int8_t *weights = (const int8_t *)tile->weights + (ptrdiff_t)k * tile->filter_height * tile->filter_width;
         for (int32_t x = 0; x < tile->output_width; x++) {
             gather(tile, k, x, column);
             for (int32_t y = 0; y < tile->output_height; y++) {
                 int32_t acc = accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights);
-                match_output_pixel(tile, y, x)[k] = match_requantize(tile, k, acc);
+                match_output_pixel(tile, y, x)[k] = match_requantize(finish, k, acc);
             }
         }
     }
+}
+
+static void depthwise_conv2d(const match_tile_t *tile, match_form_t form)
+{
+    match_finish_t finish = match_finish_of(tile, form);
+    match_share_t channels = match_share(tile->channels_out, 1);
+    if (match_pulp_is_depthwise_3x3(tile)) {
+        match_pulp_depthwise_3x3(tile, &finish, channels.first, channels.last);
+    } else {
+        gathered(tile, &finish, channels);
+    }
+}
+
+void match_pulp_depthwise_conv2d(const match_tile_t *tile)
+{
+    depthwise_conv2d(tile, MATCH_FORM_64);
+}
+
+void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile)
+{
+    depthwise_conv2d(tile, MATCH_FORM_32);
 }

@@ -1,102 +1,178 @@
 #include "match_pulp_matmul.h"
 
-#include <stddef.h>
+#include <stdbool.h>
 
-#include "match_pulp_requantize.h"
-#include "match_pulp_simd.h"
+#include "match_pulp_dot.h"
 
-/* Output channels and pixels of one block of accumulators, held in registers: 6 loads feed 8 dot products. */
-enum { BLOCK_CHANNELS = 4, BLOCK_PIXELS = 2 };
+/* A matrix product: what all of its blocks share, and where the next block begins. */
+typedef struct {
+    match_finish_t finish;
+    int32_t length;
+    const uint8_t *x[MATCH_BLOCK_PIXELS];
+    const int8_t *weights;
+    const uint8_t *parameters;
+    uint8_t *output[MATCH_BLOCK_PIXELS];
+} product_t;
 
-int32_t match_pulp_dot(const uint8_t *activations, const int8_t *weights, int32_t length)
+/* What is rare: partial sums to take up or to leave, and shifts below 32. */
+static __attribute__((noinline)) void store_rare(const product_t *product, const match_block_t *block, int channels,
+                                                 int pixels)
 {
-    int32_t acc = 0;
-    int32_t i = 0;
-    for (; i + 4 <= length; i += 4) {
-        acc = match_dot4(match_load4(activations + i), match_load4(weights + i), acc);
-    }
-    for (; i < length; i++) {
-        acc += activations[i] * weights[i];
-    }
-    return acc;
-}
-
-/* Accumulators of BLOCK_CHANNELS rows of weights, `length` bytes apart, and BLOCK_PIXELS vectors of activations. */
-static void block(const uint8_t *const activations[BLOCK_PIXELS], const int8_t *weights, int32_t length,
-                  int32_t acc[BLOCK_CHANNELS][BLOCK_PIXELS])
-{
-    const int8_t *w0 = weights;
-    const int8_t *w1 = w0 + length;
-    const int8_t *w2 = w1 + length;
-    const int8_t *w3 = w2 + length;
-    const uint8_t *x0 = activations[0];
-    const uint8_t *x1 = activations[1];
-    int32_t a00 = 0, a01 = 0, a10 = 0, a11 = 0, a20 = 0, a21 = 0, a30 = 0, a31 = 0;
-    int32_t i = 0;
-    for (; i + 4 <= length; i += 4) {
-        match_bytes4_t p0 = match_load4(x0 + i);
-        match_bytes4_t p1 = match_load4(x1 + i);
-        match_bytes4_t k0 = match_load4(w0 + i);
-        match_bytes4_t k1 = match_load4(w1 + i);
-        match_bytes4_t k2 = match_load4(w2 + i);
-        match_bytes4_t k3 = match_load4(w3 + i);
-        a00 = match_dot4(p0, k0, a00);
-        a01 = match_dot4(p1, k0, a01);
-        a10 = match_dot4(p0, k1, a10);
-        a11 = match_dot4(p1, k1, a11);
-        a20 = match_dot4(p0, k2, a20);
-        a21 = match_dot4(p1, k2, a21);
-        a30 = match_dot4(p0, k3, a30);
-        a31 = match_dot4(p1, k3, a31);
-    }
-    for (; i < length; i++) {
-        a00 += x0[i] * w0[i];
-        a01 += x1[i] * w0[i];
-        a10 += x0[i] * w1[i];
-        a11 += x1[i] * w1[i];
-        a20 += x0[i] * w2[i];
-        a21 += x1[i] * w2[i];
-        a30 += x0[i] * w3[i];
-        a31 += x1[i] * w3[i];
-    }
-    acc[0][0] = a00;
-    acc[0][1] = a01;
-    acc[1][0] = a10;
-    acc[1][1] = a11;
-    acc[2][0] = a20;
-    acc[2][1] = a21;
-    acc[3][0] = a30;
-    acc[3][1] = a31;
-}
-
-static const int8_t *weight_row(const match_tile_t *tile, int32_t channel, int32_t length)
-{
-    return (const int8_t *)tile->weights + (ptrdiff_t)channel * length;
-}
-
-void match_pulp_matmul_pixel(const match_tile_t *restrict tile, const uint8_t *activations, int32_t length,
-                             int32_t first, int32_t last, uint8_t *output)
-{
-    for (int32_t k = first; k < last; k++) {
-        match_finish(tile, output, k, match_pulp_dot(activations, weight_row(tile, k, length), length));
-    }
-}
-
-void match_pulp_matmul_pixels(const match_tile_t *restrict tile, const uint8_t *const activations[2], int32_t length,
-                              int32_t first, int32_t last, uint8_t *const output[2])
-{
-    uint8_t *first_output = output[0];
-    uint8_t *second_output = output[1];
-    int32_t k = first;
-    for (; k + BLOCK_CHANNELS <= last; k += BLOCK_CHANNELS) {
-        int32_t acc[BLOCK_CHANNELS][BLOCK_PIXELS];
-        block(activations, weight_row(tile, k, length), length, acc);
-        for (int32_t i = 0; i < BLOCK_CHANNELS; i++) {
-            match_finish(tile, first_output, k + i, acc[i][0]);
-            match_finish(tile, second_output, k + i, acc[i][1]);
+    const match_finish_t *finish = &product->finish;
+    ptrdiff_t bytes = match_parameter_bytes(finish->form);
+    for (int j = 0; j < pixels; j++) {
+        ptrdiff_t place = product->output[j] - finish->output;
+        for (int i = 0; i < channels; i++) {
+            int32_t acc = block->acc[i][j] + (finish->sums_in != NULL ? finish->sums_in[place + i] : 0);
+            if (finish->sums_out != NULL) {
+                finish->sums_out[place + i] = acc;
+            } else {
+                product->output[j][i] = match_requantize_with(finish, product->parameters + i * bytes, acc);
+            }
         }
     }
-    for (int32_t pixel = 0; pixel < BLOCK_PIXELS; pixel++) {
-        match_pulp_matmul_pixel(tile, activations[pixel], length, k, last, output[pixel]);
+}
+
+/* Whether the shifts of a block's channels all take the upper half. */
+MATCH_INLINE bool shifts_are_high(const uint8_t *parameters, int channels, match_form_t form)
+{
+    int32_t bits = MATCH_HIGH_SHIFT;
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++, parameters += match_parameter_bytes(form)) {
+        bits &= form == MATCH_FORM_64 ? MATCH_MEMBER(parameters, match_requant_t, shift)
+                                      : MATCH_MEMBER(parameters, match_requant_signed_t, shift);
     }
+    return bits != 0;
+}
+
+/* Requantize a block. A channel's parameters are loaded once. */
+MATCH_INLINE void store_outputs(const product_t *product, const match_block_t *block, int channels, int pixels,
+                                match_form_t form)
+{
+    const uint8_t *parameters = product->parameters;
+    MATCH_HOLD(parameters);
+    if (form != MATCH_FORM_32 && __builtin_expect(!shifts_are_high(parameters, channels, form), 0)) {
+        match_block_t copy = *block;
+        product_t place = *product;
+        store_rare(&place, &copy, channels, pixels);
+        return;
+    }
+    match_finish_t finish = product->finish;
+    MATCH_HOLD(finish.clip_low);
+    MATCH_HOLD(finish.clip_high);
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++, parameters += match_parameter_bytes(form)) {
+        if (form == MATCH_FORM_32) {
+            match_requant32_t p = match_parameters_32(parameters);
+#pragma GCC unroll 2
+            for (int j = 0; j < pixels; j++) {
+                product->output[j][i] = match_requantize_32(&finish, p, block->acc[i][j]);
+            }
+        } else if (form == MATCH_FORM_64) {
+            match_requant_t p = match_parameters_64(parameters);
+#pragma GCC unroll 2
+            for (int j = 0; j < pixels; j++) {
+                int64_t sum = match_sum_64(p, block->acc[i][j]);
+                product->output[j][i] = match_shift_and_clip_high(&finish, sum, p.shift);
+            }
+        } else {
+            match_requant_signed_t p = match_parameters_64_signed(parameters);
+#pragma GCC unroll 2
+            for (int j = 0; j < pixels; j++) {
+                int64_t sum = match_sum_64_signed(&finish, p, block->acc[i][j]);
+                product->output[j][i] = match_shift_and_clip_high(&finish, sum, p.shift);
+            }
+        }
+    }
+}
+
+/* `count` blocks of `channels` channels. */
+MATCH_INLINE void blocks(product_t *product, int32_t count, int channels, int pixels, match_form_t form, bool partial)
+{
+    for (; count > 0; count--) {
+        match_block_t block = match_dot_block(product->x, product->weights, product->length, channels, pixels);
+        if (partial) {
+            match_block_t copy = block;
+            product_t place = *product;
+            store_rare(&place, &copy, channels, pixels);
+        } else {
+            store_outputs(product, &block, channels, pixels, form);
+        }
+        product->weights += (ptrdiff_t)channels * product->length;
+        product->parameters += channels * match_parameter_bytes(form);
+#pragma GCC unroll 2
+        for (int j = 0; j < pixels; j++) {
+            product->output[j] += channels;
+        }
+    }
+}
+
+MATCH_INLINE void rows(const product_t *given, int32_t channels, int pixels, match_form_t form, bool partial)
+{
+    product_t product = *given;
+    blocks(&product, channels / MATCH_BLOCK_CHANNELS, MATCH_BLOCK_CHANNELS, pixels, form, partial);
+    blocks(&product, channels % MATCH_BLOCK_CHANNELS, 1, pixels, form, partial);
+}
+
+/* Vectors too short for words. */
+static void short_rows(const product_t *given, int32_t channels, int pixels)
+{
+    product_t product = *given;
+    for (int32_t k = 0; k < channels; k++) {
+        match_block_t block;
+        for (int j = 0; j < pixels; j++) {
+            block.acc[0][j] = match_short_dot(product.x[j], product.weights, product.length);
+        }
+        store_rare(&product, &block, 1, pixels);
+        product.weights += product.length;
+        product.parameters += match_parameter_bytes(product.finish.form);
+        for (int j = 0; j < pixels; j++) {
+            product.output[j]++;
+        }
+    }
+}
+
+/* Each form in loops of its own: what is live in them just fits the registers. */
+MATCH_INLINE void all_rows(const product_t *product, int32_t channels, int pixels)
+{
+    const match_finish_t *finish = &product->finish;
+    if (product->length < 4) {
+        short_rows(product, channels, pixels);
+    } else if (finish->sums_in != NULL || finish->sums_out != NULL) {
+        rows(product, channels, pixels, finish->form, true);
+    } else if (finish->form == MATCH_FORM_32) {
+        rows(product, channels, pixels, MATCH_FORM_32, false);
+    } else if (finish->form == MATCH_FORM_64) {
+        rows(product, channels, pixels, MATCH_FORM_64, false);
+    } else {
+        rows(product, channels, pixels, MATCH_FORM_64_SIGNED, false);
+    }
+}
+
+void match_pulp_matmul_pixel(const match_finish_t *finish, const uint8_t *activations, const int8_t *weights,
+                             int32_t length, int32_t first, int32_t last, uint8_t *output)
+{
+    product_t product = {
+        .finish = *finish,
+        .length = length,
+        .x = {activations, activations},
+        .weights = weights + (ptrdiff_t)first * length,
+        .parameters = match_parameters_of(finish, finish->form, first),
+        .output = {output + first, output + first},
+    };
+    all_rows(&product, last - first, 1);
+}
+
+void match_pulp_matmul_pixels(const match_finish_t *finish, const uint8_t *const activations[2], const int8_t *weights,
+                              int32_t length, int32_t channels, uint8_t *const output[2])
+{
+    product_t product = {
+        .finish = *finish,
+        .length = length,
+        .x = {activations[0], activations[1]},
+        .weights = weights,
+        .parameters = finish->parameters,
+        .output = {output[0], output[1]},
+    };
+    all_rows(&product, channels, MATCH_BLOCK_PIXELS);
 }

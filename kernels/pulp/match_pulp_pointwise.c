@@ -3,27 +3,54 @@
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
-static const uint8_t *input_at(const match_tile_t *tile, int32_t pixel)
+/* A pixel of both tensors, and its column. */
+typedef struct {
+    const uint8_t *input;
+    uint8_t *output;
+    int32_t x;
+} place_t;
+
+static void advance(const match_tile_t *tile, place_t *place)
 {
-    return match_input_pixel(tile, pixel / tile->output_width, pixel % tile->output_width);
+    place->input += tile->input_pixel_stride;
+    place->output += tile->output_pixel_stride;
+    if (++place->x == tile->output_width) {
+        place->x = 0;
+        place->input += tile->input_row_stride - tile->output_width * tile->input_pixel_stride;
+        place->output += tile->output_row_stride - tile->output_width * tile->output_pixel_stride;
+    }
 }
 
-static uint8_t *output_at(const match_tile_t *tile, int32_t pixel)
+static void pointwise(const match_tile_t *tile, match_form_t form)
 {
-    return match_output_pixel(tile, pixel / tile->output_width, pixel % tile->output_width);
+    match_finish_t finish = match_finish_of(tile, form);
+    match_share_t pixels = match_share(tile->output_height * tile->output_width, 2);
+    int32_t y = pixels.first / tile->output_width;
+    int32_t x = pixels.first % tile->output_width;
+    place_t place = {match_input_pixel(tile, y, x), match_output_pixel(tile, y, x), x};
+    int32_t left = pixels.last - pixels.first;
+    for (; left >= 2; left -= 2) {
+        const uint8_t *inputs[2];
+        uint8_t *outputs[2];
+        for (int32_t i = 0; i < 2; i++) {
+            inputs[i] = place.input;
+            outputs[i] = place.output;
+            advance(tile, &place);
+        }
+        match_pulp_matmul_pixels(&finish, inputs, tile->weights, tile->channels_in, tile->channels_out, outputs);
+    }
+    if (left > 0) {
+        match_pulp_matmul_pixel(&finish, place.input, tile->weights, tile->channels_in, 0, tile->channels_out,
+                                place.output);
+    }
 }
 
 void match_pulp_pointwise(const match_tile_t *tile)
 {
-    match_share_t pixels = match_share(tile->output_height * tile->output_width, 2);
-    int32_t pixel = pixels.first;
-    for (; pixel + 2 <= pixels.last; pixel += 2) {
-        const uint8_t *const inputs[2] = {input_at(tile, pixel), input_at(tile, pixel + 1)};
-        uint8_t *const outputs[2] = {output_at(tile, pixel), output_at(tile, pixel + 1)};
-        match_pulp_matmul_pixels(tile, inputs, tile->channels_in, 0, tile->channels_out, outputs);
-    }
-    if (pixel < pixels.last) {
-        match_pulp_matmul_pixel(tile, input_at(tile, pixel), tile->channels_in, 0, tile->channels_out,
-                                output_at(tile, pixel));
-    }
+    pointwise(tile, MATCH_FORM_64);
+}
+
+void match_pulp_pointwise_int32(const match_tile_t *tile)
+{
+    pointwise(tile, MATCH_FORM_32);
 }

@@ -1,62 +1,161 @@
 #include <stddef.h>
 
 #include "match_pulp.h"
+#include "match_pulp_dot.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
-/* Input pixel under filter position (fy, fx) of output pixel (y, x), or NULL where that is padding. */
-static const uint8_t *seen(const match_tile_t *tile, int32_t y, int32_t x, int32_t fy, int32_t fx)
+/* What output pixel (y, x) sees of the input: its first pixel inside, how many rows and columns, and the bytes between
+ * them. */
+typedef struct {
+    const uint8_t *first;
+    int32_t rows;
+    int32_t columns;
+    ptrdiff_t row_step;
+    ptrdiff_t column_step;
+} window_t;
+
+static int32_t ceil_div(int32_t a, int32_t b)
 {
-    match_position_t position = match_seen(tile, y, x, fy, fx);
-    return match_is_padding(tile, position) ? NULL : match_input_pixel(tile, position.y, position.x);
+    return (a + b - 1) / b;
 }
 
-static uint8_t average(const match_tile_t *tile, int32_t y, int32_t x, int32_t channel)
+/* Of `count` positions, `dilation` apart, from `start`: the first inside 0 .. size - 1, and how many are. */
+static int32_t inside(int32_t start, int32_t dilation, int32_t count, int32_t size, int32_t *first)
 {
-    int32_t sum = 0;
-    for (int32_t fy = 0; fy < tile->filter_height; fy++) {
-        for (int32_t fx = 0; fx < tile->filter_width; fx++) {
-            const uint8_t *pixel = seen(tile, y, x, fy, fx);
-            sum += pixel != NULL ? pixel[channel] : tile->pad_value;
-        }
-    }
-    return match_requantize(tile, channel, sum);
+    *first = start < 0 ? ceil_div(-start, dilation) : 0;
+    int32_t end = start < size ? ceil_div(size - start, dilation) : 0;
+    return match_larger(match_smaller(end, count) - *first, 0);
 }
 
-static uint8_t maximum(const match_tile_t *tile, int32_t y, int32_t x, int32_t channel)
+static window_t window_of(const match_tile_t *tile, int32_t y, int32_t x)
 {
-    uint8_t largest = 0;
-    for (int32_t fy = 0; fy < tile->filter_height; fy++) {
-        for (int32_t fx = 0; fx < tile->filter_width; fx++) {
-            const uint8_t *pixel = seen(tile, y, x, fy, fx);
-            if (pixel != NULL && pixel[channel] > largest) {
-                largest = pixel[channel];
+    match_position_t seen = match_seen(tile, y, x, 0, 0);
+    int32_t fy, fx;
+    int32_t rows = inside(seen.y, tile->dilation_y, tile->filter_height, tile->input_height, &fy);
+    int32_t columns = inside(seen.x, tile->dilation_x, tile->filter_width, tile->input_width, &fx);
+    bool empty = rows == 0 || columns == 0;
+    return (window_t){
+        .first = empty ? NULL : match_input_pixel(tile, seen.y + fy * tile->dilation_y, seen.x + fx * tile->dilation_x),
+        .rows = empty ? 0 : rows,
+        .columns = columns,
+        .row_step = (ptrdiff_t)tile->dilation_y * tile->input_row_stride,
+        .column_step = (ptrdiff_t)tile->dilation_x * tile->input_pixel_stride,
+    };
+}
+
+/* Sums of four channels of a window, or of one. */
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4], int channels)
+{
+    const uint8_t *row = window->first + channel;
+    for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
+        const uint8_t *pixel = row;
+        for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
+            if (channels == 1) {
+                acc[0] += *pixel;
+            } else {
+                match_bytes4_t bytes = match_load4(pixel);
+                acc[0] = match_dot4(bytes, 0x00000001u, acc[0]);
+                acc[1] = match_dot4(bytes, 0x00000100u, acc[1]);
+                acc[2] = match_dot4(bytes, 0x00010000u, acc[2]);
+                acc[3] = match_dot4(bytes, 0x01000000u, acc[3]);
             }
         }
     }
-    return match_clip(tile, largest);
 }
 
-static void pool(const match_tile_t *tile, uint8_t (*reduce)(const match_tile_t *, int32_t, int32_t, int32_t))
+static void average(const match_tile_t *tile, const match_finish_t *finish, const window_t *window, match_share_t share,
+                    uint8_t *output)
 {
+    int32_t padded = tile->filter_height * tile->filter_width - window->rows * window->columns;
+    int32_t padding = padded * tile->pad_value;
+    int32_t k = share.first;
+    for (; k + 4 <= share.last; k += 4) {
+        int32_t acc[4] = {padding, padding, padding, padding};
+        sum_window(window, k, acc, 4);
+        for (int32_t i = 0; i < 4; i++) {
+            output[k + i] = match_requantize(finish, k + i, acc[i]);
+        }
+    }
+    for (; k < share.last; k++) {
+        int32_t acc[4] = {padding};
+        sum_window(window, k, acc, 1);
+        output[k] = match_requantize(finish, k, acc[0]);
+    }
+}
+
+/* Largest bytes of four channels of a window. */
+static match_bytes4_t largest4(const window_t *window, int32_t channel)
+{
+    match_bytes4_t largest = 0;
+    const uint8_t *row = window->first + channel;
+    for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
+        const uint8_t *pixel = row;
+        for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
+            largest = match_max4(largest, match_load4(pixel));
+        }
+    }
+    return largest;
+}
+
+static int32_t largest1(const window_t *window, int32_t channel)
+{
+    int32_t largest = 0;
+    const uint8_t *row = window->first + channel;
+    for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
+        const uint8_t *pixel = row;
+        for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
+            largest = match_larger(largest, *pixel);
+        }
+    }
+    return largest;
+}
+
+static void maximum(const match_finish_t *finish, const window_t *window, match_share_t share, uint8_t *output)
+{
+    int32_t k = share.first;
+    for (; k + 4 <= share.last; k += 4) {
+        match_bytes4_t largest = largest4(window, k);
+        for (int32_t i = 0; i < 4; i++, largest >>= 8) {
+            output[k + i] = match_clip(finish, (uint8_t)largest);
+        }
+    }
+    for (; k < share.last; k++) {
+        output[k] = match_clip(finish, largest1(window, k));
+    }
+}
+
+static void avg_pool2d(const match_tile_t *tile, match_form_t form)
+{
+    match_finish_t finish = match_finish_of(tile, form);
     match_share_t channels = match_share(tile->channels_out, 1);
     for (int32_t y = 0; y < tile->output_height; y++) {
         for (int32_t x = 0; x < tile->output_width; x++) {
-            uint8_t *output = match_output_pixel(tile, y, x);
-            for (int32_t k = channels.first; k < channels.last; k++) {
-                output[k] = reduce(tile, y, x, k);
-            }
+            window_t window = window_of(tile, y, x);
+            average(tile, &finish, &window, channels, match_output_pixel(tile, y, x));
         }
     }
 }
 
 void match_pulp_avg_pool2d(const match_tile_t *tile)
 {
-    pool(tile, average);
+    avg_pool2d(tile, MATCH_FORM_64);
+}
+
+void match_pulp_avg_pool2d_int32(const match_tile_t *tile)
+{
+    avg_pool2d(tile, MATCH_FORM_32);
 }
 
 void match_pulp_max_pool2d(const match_tile_t *tile)
 {
-    pool(tile, maximum);
+    match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
+    match_share_t channels = match_share(tile->channels_out, 1);
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        for (int32_t x = 0; x < tile->output_width; x++) {
+            window_t window = window_of(tile, y, x);
+            maximum(&finish, &window, channels, match_output_pixel(tile, y, x));
+        }
+    }
 }

@@ -1,4 +1,4 @@
-/* What becomes of an accumulator: an output, or a partial sum. */
+/* What becomes of accumulators: outputs, or partial sums. */
 #ifndef MATCH_PULP_REQUANTIZE_H
 #define MATCH_PULP_REQUANTIZE_H
 
@@ -6,57 +6,160 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "match_pulp_simd.h"
 #include "match_tile.h"
 
-static inline uint8_t match_clip(const match_tile_t *tile, int32_t value)
+/* The arithmetic of a layer's requantization, and so the layout of its parameters. */
+typedef enum {
+    MATCH_FORM_64,        /* match_requant_t */
+    MATCH_FORM_64_SIGNED, /* match_requant_signed_t */
+    MATCH_FORM_32,        /* match_requant32_t */
+} match_form_t;
+
+/* What a kernel needs of its tile to finish accumulators; a copy, so that stores to the output do not touch it. */
+typedef struct {
+    match_form_t form;
+    const uint8_t *parameters;
+    int32_t clip_low;
+    int32_t clip_high;
+    int64_t negative_step;
+    const uint8_t *output; /* the tile's first output, whose sums are the first ones */
+    const int32_t *sums_in;
+    int32_t *sums_out;
+} match_finish_t;
+
+/* `form` as the kernel's name has it: MATCH_FORM_32, or MATCH_FORM_64 with or without a negative step. */
+static inline match_finish_t match_finish_of(const match_tile_t *tile, match_form_t form)
 {
-    int32_t low = value < tile->clip_low ? tile->clip_low : value;
-    return (uint8_t)(low > tile->clip_high ? tile->clip_high : low);
+    return (match_finish_t){
+        .form = form == MATCH_FORM_64 && tile->negative_step != 0 ? MATCH_FORM_64_SIGNED : form,
+        .parameters = tile->parameters,
+        .clip_low = tile->clip_low,
+        .clip_high = tile->clip_high,
+        .negative_step = tile->negative_step,
+        .output = tile->output,
+        .sums_in = tile->sums_in,
+        .sums_out = tile->sums_out,
+    };
 }
 
-/* clip(sum >> shift). A shift of 32 or more, as nearly all are, takes the upper half alone: 32-bit cores do it in one
- * step. */
-static inline uint8_t match_shift_and_clip(const match_tile_t *tile, int64_t sum, int32_t shift)
+/* The low 8 bits are what is stored. */
+static inline uint8_t match_clip(const match_finish_t *finish, int32_t value)
 {
-    if (shift >= 32) {
-        return match_clip(tile, (int32_t)(sum >> 32) >> (shift - 32));
+    return (uint8_t)match_smaller(match_larger(value, finish->clip_low), finish->clip_high);
+}
+
+enum { MATCH_HIGH_SHIFT = 32 }; /* the bit of a shift from 0 to 63 that tells those from 32 on */
+
+/* A shift of 32 or more, as nearly all are, takes the upper half alone, which 32-bit cores do in one step. */
+static inline uint8_t match_shift_and_clip_high(const match_finish_t *finish, int64_t sum, int32_t shift)
+{
+    return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
+}
+
+/* clip(sum >> shift), for any shift. */
+static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift)
+{
+    if (shift & MATCH_HIGH_SHIFT) {
+        return match_shift_and_clip_high(finish, sum, shift);
     }
     int64_t value = sum >> shift;
-    int64_t low = value < tile->clip_low ? tile->clip_low : value;
-    return (uint8_t)(low > tile->clip_high ? tile->clip_high : low);
+    int64_t low = value < finish->clip_low ? finish->clip_low : value;
+    return (uint8_t)(low > finish->clip_high ? finish->clip_high : low);
 }
 
-/* The output of channel `channel` for the accumulator `acc`. Parameters lie at multiples of 4 bytes, which is less than
- * their 64-bit member has on some machines: they are copied, as words. */
-static inline uint8_t match_requantize(const match_tile_t *tile, int32_t channel, int32_t acc)
+/* Parameters lie at multiples of 4 bytes, which is less than their 64-bit member has on some machines: they are read by
+ * words. */
+static inline int32_t match_word(const uint8_t *parameter)
 {
-    const uint8_t *parameters = __builtin_assume_aligned(tile->parameters, 4);
-    if (tile->negative_step == 0) {
-        match_requant_t p;
-        memcpy(&p, parameters + (size_t)channel * sizeof p, sizeof p);
-        return match_shift_and_clip(tile, (int64_t)acc * p.multiplier + p.bias, p.shift);
-    }
-    match_requant_signed_t p;
-    memcpy(&p, parameters + (size_t)channel * sizeof p, sizeof p);
-    int64_t sum = (int64_t)acc * p.multiplier + p.bias;
-    if (acc < p.negative_below) {
-        sum -= tile->negative_step;
-    }
-    return match_shift_and_clip(tile, sum, p.shift);
+    int32_t word;
+    memcpy(&word, __builtin_assume_aligned(parameter, 4), sizeof word);
+    return word;
 }
 
-/* Take `acc`, the sum over the tile's input channels, for channel `channel` of an output pixel. */
-static inline void match_finish(const match_tile_t *tile, uint8_t *pixel, int32_t channel, int32_t acc)
+static inline int64_t match_double_word(const uint8_t *parameter)
 {
-    ptrdiff_t place = pixel - tile->output + channel;
-    if (tile->sums_in != NULL) {
-        acc += tile->sums_in[place];
+    return (int64_t)((uint64_t)(uint32_t)match_word(parameter + 4) << 32 | (uint32_t)match_word(parameter));
+}
+
+#define MATCH_MEMBER(parameters, type, member) match_word((parameters) + offsetof(type, member))
+
+/* Bytes of a channel's parameters. */
+static inline ptrdiff_t match_parameter_bytes(match_form_t form)
+{
+    return form == MATCH_FORM_32   ? (ptrdiff_t)sizeof(match_requant32_t)
+           : form == MATCH_FORM_64 ? (ptrdiff_t)sizeof(match_requant_t)
+                                   : (ptrdiff_t)sizeof(match_requant_signed_t);
+}
+
+static inline const uint8_t *match_parameters_of(const match_finish_t *finish, match_form_t form, int32_t channel)
+{
+    return finish->parameters + channel * match_parameter_bytes(form);
+}
+
+static inline match_requant_t match_parameters_64(const uint8_t *parameters)
+{
+    return (match_requant_t){
+        .bias = match_double_word(parameters),
+        .multiplier = MATCH_MEMBER(parameters, match_requant_t, multiplier),
+        .shift = MATCH_MEMBER(parameters, match_requant_t, shift),
+    };
+}
+
+static inline match_requant_signed_t match_parameters_64_signed(const uint8_t *parameters)
+{
+    return (match_requant_signed_t){
+        .bias = match_double_word(parameters),
+        .multiplier = MATCH_MEMBER(parameters, match_requant_signed_t, multiplier),
+        .shift = MATCH_MEMBER(parameters, match_requant_signed_t, shift),
+        .negative_below = MATCH_MEMBER(parameters, match_requant_signed_t, negative_below),
+    };
+}
+
+static inline match_requant32_t match_parameters_32(const uint8_t *parameters)
+{
+    return (match_requant32_t){
+        .bias = MATCH_MEMBER(parameters, match_requant32_t, bias),
+        .multiplier = MATCH_MEMBER(parameters, match_requant32_t, multiplier),
+        .shift = MATCH_MEMBER(parameters, match_requant32_t, shift),
+    };
+}
+
+/* The sum that is shifted, by form. */
+static inline int64_t match_sum_64(match_requant_t p, int32_t acc)
+{
+    return (int64_t)acc * p.multiplier + p.bias;
+}
+
+static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_requant_signed_t p, int32_t acc)
+{
+    int64_t below = -(int64_t)(acc < p.negative_below);
+    return (int64_t)acc * p.multiplier + p.bias - (finish->negative_step & below);
+}
+
+static inline uint8_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
+{
+    return match_clip(finish, match_multiply_add(p.bias, acc, p.multiplier) >> p.shift);
+}
+
+/* The output for the accumulator `acc` of the channel with these parameters. */
+static inline uint8_t match_requantize_with(const match_finish_t *finish, const uint8_t *parameters, int32_t acc)
+{
+    if (finish->form == MATCH_FORM_32) {
+        return match_requantize_32(finish, match_parameters_32(parameters), acc);
     }
-    if (tile->sums_out != NULL) {
-        tile->sums_out[place] = acc;
-    } else {
-        pixel[channel] = match_requantize(tile, channel, acc);
+    if (finish->form == MATCH_FORM_64) {
+        match_requant_t p = match_parameters_64(parameters);
+        return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);
     }
+    match_requant_signed_t p = match_parameters_64_signed(parameters);
+    return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift);
+}
+
+/* The same for channel `channel`. */
+static inline uint8_t match_requantize(const match_finish_t *finish, int32_t channel, int32_t acc)
+{
+    return match_requantize_with(finish, match_parameters_of(finish, finish->form, channel), acc);
 }
 
 #endif

@@ -1,27 +1,219 @@
-/* Four 8-bit operations at a time, in portable C. This is the one place that a core with SIMD instructions replaces. */
+/* Instructions that a core of a PULP cluster has beyond RV32IM, and what stands in for them elsewhere.
+ *
+ * A macro of the build says what the core executes; without one this is portable C:
+ *
+ *     MATCH_PULP_ISA_GAP     the built-in functions of the GAP SDK's compiler (__builtin_pulp_...), which makes
+ *                            hardware loops and stepping loads of plain C by itself
+ *     MATCH_PULP_ISA_XPULP2  Xpulpv2 (RI5CY: GAP8, pulp-open), as `.insn` of any RISC-V GCC
+ *     MATCH_PULP_ISA_COREV   CORE-V (CV32E40P), likewise
+ *
+ * The two last define MATCH_PULP_INSN, and match_pulp_insn.h has their encodings. */
 #ifndef MATCH_PULP_SIMD_H
 #define MATCH_PULP_SIMD_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Four consecutive bytes, from any address. */
+#if defined(MATCH_PULP_ISA_XPULP2) || defined(MATCH_PULP_ISA_COREV)
+#define MATCH_PULP_INSN
+#include "match_pulp_insn.h"
+#endif
+
+/* Hold a value in a register from here on, instead of fetching it from the stack at each use: for what is live across a
+ * loop that takes all registers and is used many times behind it. */
+#define MATCH_HOLD(value) __asm__ volatile("" : "+r"(value))
+
+/* Four consecutive bytes, the first one in the lowest bits. */
 typedef uint32_t match_bytes4_t;
 
+#if defined(MATCH_PULP_ISA_GAP)
+typedef unsigned char match_unsigned4_t __attribute__((vector_size(4)));
+typedef signed char match_signed4_t __attribute__((vector_size(4)));
+#endif
+
+/* From any address: these cores load and store words across a word's border, in two cycles. */
 static inline match_bytes4_t match_load4(const void *bytes)
 {
+#if defined(MATCH_PULP_INSN)
+    match_bytes4_t value;
+    __asm__("lw %0, %1" : "=r"(value) : "m"(*(const match_bytes4_t *)bytes));
+    return value;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return *(const match_bytes4_t *)bytes;
+#else
     match_bytes4_t value;
     memcpy(&value, bytes, sizeof value);
     return value;
+#endif
+}
+
+/* To any address. */
+static inline void match_store4(void *bytes, match_bytes4_t value)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__("sw %1, %0" : "=m"(*(match_bytes4_t *)bytes) : "r"(value));
+#elif defined(MATCH_PULP_ISA_GAP)
+    *(match_bytes4_t *)bytes = value;
+#else
+    memcpy(bytes, &value, sizeof value);
+#endif
 }
 
 /* acc + the sum of the four products of unsigned (activation) and signed (weight) bytes. */
 static inline int32_t match_dot4(match_bytes4_t activations, match_bytes4_t weights, int32_t acc)
 {
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_DOT4("%0", "%1", "%2") : "+r"(acc) : "r"(activations), "r"(weights));
+    return acc;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return __builtin_pulp_sdotusp4((match_unsigned4_t)activations, (match_signed4_t)weights, acc);
+#else
     for (uint32_t bit = 0; bit < 32; bit += 8) {
         acc += (int32_t)(uint8_t)(activations >> bit) * (int8_t)(uint8_t)(weights >> bit);
     }
     return acc;
+#endif
+}
+
+/* The same without acc. */
+static inline int32_t match_first_dot4(match_bytes4_t activations, match_bytes4_t weights)
+{
+#if defined(MATCH_PULP_INSN)
+    int32_t acc;
+    __asm__(MATCH_INSN_FIRST_DOT4("%0", "%1", "%2") : "=r"(acc) : "r"(activations), "r"(weights));
+    return acc;
+#else
+    return match_dot4(activations, weights, 0);
+#endif
+}
+
+/* The lowest bytes of a, b, c, d as one word, a in its lowest bits. */
+static inline match_bytes4_t match_pack4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+#if defined(MATCH_PULP_INSN)
+    match_bytes4_t word;
+    __asm__(MATCH_INSN_PACK_LOW("%0", "%1", "%2") : "=r"(word) : "r"(b), "r"(a));
+    __asm__(MATCH_INSN_PACK_HIGH("%0", "%1", "%2") : "+r"(word) : "r"(d), "r"(c));
+    return word;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return (match_bytes4_t)__builtin_pulp_pack4((signed char)a, (signed char)b, (signed char)c, (signed char)d);
+#else
+    return (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | d << 24;
+#endif
+}
+
+/* Largest byte of each of the four pairs. */
+static inline match_bytes4_t match_max4(match_bytes4_t a, match_bytes4_t b)
+{
+#if defined(MATCH_PULP_INSN)
+    match_bytes4_t largest;
+    __asm__(MATCH_INSN_MAX4("%0", "%1", "%2") : "=r"(largest) : "r"(a), "r"(b));
+    return largest;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return (match_bytes4_t)__builtin_pulp_maxu4((match_unsigned4_t)a, (match_unsigned4_t)b);
+#else
+    match_bytes4_t largest = 0;
+    for (uint32_t bit = 0; bit < 32; bit += 8) {
+        uint32_t mask = (uint32_t)0xff << bit;
+        largest |= (a & mask) > (b & mask) ? a & mask : b & mask;
+    }
+    return largest;
+#endif
+}
+
+/* acc + a * b, which must fit 32 bits. */
+static inline int32_t match_multiply_add(int32_t acc, int32_t a, int32_t b)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_MULTIPLY_ADD("%0", "%1", "%2") : "+r"(acc) : "r"(a), "r"(b));
+    return acc;
+#else
+    return acc + a * b;
+#endif
+}
+
+static inline int32_t match_larger(int32_t a, int32_t b)
+{
+#if defined(MATCH_PULP_INSN)
+    int32_t larger;
+    __asm__(MATCH_INSN_MAX("%0", "%1", "%2") : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+#else
+    return a > b ? a : b;
+#endif
+}
+
+static inline int32_t match_smaller(int32_t a, int32_t b)
+{
+#if defined(MATCH_PULP_INSN)
+    int32_t smaller;
+    __asm__(MATCH_INSN_MIN("%0", "%1", "%2") : "=r"(smaller) : "r"(a), "r"(b));
+    return smaller;
+#else
+    return a < b ? a : b;
+#endif
+}
+
+/* The byte at *bytes, after which *bytes is `step` bytes further. */
+static inline uint32_t match_load_step(const uint8_t **bytes, ptrdiff_t step)
+{
+#if defined(MATCH_PULP_INSN)
+    uint32_t value;
+    __asm__ volatile(MATCH_INSN_LOAD_BYTE_STEP("%0", "%1", "%2") : "=&r"(value), "+r"(*bytes) : "r"(step) : "memory");
+    return value;
+#else
+    uint32_t value = **bytes;
+    *bytes += step;
+    return value;
+#endif
+}
+
+/* Copy bytes, which do not overlap. */
+static inline void match_copy(uint8_t *restrict target, const uint8_t *restrict source, int32_t count)
+{
+    int32_t pairs = count >> 3;
+#if defined(MATCH_PULP_INSN)
+    if (pairs > 0) {
+        uint32_t a, b;
+        __asm__ volatile(MATCH_INSN_LOOP("%4", 4)
+                         MATCH_INSN_LOAD4("%2", "%0")
+                         MATCH_INSN_LOAD4("%3", "%0")
+                         MATCH_INSN_STORE4("%2", "%1")
+                         MATCH_INSN_STORE4("%3", "%1")
+                         MATCH_INSN_LOOP_END
+                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b)
+                         : "r"(pairs)
+                         : "memory");
+    }
+#else
+    for (; pairs > 0; pairs--, source += 8, target += 8) {
+        match_bytes4_t a = match_load4(source);
+        match_bytes4_t b = match_load4(source + 4);
+        match_store4(target, a);
+        match_store4(target + 4, b);
+    }
+#endif
+    if (count & 4) {
+        match_store4(target, match_load4(source));
+        source += 4;
+        target += 4;
+    }
+    for (int32_t left = count & 3; left > 0; left--) {
+        *target++ = *source++;
+    }
+}
+
+/* Set bytes to one value. */
+static inline void match_fill(uint8_t *target, int32_t value, int32_t count)
+{
+    match_bytes4_t word = (uint32_t)(uint8_t)value * 0x01010101u;
+    for (; count >= 4; count -= 4, target += 4) {
+        match_store4(target, word);
+    }
+    for (; count > 0; count--) {
+        *target++ = (uint8_t)value;
+    }
 }
 
 #endif

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 from match.errors import ToolchainError
 
@@ -19,10 +20,13 @@ def need(tools: Sequence[str], what: str) -> None:
             raise ToolchainError(f"{what} needs {tool!r}, which is not on the PATH; install it.")
 
 
-def execute(command: Sequence[str], what: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, its output caught; raises ToolchainError if it cannot be started."""
+def execute(command: Sequence[str], what: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, its output caught, in `folder` (None: here).
+
+    Raises ToolchainError if it cannot be started.
+    """
     try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, cwd=folder)
     except OSError as error:
         raise ToolchainError(f"{what} cannot be started: {error.strerror or error}.") from error
 

@@ -17,6 +17,7 @@ from match.operands import (
     weights_operand,
 )
 from match.requantize import Requantizer
+from match.schedule.mapping import Memory
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16
 from match.targets.gap9.memory import L1
@@ -56,7 +57,6 @@ class Ne16(HwModule):
     """NE16 with the driver of kernels/ne16."""
 
     name = "ne16"
-    memories = (L1,)
     requantizers = (*NORM_QUANT, *STREAM_OUT)
     api = ModuleApi(
         headers=("gap9.h", "match_ne16.h"),
@@ -66,7 +66,9 @@ class Ne16(HwModule):
         compute=ComputeApi(start="gap9_ne16_start"),
     )
 
-    def __init__(self) -> None:
+    def __init__(self, l1: Memory = L1) -> None:
+        """With `l1` as its scratchpad: GAP9's, if nothing is said."""
+        self.memories = (l1,)
         self._costs: dict[Requantizer | None, CostModel] = {
             **{form: Ne16Cost(multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
             **{form: Ne16Cost(stream_out=True) for form in STREAM_OUT},

@@ -9,14 +9,15 @@ from match.targets.gap9.memory import L1, L2
 from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.external import hyperram
 
-_NE16_SOURCES = (
-    "kernels/ne16/match_ne16.c",
-    "kernels/ne16/ne16_driver.c",
-    "kernels/ne16/ne16_model.c",
-    "targets/gap9/host/gap9_ne16.c",
-)
-_NE16_INCLUDE = ("kernels/ne16", "targets/gap9/include")
+NE16_SOURCES = ("kernels/ne16/match_ne16.c", "kernels/ne16/ne16_driver.c")
+"""What drives NE16, on every platform."""
+
+NE16_INCLUDE = ("kernels/ne16", "targets/gap9/include")
+
+NE16_MODEL = ("kernels/ne16/ne16_model.c", "targets/gap9/host/gap9_ne16.c")
+"""What stands in for NE16 on a PC."""
 
 
 class Gap9(MatchTarget):
@@ -27,6 +28,7 @@ class Gap9(MatchTarget):
     main_memory = L2
     activations = "uint8"
     api = chip.API
+    external = hyperram(clock_hz)
 
     def __init__(self) -> None:
         self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16())
@@ -39,5 +41,7 @@ class Gap9(MatchTarget):
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """A PULP chip, with NE16 as a model behind its registers."""
-        return chip.platforms(self.modules, L1, L2, _NE16_SOURCES, _NE16_INCLUDE)
+        """What stands in for a PULP chip, with NE16 as a model behind its registers, and the chip with its SDK."""
+        stand_ins = chip.platforms(self.modules, L1, self.main_memory, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        driver = (*NE16_SOURCES, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
+        return (*stand_ins, chip.gap_sdk_platform(self, L1, self.main_memory, driver, NE16_INCLUDE))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from match.hardware import HwModule, Platform, TargetApi
+from match.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.schedule.mapping import Memory
 
 API = TargetApi(
     headers=("pulp.h",), open="pulp_open", close="pulp_close", allocate="pulp_l2_alloc", free="pulp_l2_free"
 )
 
-_SOURCES = (
-    "kernels/host/match_host_arena.c",
-    "kernels/host/match_host_dma.c",
+CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_add.c",
     "kernels/pulp/match_pulp_conv2d.c",
     "kernels/pulp/match_pulp_dense.c",
+    "kernels/pulp/match_pulp_depthwise_3x3.c",
     "kernels/pulp/match_pulp_depthwise_conv2d.c",
     "kernels/pulp/match_pulp_lookup.c",
     "kernels/pulp/match_pulp_matmul.c",
@@ -25,23 +24,25 @@ _SOURCES = (
     "kernels/pulp/match_pulp_pool2d.c",
     "kernels/pulp/match_pulp_requantize.c",
     "targets/pulp/pulp_team.c",
+)
+"""What runs on the cluster, on every platform."""
+
+CLUSTER_INCLUDE = ("kernels/include", "kernels/pulp", "targets/pulp/include")
+
+_HOST_SOURCES = (
+    "kernels/host/match_host_arena.c",
+    "kernels/host/match_host_dma.c",
     "targets/pulp/host/pulp_host.c",
 )
 _PC = ("kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")
 _QEMU = ("kernels/host/match_single_team.c", "targets/pulp/qemu/pulp_machine.c")
 
-_INCLUDE = (
-    "kernels/include",
-    "kernels/host",
-    "kernels/pulp",
-    "targets/pulp/include",
-    "targets/pulp/host",
-)
+_HOST_INCLUDE = ("kernels/host", "targets/pulp/host")
 
 NO_ACCELERATOR = ("targets/pulp/host/pulp_no_accelerator.c",)
 """Sources beside the cluster's, of a chip whose cluster has no accelerator."""
 
-_RV32IMC = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32")
+RV32IMC = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32")
 """Of the older specification, which has the counters in I: their extension has no C library that was built for it."""
 
 _PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=semihost")
@@ -57,6 +58,12 @@ _MACHINE = (
 )
 
 
+def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
+    """Macros of pulp.h: the bytes of L1 that the modules were given (`l1` without modules), those of L2."""
+    l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
+    return {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
+
+
 def platforms(
     modules: Iterable[HwModule], l1: Memory, l2: Memory, sources: Iterable[str], include: Iterable[str] = ()
 ) -> tuple[Platform, ...]:
@@ -66,10 +73,9 @@ def platforms(
     arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
     more fails.
     """
-    l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
-    shared = (*_SOURCES, *sources)
-    folders = tuple(map(Path, (*_INCLUDE, *include)))
-    defines = {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
+    shared = (*CLUSTER_SOURCES, *_HOST_SOURCES, *sources)
+    folders = tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include)))
+    defines = memory_sizes(modules, l1, l2)
     return (
         Platform(tuple(map(Path, (*shared, *_PC))), folders, defines, flags=("-pthread",)),
         Platform(
@@ -78,10 +84,42 @@ def platforms(
             {**defines, "PULP_CLUSTER_CORES": "1"},
             name="qemu",
             compiler="riscv64-unknown-elf-gcc",
-            flags=(*_RV32IMC, *_PICOLIBC, "-ffunction-sections", "-fdata-sections"),
+            flags=(*RV32IMC, *_PICOLIBC, "-ffunction-sections", "-fdata-sections"),
             link=("-lm", *(f"-Wl,--defsym={symbol}" for symbol in _MACHINE)),
             runner="qemu",
             machine=("qemu-system-riscv32", "-M", "virt", "-m", "128M", "-bios", "none"),
             counts="instructions",
         ),
+    )
+
+
+_GAP_SDK_SOURCES = (
+    "targets/pulp/pulp_stack.c",
+    "targets/pulp/gap_sdk/pulp_gap_sdk.c",
+    "targets/pulp/gap_sdk/pulp_gap_sdk_dma.c",
+    "targets/pulp/gap_sdk/pulp_gap_sdk_main.c",
+)
+
+
+def gap_sdk_platform(
+    target: MatchTarget, l1: Memory, l2: Memory, sources: Iterable[str] = (), include: Iterable[str] = ()
+) -> Platform:
+    """The chip with the vendor's SDK for GAP8 and GAP9, as far as this project goes: one relocatable object.
+
+    An application of the SDK links it; the SDK's flags, which say where its headers are, come in CFLAGS. `sources` and
+    `include` are for the accelerator beside the cluster.
+    """
+    return Platform(
+        name="gap_sdk",
+        sources=tuple(map(Path, (*CLUSTER_SOURCES, *_GAP_SDK_SOURCES, *sources))),
+        include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", *include))),
+        defines={
+            **memory_sizes(target.modules, l1, l2),
+            "PULP_CLOCK_HZ": str(round(target.clock_hz)),
+            "main": "match_application",
+        },
+        compiler="riscv32-unknown-elf-gcc",
+        link=("-r", "-nostdlib"),
+        runner="sdk",
+        io=Path("targets/pulp/gap_sdk/pulp_gap_sdk_io.c"),
     )

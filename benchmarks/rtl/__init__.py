@@ -1,0 +1,1 @@
+"""Cycles of the cluster's kernels on open RTL, beside the cost model."""

@@ -1,0 +1,120 @@
+"""A kernel call to measure: a whole layer as one tile, random tensors, and what NumPy says of its outputs."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from match.layer import Layer, Op
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer and the form of its requantization ("int32", "int64" or "" for operators without)."""
+
+    layer: Layer
+    form: str = "int64"
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """The same random tensors in every run."""
+        return Tensors.of(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Tensors:
+    """What a kernel reads, and the outputs it must write, (OY, OX, K).
+
+    addend is empty but for additions, weights but for operators that have some.
+    """
+
+    input: Bytes
+    addend: Bytes
+    weights: npt.NDArray[np.int8]
+    parameters: bytes
+    expected: Bytes
+
+    @classmethod
+    def of(cls, case: Case) -> Tensors:
+        """Random values that the layer's sums spread over all outputs."""
+        layer = case.layer
+        rng = np.random.default_rng(zlib.crc32(repr(layer).encode()))
+        x = rng.integers(0, 256, (layer.iy, layer.ix, layer.input_channels), np.uint8)
+        empty = np.zeros(0, np.uint8)
+        if layer.op is Op.LOOKUP:
+            table = rng.integers(0, 256, 256, np.uint8)
+            return cls(x, empty, empty.view(np.int8), table.tobytes(), table[x])
+        if layer.op is Op.ADD:
+            return _addition(x, rng.integers(0, 256, x.shape, np.uint8))
+        windows = _windows(layer, x)
+        if layer.op is Op.MAX_POOL2D:
+            return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
+        weights = _weights(layer, rng)
+        acc = _accumulators(layer, windows, weights)
+        parameters, expected = _requantized(acc, case.form)
+        return cls(x, empty, weights, parameters, expected)
+
+
+def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:
+    if layer.op is Op.AVG_POOL2D:
+        return np.zeros(0, np.int8)
+    return rng.integers(-128, 128, (layer.k, layer.fy, layer.fx, layer.c), np.int8)
+
+
+def _windows(layer: Layer, x: Bytes) -> Ints:
+    """What each output sees, (OY, OX, FY, FX, C); -1 in the padding of max pooling."""
+    top, left, bottom, right = layer.padding
+    value = -1 if layer.op is Op.MAX_POOL2D else layer.pad_value
+    padded = np.pad(x.astype(np.int64), ((top, bottom), (left, right), (0, 0)), constant_values=value)
+    window = np.lib.stride_tricks.sliding_window_view(padded, layer.window, axis=(0, 1))
+    seen = window[:: layer.stride[0], :: layer.stride[1], :, :: layer.dilation[0], :: layer.dilation[1]]
+    return seen[: layer.oy, : layer.ox].transpose(0, 1, 3, 4, 2)
+
+
+def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) -> Ints:
+    if layer.op is Op.AVG_POOL2D:
+        return windows.sum(axis=(2, 3))
+    if layer.op is Op.DEPTHWISE_CONV2D:
+        return np.einsum("yxijk,kij->yxk", windows, weights[..., 0].astype(np.int64))
+    columns = windows.reshape(layer.oy, layer.ox, -1)
+    return columns @ weights.reshape(layer.k, -1).T.astype(np.int64)
+
+
+def _requantized(acc: Ints, form: str) -> tuple[bytes, Bytes]:
+    """Parameters of a form and the outputs they make of accumulators (OY, OX, K)."""
+    channels = acc.shape[-1]
+    low, high = int(acc.min()), int(acc.max())
+    slope = 250 / (high - low + 1)
+    if form == "int32":
+        shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
+    else:
+        shift = max(32, math.floor(30 - math.log2(slope)))
+    multiplier = max(1, int(slope * 2**shift))
+    bias = -low * multiplier
+    total = acc * multiplier + bias
+    entry = [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
+    if form == "int32":
+        if np.abs(total).max() >= 2**31 or np.abs(acc * multiplier).max() >= 2**31:
+            raise ValueError("sums do not fit 32 bits")
+        entry[0] = ("bias", "<i4")
+    table = np.zeros(channels, np.dtype(entry))
+    table["bias"], table["multiplier"], table["shift"] = bias, multiplier, shift
+    return table.tobytes(), np.clip(total >> shift, 0, 255).astype(np.uint8)
+
+
+def _addition(x: Bytes, addend: Bytes) -> Tensors:
+    multipliers, shift = (0x31415926, 0x27182818), 31
+    bias = np.int64(-20) << shift
+    total = x.astype(np.int64) * multipliers[0] + addend.astype(np.int64) * multipliers[1] + bias
+    entry = [("bias", "<i8"), ("input", "<i4"), ("addend", "<i4"), ("shift", "<i4"), ("_", "<i4")]
+    parameters = np.array([(bias, *multipliers, shift, 0)], np.dtype(entry)).tobytes()
+    expected = np.clip(total >> shift, 0, 255).astype(np.uint8)
+    return Tensors(x, addend, np.zeros(0, np.int8), parameters, expected)

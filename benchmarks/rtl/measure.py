@@ -1,0 +1,86 @@
+"""Measures a case on the simulated core and holds its outputs against NumPy's."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from benchmarks.rtl.case import Case
+from benchmarks.rtl.simulator import Simulator
+from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
+from match.errors import ToolchainError
+from match.layer import Dim, Layer, Op
+from match.schedule.blocks import tile_of
+
+REQUEST = 0x40000
+_ARRAYS = 0x40100
+_MOST_CYCLES = 50_000_000
+_POINTERS = 8
+
+_KERNELS = {
+    Op.CONV2D: 0,
+    Op.DEPTHWISE_CONV2D: 2,
+    Op.DENSE: 3,
+    Op.ADD: 4,
+    Op.LOOKUP: 5,
+    Op.AVG_POOL2D: 6,
+    Op.MAX_POOL2D: 7,
+}
+_FORM_KERNELS = 9
+
+
+def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> int:
+    """Cycles of the whole kernel call on one core, which is number `core` of `cores`.
+
+    Raises:
+        ToolchainError: an output is not what NumPy says.
+    """
+    layer, tensors = case.layer, case.tensors
+    scratch = PulpClusterCost(cores=cores).scratch(layer, tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim}))
+    empty = bytes(tensors.expected.size)
+    arrays = (
+        tensors.input.tobytes(),
+        tensors.addend.tobytes(),
+        tensors.weights.tobytes(),
+        tensors.parameters,
+        empty,
+        bytes(scratch),
+    )
+    pointers, data = _place(arrays)
+    image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(layer, pointers)
+    image = image.ljust(_ARRAYS - REQUEST, b"\0") + data
+    cycles, result = simulator.run(REQUEST, image, (pointers[4], len(empty)), _MOST_CYCLES)
+    output = np.frombuffer(result, np.uint8).reshape(tensors.expected.shape)
+    if cores == 1 and not np.array_equal(output, tensors.expected):
+        wrong = int(np.count_nonzero(output != tensors.expected))
+        raise ToolchainError(f"{layer.name}: {wrong} of {output.size} outputs on the core differ from NumPy's.")
+    return cycles
+
+
+def _kernel(case: Case) -> int:
+    pointwise = case.layer.op is Op.CONV2D and is_pointwise(case.layer)
+    return (1 if pointwise else _KERNELS[case.layer.op]) + (_FORM_KERNELS if case.form == "int32" else 0)
+
+
+def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
+    """Addresses of arrays that lie one after the other, at multiples of 4, and their bytes."""
+    addresses: list[int] = []
+    data = b""
+    for array in arrays:
+        addresses.append(_ARRAYS + len(data))
+        data += array.ljust(-(-len(array) // 4) * 4, b"\0")
+    return addresses, data
+
+
+def _tile(layer: Layer, pointers: list[int]) -> bytes:
+    """match_tile_t as a 32-bit core has it."""
+    channels = layer.input_channels
+    input_, addend, weights, parameters, output, scratch = pointers
+    fields = (
+        *(channels, layer.k, layer.iy, layer.ix, layer.ix * channels, channels, layer.ix * channels, channels),
+        *(layer.oy, layer.ox, layer.ox * layer.k, layer.k),
+        *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
+    )
+    places = (input_, addend, weights, parameters, output, 0, 0, scratch)
+    return struct.pack(f"<{_POINTERS}I25i4xqi4x", *places, *fields, 0, 0)

@@ -1,0 +1,250 @@
+/* Channel after channel, columns of outputs, one or two neighbours at a time: a row of what they see is one word of
+ * three or four bytes, gathered in registers, which stays there until the filter has passed it. */
+#include <stddef.h>
+
+#include "match_pulp_depthwise.h"
+#include "match_pulp_dot.h"
+#include "match_pulp_pixel.h"
+
+enum { COLUMNS = 4, FILTER = 9 };
+
+/* What the filter sees of one channel, from its next row on: where the bytes of that row lie, how far it is to the row
+ * below, and which bytes are padding. Bytes of columns in the padding are read from the nearest column inside. */
+typedef struct {
+    const uint8_t *bytes[COLUMNS];
+    ptrdiff_t step;
+    match_bytes4_t inside;  /* mask of the bytes that are none */
+    match_bytes4_t outside; /* the pad value in those that are */
+    match_bytes4_t padding; /* a row of the padding */
+    int32_t row;            /* the next one, negative in the padding */
+    int32_t rows;
+} strip_t;
+
+/* One channel: its parameters, and its filter by rows, as the left one and the right one of two outputs see it. */
+typedef struct {
+    const uint8_t *parameters;
+    match_requant_t wide;
+    match_requant32_t narrow;
+    match_bytes4_t left[3];
+    match_bytes4_t right[3];
+} channel_t;
+
+/* What a channel's loops are made for. */
+typedef enum {
+    NARROW, /* MATCH_FORM_32 */
+    WIDE,   /* MATCH_FORM_64 with a shift of 32 or more */
+    OTHER,  /* everything else, by a call for each output */
+} kind_t;
+
+bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
+{
+    return tile->filter_height == 3 && tile->filter_width == 3 && tile->dilation_y == 1 && tile->dilation_x == 1 &&
+           tile->stride_y <= 2;
+}
+
+/* Whether none of the columns that the outputs from x on see is padding. */
+MATCH_INLINE bool is_interior(const match_tile_t *tile, int32_t x)
+{
+    int32_t column = x * tile->stride_x - tile->pad_left;
+    return column >= 0 && column + COLUMNS <= tile->input_width;
+}
+
+MATCH_INLINE strip_t strip_of(const match_tile_t *tile, int32_t channel, int32_t x, bool interior)
+{
+    strip_t strip = {
+        .step = tile->input_row_stride,
+        .padding = (uint8_t)tile->pad_value * 0x01010101u,
+        .row = -tile->pad_top,
+        .rows = tile->input_height,
+    };
+    int32_t column = x * tile->stride_x - tile->pad_left;
+    const uint8_t *top = tile->input + match_larger(-tile->pad_top, 0) * tile->input_row_stride + channel;
+    if (interior) {
+        const uint8_t *bytes = top + column * tile->input_pixel_stride;
+#pragma GCC unroll 4
+        for (int i = 0; i < COLUMNS; i++, bytes += tile->input_pixel_stride) {
+            strip.bytes[i] = bytes;
+        }
+        return strip;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < COLUMNS; i++, column++) {
+        int32_t nearest = match_smaller(match_larger(column, 0), tile->input_width - 1);
+        strip.bytes[i] = top + nearest * tile->input_pixel_stride;
+        strip.inside |= nearest == column ? (match_bytes4_t)0xff << 8 * i : 0;
+    }
+    strip.outside = strip.padding & ~strip.inside;
+    return strip;
+}
+
+static channel_t channel_of(const uint8_t *weights, const match_finish_t *finish, int32_t k)
+{
+    channel_t channel = {.parameters = match_parameters_of(finish, finish->form, k)};
+    match_bytes4_t low = match_load4(weights);
+    match_bytes4_t high = match_load4(weights + 4);
+    channel.left[0] = low & 0xffffff;
+    channel.left[1] = low >> 24 | (high & 0xffff) << 8;
+    channel.left[2] = high >> 16 | (uint32_t)weights[8] << 16;
+    for (int i = 0; i < 3; i++) {
+        channel.right[i] = channel.left[i] << 8;
+    }
+    if (finish->form == MATCH_FORM_32) {
+        channel.narrow = match_parameters_32(channel.parameters);
+    } else if (finish->form == MATCH_FORM_64) {
+        channel.wide = match_parameters_64(channel.parameters);
+    }
+    return channel;
+}
+
+static kind_t kind_of(const match_finish_t *finish, const channel_t *channel)
+{
+    if (finish->form == MATCH_FORM_32) {
+        return NARROW;
+    }
+    return finish->form == MATCH_FORM_64 && channel->wide.shift & MATCH_HIGH_SHIFT ? WIDE : OTHER;
+}
+
+/* The next row, which lies inside the input. */
+MATCH_INLINE match_bytes4_t row_inside(strip_t *strip, int columns, bool interior)
+{
+    uint32_t a = match_load_step(&strip->bytes[0], strip->step);
+    uint32_t b = match_load_step(&strip->bytes[1], strip->step);
+    uint32_t c = match_load_step(&strip->bytes[2], strip->step);
+    uint32_t d = columns == COLUMNS ? match_load_step(&strip->bytes[3], strip->step) : 0;
+    match_bytes4_t row = match_pack4(a, b, c, d);
+    return interior ? row : (row & strip->inside) | strip->outside;
+}
+
+MATCH_INLINE match_bytes4_t next_row(strip_t *strip, int columns, bool interior)
+{
+    int32_t row = strip->row++;
+    return row >= 0 && row < strip->rows ? row_inside(strip, columns, interior) : strip->padding;
+}
+
+static __attribute__((noinline)) uint8_t requantize_other(const match_finish_t *finish, const uint8_t *parameters,
+                                                          int32_t acc)
+{
+    return match_requantize_with(finish, parameters, acc);
+}
+
+MATCH_INLINE uint8_t requantize(const match_finish_t *finish, const channel_t *channel, int32_t acc, kind_t kind)
+{
+    if (kind == NARROW) {
+        return match_requantize_32(finish, channel->narrow, acc);
+    }
+    if (kind == WIDE) {
+        return match_shift_and_clip_high(finish, match_sum_64(channel->wide, acc), channel->wide.shift);
+    }
+    return requantize_other(finish, channel->parameters, acc);
+}
+
+MATCH_INLINE int32_t dot(match_bytes4_t a, match_bytes4_t b, match_bytes4_t c, const match_bytes4_t weights[3])
+{
+    return match_dot4(c, weights[2], match_dot4(b, weights[1], match_first_dot4(a, weights[0])));
+}
+
+/* Where the outputs of a column and of its neighbour go, and how far it is to the row below. */
+typedef struct {
+    uint8_t *left;
+    uint8_t *right;
+    ptrdiff_t step;
+} place_t;
+
+/* Outputs of the three rows that the filter is on. */
+MATCH_INLINE void store(const match_finish_t *finish, const channel_t *channel, const match_bytes4_t rows[3],
+                        place_t *place, int columns, kind_t kind)
+{
+    *place->left = requantize(finish, channel, dot(rows[0], rows[1], rows[2], channel->left), kind);
+    place->left += place->step;
+    if (columns == COLUMNS) {
+        *place->right = requantize(finish, channel, dot(rows[0], rows[1], rows[2], channel->right), kind);
+        place->right += place->step;
+    }
+}
+
+/* One channel of an output column and, of four input columns, of the one beside it. */
+MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel, strip_t strip, place_t place,
+                         int32_t left, int columns, bool interior, int32_t stride, kind_t kind)
+{
+    match_bytes4_t rows[3] = {0, 0, next_row(&strip, columns, interior)};
+    if (stride == 1) {
+        rows[1] = rows[2];
+        rows[2] = next_row(&strip, columns, interior);
+    }
+    while (left > 0) {
+        int32_t quick = match_smaller(left, (strip.rows - strip.row) / stride);
+        if (kind == OTHER || strip.row < 0 || quick <= 0) {
+            rows[0] = stride == 1 ? rows[1] : rows[2];
+            rows[1] = stride == 1 ? rows[2] : next_row(&strip, columns, interior);
+            rows[2] = next_row(&strip, columns, interior);
+            store(finish, channel, rows, &place, columns, kind);
+            left--;
+            continue;
+        }
+        left -= quick;
+        strip.row += quick * stride;
+#pragma GCC unroll 2
+        for (; quick > 0; quick--) {
+            rows[0] = stride == 1 ? rows[1] : rows[2];
+            rows[1] = stride == 1 ? rows[2] : row_inside(&strip, columns, interior);
+            rows[2] = row_inside(&strip, columns, interior);
+            store(finish, channel, rows, &place, columns, kind);
+        }
+    }
+}
+
+/* Output columns from x on: one or, of four input columns, two. */
+MATCH_INLINE void columns(const match_tile_t *tile, const match_finish_t *finish, const channel_t *channel, int32_t k,
+                          int32_t x, int width, int32_t stride, kind_t kind)
+{
+    uint8_t *output = match_output_pixel(tile, 0, x) + k;
+    place_t place = {output, output + tile->output_pixel_stride, tile->output_row_stride};
+    int32_t height = tile->output_height;
+    if (kind != OTHER && is_interior(tile, x)) {
+        column(finish, channel, strip_of(tile, k, x, true), place, height, width, true, stride, kind);
+    } else {
+        column(finish, channel, strip_of(tile, k, x, false), place, height, width, false, stride, kind);
+    }
+}
+
+MATCH_INLINE void all_columns(const match_tile_t *tile, const match_finish_t *given, const channel_t *channel,
+                              int32_t k, int32_t stride, kind_t kind)
+{
+    match_finish_t finish = *given;
+    int32_t pairs = tile->stride_x == 1 ? tile->output_width / 2 : 0;
+    for (int32_t x = 0; x < 2 * pairs; x += 2) {
+        columns(tile, &finish, channel, k, x, COLUMNS, stride, kind);
+    }
+    for (int32_t x = 2 * pairs; x < tile->output_width; x++) {
+        columns(tile, &finish, channel, k, x, COLUMNS - 1, stride, kind);
+    }
+}
+
+MATCH_INLINE void one_channel(const match_tile_t *tile, const match_finish_t *finish, const channel_t *channel,
+                              int32_t k, kind_t kind)
+{
+    if (tile->stride_y == 1) {
+        all_columns(tile, finish, channel, k, 1, kind);
+    } else {
+        all_columns(tile, finish, channel, k, 2, kind);
+    }
+}
+
+void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last)
+{
+    for (int32_t k = first; k < last; k++) {
+        const uint8_t *weights = (const uint8_t *)tile->weights + (ptrdiff_t)k * FILTER;
+        channel_t channel = channel_of(weights, finish, k);
+        switch (kind_of(finish, &channel)) {
+        case NARROW:
+            one_channel(tile, finish, &channel, k, NARROW);
+            break;
+        case WIDE:
+            one_channel(tile, finish, &channel, k, WIDE);
+            break;
+        default:
+            one_channel(tile, finish, &channel, k, OTHER);
+            break;
+        }
+    }
+}

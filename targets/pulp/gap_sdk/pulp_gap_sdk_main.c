@@ -1,0 +1,16 @@
+/* The program's entry: the SDK starts an application, which is what is called `main` elsewhere (the platform's macros). */
+#include <pmsis.h>
+
+#undef main
+
+int match_application(int argc, char **argv);
+
+static void run(void)
+{
+    pmsis_exit(match_application(0, NULL));
+}
+
+int main(void)
+{
+    return pmsis_kickoff((void *)run);
+}

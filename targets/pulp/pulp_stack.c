@@ -1,0 +1,41 @@
+#include "pulp_stack.h"
+
+#include <stddef.h>
+
+#include "pulp.h"
+
+void pulp_stack_reset(pulp_stack_t *stack, uint8_t *start, uint8_t *end)
+{
+    stack->next = start;
+    stack->end = end;
+    stack->count = 0;
+}
+
+void *pulp_stack_take(pulp_stack_t *stack, uint32_t bytes)
+{
+    if (stack->count == PULP_STACK_BLOCKS || bytes > (uint32_t)(stack->end - stack->next)) {
+        return NULL;
+    }
+    uint8_t *block = stack->next;
+    stack->blocks[stack->count] = block;
+    stack->live[stack->count] = true;
+    stack->count += 1;
+    /* Not behind the end, which is aligned, too. */
+    stack->next += (bytes + PULP_ALIGNMENT - 1) / PULP_ALIGNMENT * PULP_ALIGNMENT;
+    return block;
+}
+
+void pulp_stack_give_back(pulp_stack_t *stack, const void *block)
+{
+    /* Youngest first: an empty block has the address of the one behind it. */
+    for (uint32_t i = stack->count; i-- > 0;) {
+        if (stack->live[i] && stack->blocks[i] == block) {
+            stack->live[i] = false;
+            break;
+        }
+    }
+    while (stack->count > 0 && !stack->live[stack->count - 1]) {
+        stack->count -= 1;
+        stack->next = stack->blocks[stack->count];
+    }
+}

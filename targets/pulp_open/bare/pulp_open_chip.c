@@ -1,0 +1,72 @@
+/* The open PULP platform as its control core sees it: starting the cluster, handing layers to it. */
+#include "pulp.h"
+
+#include "match_count.h"
+#include "pulp_open_cluster.h"
+#include "pulp_open_registers.h"
+
+#define ALL_CORES ((1u << (PULP_OPEN_MASTER + 1)) - 1)
+
+_Static_assert(PULP_CLUSTER_CORES == PULP_OPEN_MASTER, "workers are numbered before the master");
+
+volatile pulp_open_mailbox_t pulp_open_mailbox;
+
+/* In start.S. */
+extern const uint8_t pulp_open_start[];
+
+static bool running;
+
+static void await_master(void)
+{
+    while (!pulp_open_mailbox.ready) {
+    }
+}
+
+int32_t pulp_open(void)
+{
+    pulp_open_memory_reset();
+    pulp_open_dma_reset();
+    if (running) {
+        return MATCH_OK;
+    }
+    running = true;
+    pulp_open_write(PULP_OPEN_TIMER_CONFIG, PULP_OPEN_TIMER_RUN);
+    pulp_open_write(PULP_OPEN_CLUSTER_CONFIG, PULP_OPEN_CONFIG_NE16_CLOCK);
+    pulp_open_write(PULP_OPEN_ICACHE_ENABLE, UINT32_MAX);
+    for (uint32_t core = 0; core <= PULP_OPEN_MASTER; core++) {
+        pulp_open_write(PULP_OPEN_BOOT_ADDRESS + 4 * core, (uint32_t)(uintptr_t)pulp_open_start);
+    }
+    pulp_open_write(PULP_OPEN_CLOCK_ENABLE, ALL_CORES);
+    pulp_open_write(PULP_OPEN_FETCH_ENABLE, ALL_CORES);
+    await_master();
+    return MATCH_OK;
+}
+
+void pulp_close(void)
+{
+    /* The cluster sleeps in its event unit until the next layer. */
+}
+
+int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
+{
+    if (!running) {
+        return MATCH_ERROR_PLATFORM;
+    }
+    pulp_open_mailbox.layer = layer;
+    pulp_open_mailbox.arguments = args;
+    pulp_open_mailbox.ready = false;
+    pulp_open_write(PULP_OPEN_TRIGGER_EVENT0, 1u << PULP_OPEN_MASTER);
+    await_master();
+    return pulp_open_mailbox.status;
+}
+
+/* Cycles since the program's start. */
+uint64_t match_counter(void)
+{
+    static uint32_t wraps;
+    static uint32_t last;
+    const uint32_t now = pulp_open_read(PULP_OPEN_TIMER_COUNT);
+    wraps += now < last;
+    last = now;
+    return (uint64_t)wraps << 32 | now;
+}

@@ -1,0 +1,158 @@
+/* The cluster of the open PULP platform: a master that runs layers, and 8 workers that run kernels for it. */
+#include "pulp_open_cluster.h"
+
+#include <stddef.h>
+
+#include "pulp.h"
+#include "pulp_open_registers.h"
+
+enum { BARRIER_TEAM, BARRIER_JOIN };
+
+_Static_assert(PULP_L1_BYTES % PULP_ALIGNMENT == 0, "stacks are aligned");
+
+/* What all cores of the cluster read: in L1, behind the blocks of layers and in front of the master's stack. */
+typedef struct {
+    int32_t team; /* workers of the fork under way, otherwise all */
+    match_kernel_t kernel; /* started and not waited for, or NULL */
+    const match_tile_t *tile;
+} shared_t;
+
+static volatile shared_t *shared(void)
+{
+    return (volatile shared_t *)(uintptr_t)(PULP_OPEN_L1 + PULP_L1_BYTES);
+}
+
+/* ---- the master's side of a fork ---- */
+
+static uint32_t first_cores(int32_t cores)
+{
+    return (1u << cores) - 1;
+}
+
+static void set_barrier(uint32_t barrier, uint32_t cores)
+{
+    pulp_open_write(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_CORES, cores);
+    pulp_open_write(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_TARGETS, cores);
+}
+
+/* The first `cores` workers are those that the next fork is for. */
+static void set_team(int32_t cores)
+{
+    if (shared()->team != cores) {
+        uint32_t team = first_cores(cores);
+        shared()->team = cores;
+        pulp_open_write(PULP_OPEN_DISPATCH_TEAM, team);
+        set_barrier(BARRIER_TEAM, team);
+        set_barrier(BARRIER_JOIN, team | 1u << PULP_OPEN_MASTER);
+    }
+}
+
+/* Workers take the two values one after the other. */
+static void fork(void (*fn)(void *), void *arg)
+{
+    pulp_open_write(PULP_OPEN_DISPATCH, (uint32_t)(uintptr_t)fn);
+    pulp_open_write(PULP_OPEN_DISPATCH, (uint32_t)(uintptr_t)arg);
+}
+
+static void arrive(uint32_t barrier)
+{
+    (void)pulp_open_sleep(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_WAIT_CLEAR);
+}
+
+static void join(void)
+{
+    pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << PULP_OPEN_EVENT_BARRIER);
+    arrive(BARRIER_JOIN);
+}
+
+/* ---- from start to end ---- */
+
+static _Noreturn void work(void)
+{
+    pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << PULP_OPEN_EVENT_DISPATCH | 1u << PULP_OPEN_EVENT_BARRIER);
+    for (;;) {
+        void (*fn)(void *) = (void (*)(void *))(uintptr_t)pulp_open_sleep(PULP_OPEN_DISPATCH);
+        void *arg = (void *)(uintptr_t)pulp_open_sleep(PULP_OPEN_DISPATCH);
+        fn(arg);
+        arrive(BARRIER_JOIN);
+    }
+}
+
+static _Noreturn void lead(void)
+{
+    shared()->team = 0;
+    shared()->kernel = NULL;
+    set_team(PULP_CLUSTER_CORES);
+    for (;;) {
+        pulp_open_mailbox.ready = true;
+        pulp_open_wait_event(PULP_OPEN_EVENT_SOFTWARE0);
+        pulp_open_mailbox.status = pulp_open_mailbox.layer(pulp_open_mailbox.arguments);
+    }
+}
+
+_Noreturn void pulp_open_cluster_main(int32_t core)
+{
+    if (core == PULP_OPEN_MASTER) {
+        lead();
+    }
+    work();
+}
+
+/* ---- synchronization ---- */
+
+int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
+{
+    if (cores < 1 || cores > PULP_CLUSTER_CORES) {
+        return MATCH_ERROR_PLATFORM;
+    }
+    set_team(cores);
+    fork(fn, arg);
+    join();
+    set_team(PULP_CLUSTER_CORES);
+    return MATCH_OK;
+}
+
+void pulp_cluster_barrier(void)
+{
+    arrive(BARRIER_TEAM);
+}
+
+int32_t pulp_core_id(void)
+{
+    int32_t core = pulp_open_core();
+    return core < PULP_OPEN_MASTER ? core : 0;
+}
+
+int32_t pulp_cluster_cores(void)
+{
+    return shared()->team;
+}
+
+/* ---- compute ---- */
+
+static void call_kernel(void *unused)
+{
+    (void)unused;
+    shared()->kernel(shared()->tile);
+}
+
+int32_t pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
+{
+    if (shared()->kernel != NULL) {
+        return MATCH_ERROR_COMPUTE;
+    }
+    shared()->kernel = kernel;
+    shared()->tile = tile;
+    fork(call_kernel, NULL);
+    return MATCH_OK;
+}
+
+int32_t pulp_cluster_wait(void)
+{
+    if (shared()->kernel == NULL) {
+        return MATCH_ERROR_COMPUTE;
+    }
+    join();
+    shared()->kernel = NULL;
+    return MATCH_OK;
+}

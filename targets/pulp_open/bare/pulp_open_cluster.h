@@ -1,0 +1,25 @@
+/* What the control core and the cluster of the open PULP platform tell each other. */
+#ifndef PULP_OPEN_CLUSTER_H
+#define PULP_OPEN_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The layer that the master is to run. In L2; volatile because two cores share it. */
+typedef struct {
+    int32_t (*layer)(void *);
+    void *arguments;
+    int32_t status;
+    bool ready; /* the master waits for a layer: it has started, or the last one is done */
+} pulp_open_mailbox_t;
+
+extern volatile pulp_open_mailbox_t pulp_open_mailbox;
+
+/* Forget all blocks of L1 and L2, and all transfers. */
+void pulp_open_memory_reset(void);
+void pulp_open_dma_reset(void);
+
+/* On every core of the cluster, from its start. */
+_Noreturn void pulp_open_cluster_main(int32_t core);
+
+#endif

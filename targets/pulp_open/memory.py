@@ -1,0 +1,11 @@
+"""The open PULP platform's memories, in bytes."""
+
+from __future__ import annotations
+
+from match.schedule.mapping import Memory
+from match.targets.pulp.memory import scratchpad
+
+L2 = Memory("L2", 1536 * 1024)
+
+L1 = scratchpad(64 * 1024)
+"""Shared by the cluster and NE16."""

@@ -1,0 +1,76 @@
+"""The open PULP platform: a control core with L2, and a cluster of 8 cores that shares 64 kB of L1 with NE16.
+
+GAP9 has the same cluster, DMA, event unit and accelerator. This one's description is open, and so are simulators of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from match.cost import CpuCostModel
+from match.cost_models.riscv_core import RiscvCoreCost
+from match.hardware import HwModule, MatchTarget, Platform
+from match.targets.gap9.ne16 import Ne16
+from match.targets.gap9.target import NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
+from match.targets.pulp import chip
+from match.targets.pulp.cluster import Cluster
+from match.targets.pulp_open.memory import L1, L2
+
+_FOLDER = Path("targets/pulp_open/bare")
+_SCRIPT = _FOLDER / "pulp_open.ld"
+_SOURCES = (
+    "start.S",
+    "pulp_open_chip.c",
+    "pulp_open_cluster.c",
+    "pulp_open_dma.c",
+    "pulp_open_memory.c",
+    "pulp_open_ne16.c",
+    "pulp_open_stdio.c",
+)
+
+
+class PulpOpen(MatchTarget):
+    """The open PULP platform, both domains at 50 MHz, the frequency at which its simulators start.
+
+    Its cores are those of GAP9, which TVM's C was measured on.
+    """
+
+    name = "pulp_open"
+    clock_hz = 50e6
+    main_memory = L2
+    activations = "uint8"
+    api = chip.API
+
+    def __init__(self) -> None:
+        self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16(L1))
+        self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
+
+    @property
+    def host(self) -> Platform:
+        """The first of `platforms`."""
+        return self.platforms[0]
+
+    @property
+    def bare(self) -> Platform:
+        """The chip without an operating system: what is in the folder `bare`, and picolibc."""
+        shared = (*chip.CLUSTER_SOURCES, *NE16_SOURCES, "targets/pulp/pulp_stack.c")
+        return Platform(
+            name="bare",
+            sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),
+            include=(*map(Path, (*chip.CLUSTER_INCLUDE, *NE16_INCLUDE)), _FOLDER),
+            defines={**chip.memory_sizes(self.modules, L1, L2), "MATCH_PULP_ISA_XPULP2": "1"},
+            compiler="riscv64-unknown-elf-gcc",
+            flags=(*chip.RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),
+            link=("-nostartfiles", f"-T{_SCRIPT}", "-Wl,--gc-sections", "-lm"),
+            files=(_SCRIPT,),
+            io=_FOLDER / "pulp_open_io.c",
+            runner="gvsoc",
+            machine=("gvsoc", "--target=pulp-open"),
+            counts="cycles",
+        )
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
+        """What stands in for the chip, GAP9's but for the size of L1, and the chip itself."""
+        stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        return (*stand_ins, self.bare)

@@ -1,0 +1,70 @@
+/* The declarations of PMSIS that the gap_sdk platform uses, for a compiler to check it against. Written from the public
+ * documentation of the API; layouts and values are not the SDK's. */
+#ifndef PMSIS_H
+#define PMSIS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pi_device {
+    void *config;
+};
+
+void pi_open_from_conf(struct pi_device *device, void *conf);
+
+/* ---- the operating system ---- */
+
+int pmsis_kickoff(void *arg);
+void pmsis_exit(int err);
+
+typedef enum { PI_FREQ_DOMAIN_FC = 0, PI_FREQ_DOMAIN_CL = 1, PI_FREQ_DOMAIN_PERIPH = 2 } pi_freq_domain_e;
+
+int32_t pi_freq_set(pi_freq_domain_e domain, uint32_t freq);
+
+void *pi_l2_malloc(int size);
+void pi_l2_free(void *chunk, int size);
+
+uint32_t pi_core_id(void);
+
+/* ---- the cluster ---- */
+
+struct pi_cluster_conf {
+    int id;
+};
+
+struct pi_cluster_task {
+    void (*entry)(void *);
+    void *arg;
+    void *stacks;
+    uint32_t stack_size;
+    uint32_t slave_stack_size;
+    int nb_cores;
+};
+
+void pi_cluster_conf_init(struct pi_cluster_conf *conf);
+int pi_cluster_open(struct pi_device *device);
+int pi_cluster_close(struct pi_device *device);
+struct pi_cluster_task *pi_cluster_task(struct pi_cluster_task *task, void (*entry)(void *), void *arg);
+int pi_cluster_send_task_to_cl(struct pi_device *device, struct pi_cluster_task *task);
+
+void pi_cl_team_fork(int nb_cores, void (*entry)(void *), void *arg);
+void pi_cl_team_barrier(void);
+int pi_cl_team_nb_cores(void);
+
+void *pi_cl_l1_malloc(struct pi_device *device, uint32_t size);
+void pi_cl_l1_free(struct pi_device *device, void *chunk, int size);
+
+/* ---- its DMA ---- */
+
+typedef enum { PI_CL_DMA_DIR_LOC2EXT = 0, PI_CL_DMA_DIR_EXT2LOC = 1 } pi_cl_dma_dir_e;
+
+typedef struct pi_cl_dma_cmd_s {
+    int id;
+} pi_cl_dma_cmd_t;
+
+void pi_cl_dma_cmd(uint32_t ext, uint32_t loc, uint32_t size, pi_cl_dma_dir_e dir, pi_cl_dma_cmd_t *cmd);
+void pi_cl_dma_cmd_2d(uint32_t ext, uint32_t loc, uint32_t size, uint32_t stride, uint32_t length, pi_cl_dma_dir_e dir,
+                      pi_cl_dma_cmd_t *cmd);
+void pi_cl_dma_cmd_wait(pi_cl_dma_cmd_t *cmd);
+
+#endif
