@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
-CROSS_COMPILERS = ("riscv64-unknown-elf-gcc",)
+CROSS_COMPILERS = ("riscv64-unknown-elf-gcc", "arm-none-eabi-gcc")
 
 
 @pytest.fixture(scope="session")

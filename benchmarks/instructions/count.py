@@ -34,14 +34,14 @@ def count(model: Path, target: str, platform: str, seed: int) -> NetworkCount:
         raise ToolchainError(f"{model} computes something else with {target}'s {MODULE} than without.")
     return NetworkCount(
         network=model.stem,
-        layers=_layers(ours.report.layers, measured.layers, baseline.layers),
+        layers=layer_counts(ours.report.layers, measured.layers, baseline.layers),
         instructions=measured.total,
         tvm_instructions=baseline.total,
         command=measured.command,
     )
 
 
-def _layers(
+def layer_counts(
     layers: Sequence[LayerSummary], measured: Sequence[MeasuredLayers], baseline: Sequence[MeasuredLayers]
 ) -> tuple[LayerCount, ...]:
     """Both counts for every layer, or for several where one of the two computes them in one function."""

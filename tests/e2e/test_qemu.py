@@ -18,7 +18,7 @@ from tests.e2e import tflite_network
 DEMO = Path(match.__file__).parent / "demo"
 NETWORKS = (
     ("pretrainedResnet_quant", "gap9"),
-    ("kws_ref_model", "gap9"),
+    ("kws_ref_model", "pulp_open"),
     ("vww_96_int8", "gap8"),
     ("ad01_int8", "gap8"),
 )
