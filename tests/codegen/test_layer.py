@@ -211,6 +211,16 @@ def test_random_layers_and_schedules(
     check(plans, [case for case, *_ in drawn], tmp_path_factory.mktemp("random"))
 
 
+def test_tiles_that_see_padding_alone(tmp_path: Path) -> None:
+    """Rows and columns of padding on all sides that no window reaches across; kernels check that pads add up."""
+    case = make(Op.CONV2D, 2, 3, 4, 3, window=(2, 2), padding=Padding(3, 4, 4, 3))
+    plans = [
+        plan(case, loops_of(case, [(Dim.OY, tile), (Dim.OX, tile)]), {"input": 2, "output": 2}, symbol=f"layer_{tile}")
+        for tile in (1, 2)
+    ]
+    check(plans, [case] * 2, tmp_path)
+
+
 def test_scratch_is_reserved_and_passed() -> None:
     case = make(Op.CONV2D, 2, 3, 4, 4)
     text = generate(plan(case, scratch=100))

@@ -220,6 +220,14 @@ def test_scratch_and_an_output_that_stays() -> None:
     check([planned(case, replace(schedule, scratch=24))], [case])
 
 
+def test_parts_that_see_padding_alone() -> None:
+    """Their inputs are empty blocks, at the end of the tensor or of the block outside."""
+    case = make(Op.CONV2D, 2, 3, 4, 5, window=(2, 2), padding=Padding(0, 3, 4, 0))
+    loops = [Loop(Dim.OY, 2, 7), Loop(Dim.OY, 1, 2, 1), Loop(Dim.OX, 1, 7, 1)]
+    placed = [{"input": (1, 2), "output": (1, 1)}, {"input": (3, 2), "output": (2, 1)}]
+    check([planned(case, mapped(case, loops, *placed))], [case])
+
+
 def refusal(case: Case, memories: tuple[Memory, ...], **changes: object) -> str:
     operands = operands_of(case)
     placements = tuple(Placement(o.name, m.name, 0) for m in memories for o in operands if m.has(o.name))
