@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from match.layer import Dim, Role
+from match.schedule.kernel_costs import KernelCosts
 from match.schedule.kinds import Kinds
 from match.schedule.rooms import Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts
@@ -38,29 +39,36 @@ class Floors:
         pricing = costs.pricing
         gapless = pricing.gapless()
         self._costs = costs if gapless is pricing else TileCosts(gapless, costs.outer, costs.packing)
+        self._bounds = KernelCosts(gapless, self._costs.kinds, least_input=True)
         self._candidates = candidates
         self._output = [operand.role is Role.OUTPUT for operand in pricing.operands]
         self._dims = [[dim for dim in TILED if dim in operand.dims] for operand in pricing.operands]
-        self._compute = [self._by_size(dim, self._costs.compute(self.tiles_along(dim))) for dim in TILED]
+        self._compute = [self._by_size(dim, self._costs.kernels.compute(self.tiles_along(dim))) for dim in TILED]
         self._lines: dict[int, dict[Dim, _Line]] = {}
         whole, numbers = np.array([costs.whole]), range(len(pricing.operands))
-        self._whole_compute = float(self._costs.compute(whole)[0])
+        self._whole_compute = float(self._costs.kernels.compute(whole)[0])
         self._whole = [float(self._costs.sums(n, frozenset(), whole).transfer[0]) for n in numbers]
         self.least_moved = [int(self._costs.moved(n, frozenset(), whole)) for n in numbers]
 
     def compute(self, tiles: Ints) -> Floats:
-        """At most `TileCosts.compute`."""
+        """At most `KernelCosts.compute`."""
         result = np.full(len(tiles), self._whole_compute)
         for n, line in enumerate(self._compute):
             np.maximum(result, line[tiles[:, n]], out=result)
         return result
 
     def compute_cutting(self, dims: Collection[Dim], tiles: Ints) -> Floats:
-        """At most `TileCosts.compute`: of tilings that cut `dims` alone, each of which stands for many."""
+        """At most `KernelCosts.compute`: of tilings that cut `dims` alone, each of which stands for many.
+
+        Where tiles cut no other dimensions it is all that follows from the promise, else a little less.
+        """
+        others = [n for n, dim in enumerate(TILED) if dim not in dims]
+        whole = (tiles[:, others] == np.array(self._costs.whole)[others]).all()
+        costs = self._costs.kernels if whole else self._bounds
         cut = np.where([dim in dims for dim in TILED], tiles, self._costs.whole)
         place = np.ravel_multi_index(tuple(cut.T), tuple(size + 1 for size in self._costs.whole))
         _, rows, which = np.unique(place, return_index=True, return_inverse=True)
-        return self._costs.compute(cut[rows])[which]
+        return costs.compute(cut[rows])[which]
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""

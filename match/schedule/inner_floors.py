@@ -131,7 +131,7 @@ def _reductions(pricing: Pricing, candidates: Ints) -> Floats:
     costs = TileCosts(pricing)
     result = np.zeros(pricing.layer.c + 1)
     tiles = [[size if dim is Dim.C else costs.extents[dim] for dim in TILED] for size in candidates.tolist()]
-    result[candidates] = costs.compute(np.array(tiles))
+    result[candidates] = costs.kernels.compute(np.array(tiles))
     return result
 
 

@@ -23,7 +23,7 @@ def check_regular(costs: TileCosts, floors: Floors, tiles: Ints) -> None:
         CostModelError: if one costs less than its bound, so that a search may have dropped the best mapping.
     """
     sample = tiles[:: max(1, -(-len(tiles) // SAMPLE))]
-    asked, cycles = costs.asked_compute(sample)
+    asked, cycles = costs.kernels.asked(sample)
     _check(costs, asked, cycles, floors.compute(asked), "kernel calls cost")
     for number, operand in enumerate(costs.pricing.operands):
         dims = frozenset(dim for dim in TILED if dim in operand.dims)

@@ -11,6 +11,7 @@ from match.layer import Operand
 from match.schedule.mapping import Memory
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 

@@ -44,8 +44,9 @@ FIRST_SLAB, SLAB = 256, 1 << 14
 FIRST_CHUNK, CHUNK = 8, 1024
 """Tiles whose mappings are enumerated at a time."""
 
-FEW = 16
-"""So many tiles have their transfers priced at once: bounds of them would take longer."""
+FEW, MANY = 16, 2048
+"""So few tiles have their transfers priced at once, as bounds would take longer; of so many, kernels are bounded before
+transfers are."""
 
 
 Keys = tuple[Floats, Floats]
@@ -124,14 +125,18 @@ class Search:
 
         With them comes what no mapping of theirs, or of those that follow, has less of.
         """
+        first = FIRST_CHUNK
         for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
             slab = sieve.select(rows)
+            if len(slab) > MANY:
+                slab = self.with_kernels(slab, (2,))
             if self.floors is not None:
                 refined = with_transfers(slab, self.costs, self.floors, self.most_moved())
                 slab = replace(refined, cycles=slab.cycles) if self.pricing.has_latency else refined
-            for chunk in self.ordered(slab, CHUNK if self.rank else FIRST_CHUNK, CHUNK):
+            for chunk in self.ordered(slab, first, CHUNK):
                 tiles = self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
                 yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), tiles
+            first = CHUNK
 
     def with_kernels(self, sieve: Sieve, numbers: Iterable[int]) -> Sieve:
         """The tiles that may still win when kernel calls cost what they do in tilings that cut so many dimensions.

@@ -63,7 +63,8 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
 
     places = _fitting({dim: len(candidates[dim]) for dim in TILED}, fit)
     tiles = np.stack([candidates[dim][places[dim]] for dim in TILED], axis=1)
-    beside = pricing.overhead + costs.repeats(costs.counts(tiles), TILED) * pricing.launch
+    calls = costs.repeats(costs.counts(tiles), TILED).astype(np.float64)
+    beside = pricing.overhead + calls * pricing.launch
     cycles = beside if floors is None else beside + floors.compute(tiles)
     nothing = np.zeros(len(tiles))
     return Sieve(tiles, room(places), cycles, nothing, beside, nothing)

@@ -132,9 +132,9 @@ class Structures:
         self._cut = cut
         pricing = costs.pricing
         self._counts = costs.counts(tiles)
-        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + costs.compute(tiles)
+        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + costs.kernels.compute(tiles)
         self._exact = self._transfers is costs
-        self._tail = costs.last_kernel(tiles) if not costs.packing else np.zeros(len(tiles))
+        self._tail = costs.kernels.last(tiles) if not costs.packing else np.zeros(len(tiles))
         self._room = pricing.memory.size - costs.scratch(tiles)
         self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
         self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
@@ -241,7 +241,7 @@ class Structures:
         return Nests(least, expected, core, dma, fetched, moved, tile, self, order, tuple(held), tuple(choices))
 
     def _waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
-        """Cycles in which no kernel runs, the last write-back left out: each operand's own, and the core's transfers."""
+        """Cycles in which no kernel runs, but for the last write-back: each operand's own, and to issue transfers."""
         issue, held = self.costs.pricing.issue, [held for _, held in inputs]
         idle: Floats | float = begun
         if self.costs.outer is None and inputs:
@@ -258,11 +258,11 @@ class Structures:
         While the core waits for one of those, it can issue one of what is behind it.
         """
         held = [held for _, held in inputs]
-        waits, issues = np.zeros(()), np.zeros(())
+        core, waits, issues = np.array(begun), np.zeros(()), np.zeros(())
         for place, (stream, how) in enumerate(inputs):
             behind = queued(how, place, held)
-            begun = begun + np.where(behind, stream.transfer, stream.exposed)
+            core = core + np.where(behind, stream.transfer, stream.exposed)
             issues = issues + np.where(behind, 0.0, stream.issues)
         for stream, how in written:
             waits = waits + np.where(written_in_full(how, held), stream.transfer - stream.last, stream.exposed)
-        return begun + np.maximum(waits, self.costs.pricing.issue * issues)
+        return core + np.maximum(waits, self.costs.pricing.issue * issues)

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from match.layer import Axis, Component, Dim, Role
-from match.schedule.blocks import Span, axis_length, reduction
+from match.schedule.blocks import Span, axis_length
+from match.schedule.kernel_costs import KernelCosts
 from match.schedule.kinds import Kinds, Look
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Ints, Rooms
-
-Floats = npt.NDArray[np.float64]
+from match.schedule.rooms import Floats, Ints, Rooms
 
 TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 """Dimensions that may be cut. No kernel adds up parts of a window, so FY and FX are not."""
@@ -55,7 +54,8 @@ def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
 class Sums(NamedTuple):
     """What all blocks of an operand that is cut in one way cost, once each; arrays over tiles.
 
-    transfer: DMA cycles of all. first, last: DMA cycles of the blocks at that end: one, or one in each outer block.
+    transfer: DMA cycles of all. first, last: DMA cycles of the block, or that of each outer block, at the end that no
+    kernel hides: the first of an input, the last of an output; the other is 0.
     """
 
     transfer: Floats
@@ -98,45 +98,18 @@ class TileCosts:
         self.rooms = Rooms(pricing.memory, pricing.operands)
         self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
-        self._kernels: dict[Sizes, float] = {}
         self._blocks = [_Blocks(self, number) for number in range(len(pricing.operands))]
-        self._channels = self.kinds(Dim.K, lambda span, _: (span[1],))
-        self._rows = self.kinds(Dim.OY, lambda span, _: (span[1], pricing.rows.span(*span)[1]))
-        self._columns = self.kinds(Dim.OX, lambda span, _: (span[1], pricing.columns.span(*span)[1]))
-        self._reductions = self.kinds(Dim.C, lambda span, _: reduction(pricing.layer, span))
+        self.kernels = KernelCosts(pricing, self.kinds)
 
     def kinds(self, dim: Dim, looks: Callable[[Span, Span], Look]) -> Kinds:
         """The tiles along a dimension."""
         return Kinds(self.pricing, dim, self.extents[dim], looks, last=bool(self.outer) and self.outer.last)
-
-    def compute(self, tiles: Ints) -> Floats:
-        """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
-        return np.array([self._kernel(tuple(tile)) for tile in tiles.tolist()], np.float64)
-
-    def last_kernel(self, tiles: Ints) -> Floats:
-        """Cycles of the last of these calls, `launch` included."""
-        price, launch = self.pricing.kernel, self.pricing.launch
-        result: list[float] = []
-        for k, oy, ox, c in tiles.tolist():
-            (channels,), _ = self._channels.last(k)[-1]
-            rows, columns, reduced = self._rows.last(oy)[-1][0], self._columns.last(ox)[-1][0], self._reductions.last(c)
-            (reduced, begin, end), _ = reduced[-1]
-            result.append(
-                launch
-                + price(channels, (rows[0], rows[1]), (columns[0], columns[1]), (reduced, bool(begin), bool(end)))
-            )
-        return np.array(result)
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """Of the blocks of operand number `operand` when it is cut along `dims` alone."""
         cut = np.where([dim in dims for dim in TILED], tiles, self.whole)
         blocks = self._blocks[operand]
         return Sums(*np.array([blocks.sums(tuple(tile)) for tile in cut.tolist()], np.float64).T)
-
-    def asked_compute(self, tiles: Ints) -> tuple[Ints, Floats]:
-        """`tiles` and all that `compute` has been asked for, with what it says of them."""
-        self.compute(tiles)
-        return np.array(list(self._kernels), np.int64), np.array(list(self._kernels.values()), np.float64)
 
     def asked_sums(self, operand: int, tiles: Ints) -> tuple[Ints, Sums]:
         """`tiles` and all that `sums` has been asked for, with what it says of an operand cut into them."""
@@ -235,19 +208,6 @@ class TileCosts:
             self._lengths[component, dim] = known
         return known
 
-    def _kernel(self, tile: Sizes) -> float:
-        known = self._kernels.get(tile)
-        if known is None:
-            price = self.pricing.kernel
-            known = self._kernels[tile] = sum(
-                many * more * most * times * price(k, (oy, iy), (ox, ix), (c, bool(begin), bool(end)))
-                for (k,), many in self._channels.of(tile[0])
-                for (oy, iy), more in self._rows.of(tile[1])
-                for (ox, ix), most in self._columns.of(tile[2])
-                for (c, begin, end), times in self._reductions.of(tile[3])
-            )
-        return known
-
 
 class _Blocks:
     """The blocks of one operand in the tilings of `costs`."""
@@ -267,6 +227,7 @@ class _Blocks:
         self.pricing = pricing
         self.number = number
         self.axes = axes
+        self.written = operand.role is Role.OUTPUT
         self.limited = held and operand.role is not Role.CONSTANT
         sizes = {dim: pricing.layer.size(dim) for dim in Dim}
         self.lengths = [axis_length(operand, axis, (0, sizes[axis.dim]), sizes[axis.dim]) for axis in axes]
@@ -289,7 +250,7 @@ class _Blocks:
 
     def _sum(self, tile: Sizes) -> tuple[float, ...]:
         whole = [(self.lengths + self.lengths if self.limited else self.lengths, 1)]
-        every = first = last = whole
+        every = ends = whole
         for place, outer, extent, positions in self.cuts:
             size, kinds = tile[place], self.kinds[place]
             if size == extent:
@@ -297,12 +258,13 @@ class _Blocks:
             if kinds is None:  # constants: all blocks are as long as the largest
                 longest = tuple([self.axes[position].length(size) for position in positions])
                 along = [(longest, sum(times * -(-length // size) for length, times in outer))]
-                begin = end = [(longest, sum(times for _, times in outer))]
+                end = [(longest, sum(times for _, times in outer))]
             else:
-                along, begin, end = kinds.of(size), kinds.first(size), kinds.last(size)
+                along, end = kinds.of(size), kinds.last(size) if self.written else kinds.first(size)
             places = positions + [len(self.axes) + n for n in positions] if self.limited else positions
-            every, first, last = _put(every, places, along), _put(first, places, begin), _put(last, places, end)
-        return self._transfers(every), self._transfers(first), self._transfers(last)
+            every, ends = _put(every, places, along), _put(ends, places, end)
+        transfer, exposed = self._transfers(every), self._transfers(ends)
+        return (transfer, 0.0, exposed) if self.written else (transfer, exposed, 0.0)
 
     def _transfers(self, blocks: list[tuple[list[int], int]]) -> float:
         """DMA cycles of blocks: lengths, where they lie in outer blocks those of these too, and how many there are."""

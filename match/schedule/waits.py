@@ -16,7 +16,7 @@ from match.schedule.tiles import Floats
 
 @dataclass(frozen=True)
 class Held:
-    """How an operand is held: the depth at which its blocks are fetched, or written back, and whether in two buffers."""
+    """How an operand is held: the depth at which its blocks are fetched or written back, and whether in two buffers."""
 
     depth: Ints
     double: Flags
@@ -77,7 +77,7 @@ def queued(held: Held, place: int, inputs: Sequence[Held]) -> Flags:
 
 
 def written_in_full(held: Held, inputs: Sequence[Held]) -> Flags:
-    """Which write-backs of an output are waited for in full: a single block is fetched before the kernel that follows."""
+    """Which write-backs of an output are waited for in full: a single block is fetched before the next kernel."""
     result = np.zeros(held.depth.shape, np.bool_)
     for other in inputs:
         result |= other.single & (other.depth >= held.depth)
