@@ -32,9 +32,13 @@ def stm32h743() -> Iterator[MatchTarget]:
     ("name", "taken"),
     [
         ("pretrainedResnet_quant", {"conv2d": 9, "add": 3, "avg_pool2d": 1, "dense": 1}),
-        ("vww_96_int8", {"conv2d": 14, "depthwise_conv2d": 13, "avg_pool2d": 1, "dense": 1}),
         ("kws_ref_model", {"conv2d": 5, "depthwise_conv2d": 4, "avg_pool2d": 1, "dense": 1}),
-        ("ad01_int8", {"dense": 10}),
+        pytest.param(
+            "vww_96_int8",
+            {"conv2d": 14, "depthwise_conv2d": 13, "avg_pool2d": 1, "dense": 1},
+            marks=pytest.mark.sweep,
+        ),
+        pytest.param("ad01_int8", {"dense": 10}, marks=pytest.mark.sweep),
     ],
 )
 def test_networks_equal_tflite_micro(
