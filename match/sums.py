@@ -42,7 +42,7 @@ def apart(
     Raises:
         CostModelError: if a cost model fails.
     """
-    bare = {index: sums for index, row in enumerate(listed) if (sums := _bare(row, decisions[index], target))}
+    halves = {index: pair for index, row in enumerate(listed) if (pair := _halves(row, decisions[index], target))}
     workloads = [
         Workload(
             replace(sums.layer, name=f"{sums.layer.op}_{index}"),
@@ -50,16 +50,16 @@ def apart(
             None,
             f"match_{identifier(network)}_{index}_{sums.layer.op}_sums",
         )
-        for index, sums in bare.items()
+        for index, (sums, _) in halves.items()
     ]
-    decided = dict(zip(bare, dispatch(workloads, target, options, stopwatch), strict=True))
+    decided = dict(zip(halves, dispatch(workloads, target, options, stopwatch), strict=True))
     rows: list[Row] = []
     results: list[LayerDecision] = []
     for index, (row, decision) in enumerate(zip(listed, decisions, strict=True)):
         rest = _requantization(decision, index, target)
         sums = decided.get(index)
-        if isinstance(row, Match) and sums and sums.plan and sums.cycles + rest.cycles < decision.cycles:
-            rows += [bare[index], tuple(reversed([call for call in row.covered if call not in bare[index].covered]))]
+        if sums and sums.plan and sums.cycles + rest.cycles < decision.cycles:
+            rows += halves[index]
             results += [sums, rest]
         else:
             rows.append(row)
@@ -67,8 +67,8 @@ def apart(
     return rows, results, workloads
 
 
-def _bare(row: Row, decision: LayerDecision, target: MatchTarget) -> Match | None:
-    """The layer without its requantization, if it is on the control core and a module might take that."""
+def _halves(row: Row, decision: LayerDecision, target: MatchTarget) -> tuple[Match, Chain] | None:
+    """The layer's sums and its requantization, if it is on the control core and a module might take the sums."""
     if not isinstance(row, Match) or decision.plan or not any(row.layer.op in unit.sums for unit in target.modules):
         return None
     if _SUM_BYTES * decision.outputs > LARGEST_SHARE * target.main_memory.size:

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import onnx
 import typer
-from onnx import numpy_helper
 
-from benchmarks.numerics.compare import Comparison, compare
-from benchmarks.numerics.powers_of_two import build
+from benchmarks.numerics.compare import Comparison, compare_file, compare_made
+from benchmarks.numerics.powers_of_two import Made
 from match.cli import execute
 
 _FILES = (
@@ -45,17 +43,9 @@ def main(
 
 def _rows(target: str, models: Path, inputs: int) -> Iterator[Comparison]:
     for file in _FILES:
-        yield compare(file, models / file, target, inputs, 1.0)
+        yield compare_file(models / file, target, inputs)
     for name in _MADE:
-        proto = build(name)
-        yield compare(f"{name}, powers of two", proto, target, inputs, _output_scale(proto))
-
-
-def _output_scale(proto: onnx.ModelProto) -> float:
-    """What a step of the output is worth: the scale of the operator that dequantizes it."""
-    last = next(node for node in proto.graph.node if node.output[0] == proto.graph.output[0].name)
-    (scale,) = (tensor for tensor in proto.graph.initializer if tensor.name == last.input[1])
-    return float(numpy_helper.to_array(scale))
+        yield compare_made(Made.of(name), target, inputs)
 
 
 def app() -> typer.Typer:

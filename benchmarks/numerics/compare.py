@@ -1,14 +1,17 @@
-"""Runs a network twice on this machine: in its own arithmetic on the control core, and in a chip's on its modules."""
+"""Runs a network on this machine in a chip's arithmetic, on its modules, and holds it against the network's own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnx
+import numpy.typing as npt
 
 import match
+from benchmarks.numerics.powers_of_two import Made
 from match.plan import CPU
 
 
@@ -31,10 +34,29 @@ class Comparison:
     agreeing: int
 
 
-def compare(name: str, model: Path | onnx.ModelProto, target: str, count: int, step: float) -> Comparison:
-    """A network on a target with ``numerics="hardware"``; `step` is what one step of its output is worth."""
-    chip = match.compile(model, target, numerics="hardware")
-    exact = match.compile(model, target, modules=[], numerics="exact")
+def compare_file(path: Path, target: str, count: int) -> Comparison:
+    """A network on a target with ``numerics="hardware"`` beside what the control core computes exactly."""
+    exact = match.compile(path, target, modules=[], numerics="exact")
+
+    def own(samples: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return next(iter(exact.run({exact.report.model.inputs[0].name: samples}).values()))
+
+    return _compare(path.name, match.compile(path, target, numerics="hardware"), count, 1.0, own)
+
+
+def compare_made(made: Made, target: str, count: int) -> Comparison:
+    """The same for a network that is computed by its definition."""
+    chip = match.compile(made.proto(), target, numerics="hardware")
+    return _compare(f"{made.network.name}, powers of two", chip, count, made.step, made.outputs)
+
+
+def _compare(
+    name: str,
+    chip: match.CompiledModel,
+    count: int,
+    step: float,
+    own: Callable[[npt.NDArray[Any]], npt.NDArray[Any]],
+) -> Comparison:
     (given,) = chip.report.model.inputs
     rng = np.random.default_rng(7)
     if given.dtype == "float32":
@@ -42,7 +64,8 @@ def compare(name: str, model: Path | onnx.ModelProto, target: str, count: int, s
     else:
         limits = np.iinfo(given.dtype)
         samples = rng.integers(limits.min, limits.max, (count, *given.shape), endpoint=True).astype(given.dtype)
-    (outputs,), (wanted,) = (list(compiled.run({given.name: samples}).values()) for compiled in (chip, exact))
+    (outputs,) = chip.run({given.name: samples}).values()
+    wanted = own(samples)
     distance = np.abs(outputs.astype(np.float64) - wanted) / step
     ordinary = [layer for layer in chip.layers if layer.macs or layer.op == "add"]
     return Comparison(

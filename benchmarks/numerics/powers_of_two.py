@@ -3,25 +3,67 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 
 from match.transform.arithmetic import Quantization
 from match.zoo import networks
-from match.zoo.layers import Network, Softmax
+from match.zoo.forward import Activations, accumulate, mean, quantized
+from match.zoo.layers import Add, Conv, Dense, Input, Network, Softmax
 from match.zoo.qdq import write
 from match.zoo.quantize import Parameters, Weights, calibrate
 
 _LARGEST = 127
 
 
-def build(name: str, seed: int = 0) -> onnx.ModelProto:
-    """A network by its name, up to the scores that a softmax would read, in QDQ form."""
-    network = networks.named(name, None)
-    if isinstance(network.output, Softmax):
-        network = Network(network.name, network.output.inputs[0])
-    return write(network, _rounded(network, calibrate(network, "int8", seed)))
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A network up to the scores that a softmax would read, and its quantization."""
+
+    network: Network
+    parameters: Parameters
+
+    @classmethod
+    def of(cls, name: str, seed: int = 0) -> Made:
+        """The network of a name."""
+        network = networks.named(name, None)
+        if isinstance(network.output, Softmax):
+            network = Network(network.name, network.output.inputs[0])
+        return cls(network, _rounded(network, calibrate(network, "int8", seed)))
+
+    def proto(self) -> onnx.ModelProto:
+        """The model in QDQ form."""
+        return write(self.network, self.parameters)
+
+    @property
+    def step(self) -> float:
+        """What a step of the output is worth."""
+        return float(self.parameters.outputs[self.network.output.name].scale)
+
+    def outputs(self, samples: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """The outputs for samples (N, 1, ...), by the definition of QDQ; no product or sum is rounded in float64."""
+        computed: dict[str, Activations] = {}
+        for layer in self.network.layers:
+            sources = [computed[source.name] for source in layer.inputs]
+            match layer:
+                case Input():
+                    values = np.moveaxis(samples[:, 0].astype(np.float64), 0, 1)
+                case Conv() | Dense():
+                    weights = self.parameters.weights[layer.name]
+                    sums = accumulate(layer, sources[0], weights.values)
+                    sums += weights.biases.reshape(-1, *[1] * (sums.ndim - 1))
+                    values = sums * (sources[0].scale * float(weights.scales[0]))
+                case Add():
+                    values = sources[0].real + sources[1].real
+                case _:
+                    values = mean(sources[0])
+            if isinstance(layer, Conv | Dense | Add):
+                values = np.clip(values, *layer.activation)
+            computed[layer.name] = quantized(values, self.parameters.outputs[layer.name])
+        return np.moveaxis(computed[self.network.output.name].real, 1, 0)[:, np.newaxis]
 
 
 def _rounded(network: Network, given: Parameters) -> Parameters:

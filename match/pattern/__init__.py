@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from match.pattern.forms import read
 from match.pattern.graph import post_order, users
+from match.pattern.rows import Chain
 from match.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.transform.readers import read_requantized, read_sums
@@ -42,13 +43,14 @@ def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
     return tuple(reversed(found))
 
 
-def unrequantized(match: Match) -> Match | None:
-    """A convolution or dense layer up to its int32 sums, which the rest of what it covers requantizes; else None."""
+def unrequantized(match: Match) -> tuple[Match, Chain] | None:
+    """A convolution or dense layer up to its int32 sums, and what requantizes them; None for other layers."""
     requantized = read_requantized(match.root)
     sums = read(requantized[0], {}) if requantized and read_sums(requantized[0]) else None
     if not isinstance(sums, Match):
         return None
-    return replace(sums, layer=replace(sums.layer, input_range=match.layer.input_range))
+    rest = [call for call in reversed(match.covered) if isinstance(call, relay.Call) and call not in sums.covered]
+    return replace(sums, layer=replace(sums.layer, input_range=match.layer.input_range)), tuple(rest)
 
 
 def _alone(match: Match, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection:
