@@ -54,6 +54,10 @@ def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoRetur
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         sys.stderr.write(f"{program}: {_sentence(message)}\n")
         status = USAGE_ERROR
+    except OSError as error:
+        place = f"{error.filename} cannot be used" if error.filename else "a file cannot be used"
+        sys.stderr.write(f"{program}: {place}: {error.strerror or error}.\n")
+        status = USAGE_ERROR
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     sys.exit(status or 0)
@@ -84,6 +88,10 @@ Modules = Annotated[
 ]
 L1Size = Annotated[
     int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
+]
+L2Size = Annotated[
+    int | None,
+    typer.Option("--l2", metavar="BYTES", parser=_bytes, help="Size of the main memory.", show_default="the target's"),
 ]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
@@ -160,6 +168,7 @@ def compile_model(
     target: TargetName = "gap9",
     modules: Modules = None,
     l1: L1Size = None,
+    l2: L2Size = None,
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
@@ -179,6 +188,7 @@ def compile_model(
             target,
             modules=None if modules is None else [name.strip() for name in modules.split(",")],
             l1=l1,
+            l2=l2,
             engine=engine,
             objective=objective,
             numerics=numerics,

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from match import run as runs
-from match.codegen.backend import build
+from match.codegen.backend import lower
+from match.codegen.capacity import shortage
 from match.codegen.network import Network
 from match.codegen.project import export
-from match.errors import OptionError
+from match.errors import CapacityError, OptionError
+from match.external_cost import external_cost
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
+from match.memory.network import place_network
 from match.options import Options
 from match.partitioner import cut
 from match.plan import LayerDecision
@@ -60,8 +63,9 @@ class CompiledModel:
 
     @property
     def cycles(self) -> float:
-        """Predicted cycles of the network, at the target's clock."""
-        return sum(layer.cycles for layer in self._layers)
+        """Predicted cycles of the network, at the target's clock, waits for external memory included."""
+        memory = self._network.memory
+        return memory.plan.latency.cycles if memory else sum(layer.cycles for layer in self._layers)
 
     @property
     def report(self) -> Report:
@@ -130,7 +134,10 @@ class CompiledModel:
         if plan is None:
             raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
         module = next(module for module in self._target.modules if module.name == plan.module)
-        return simulate(plan.schedule, module.cost(plan.layer, plan.requantizer))
+        cost = module.cost(plan.layer, plan.requantizer)
+        if plan.external and self._target.external:
+            cost = external_cost(cost, self._target.external, self._target.main_memory.name)
+        return simulate(plan.schedule, cost)
 
     def save_timeline(self, path: str | PathLike[str]) -> None:
         """Write the predicted timeline of one inference: a picture if `path` ends in .svg, else for ui.perfetto.dev.
@@ -162,6 +169,7 @@ def compile(  # noqa: A001
     *,
     modules: Sequence[str] | None = None,
     l1: int | None = None,
+    l2: int | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -178,6 +186,7 @@ def compile(  # noqa: A001
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
         l1: bytes of innermost memory in place of the target's own.
+        l2: bytes of main memory in place of the target's own; what it cannot hold goes to external memory.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -190,14 +199,20 @@ def compile(  # noqa: A001
     """
     stopwatch = Stopwatch()
     options = Options.parse(engine, objective, numerics, jobs, cache)
-    chip = get_target(target, l1, modules)
+    chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = _model(model, params)
     with stopwatch.phase("transform"):
         integer = integer_relay(network, chip.activations)
     partitioned = cut(integer, chip, options, network.name, stopwatch)
     with stopwatch.phase("codegen"):
-        generated = build(partitioned.module, chip, network)
+        built = lower(partitioned.module, chip, network)
+    generated = built.network
+    if generated.main_bytes > chip.main_memory.size:
+        if chip.external is None:
+            raise CapacityError(shortage(generated, chip))
+        placed = place_network(partitioned, built, chip, network, options, stopwatch)
+        partitioned, generated = placed.partitioned, placed.network
     report = build_report(
         model=network,
         target=chip,
@@ -206,6 +221,7 @@ def compile(  # noqa: A001
         decisions=partitioned.decisions,
         workspace_bytes=generated.activation_bytes,
         constant_bytes=generated.constant_bytes,
+        memory=generated.memory,
         compile_seconds=stopwatch.seconds,
     )
     compiled = CompiledModel(generated, chip, partitioned.decisions, report)

@@ -15,6 +15,7 @@ from match.answers import call_text, number
 from match.codegen.constants import pack_constants
 from match.cost import Cost, CpuCostModel
 from match.errors import OptionError
+from match.external_cost import external_cost
 from match.form import Form
 from match.hardware import HwModule, MatchTarget
 from match.layer import Layer
@@ -23,7 +24,7 @@ from match.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.requantize import Requantizer
 from match.request import Key, Request, Workload, problem, request
 from match.schedule.cache import Cache
-from match.schedule.mapping import Schedule
+from match.schedule.mapping import Memory, Schedule
 from match.schedule.problem import Problem, Solution
 from match.schedule.solutions import solutions
 from match.stopwatch import Stopwatch
@@ -66,6 +67,58 @@ def dispatch(
     return [
         _decide(workload, answers, found, target, options) for workload, answers in zip(workloads, asked, strict=True)
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Again:
+    """A layer that a module has taken, to be searched again with `memory` between the external memory and its own."""
+
+    workload: Workload
+    decision: LayerDecision
+    memory: Memory
+
+
+def search_again(
+    asked: Sequence[Again], target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> list[LayerDecision | str]:
+    """The decision for each layer with another schedule on the same module, or why there is none.
+
+    Time is counted in the phase "search". The target has external memory.
+
+    Raises:
+        CostModelError: if a module's cost model fails.
+    """
+    assert target.external is not None
+    requests: list[Request] = []
+    problems: dict[tuple[Key, Memory], Problem] = {}
+    for again in asked:
+        module = next(module for module in target.modules if module.name == again.decision.module)
+        answer = request(module, again.workload, options)
+        assert isinstance(answer, Request), "the module has taken the layer"
+        inside = problem(answer, again.workload.layer, options)
+        model = external_cost(inside.cost_model, target.external, again.memory.name)
+        requests.append(answer)
+        nested = replace(inside, memories=(again.memory, *inside.memories), cost_model=model)
+        problems.setdefault((answer.key, again.memory), nested)
+    with stopwatch.phase("search"):
+        cache = Cache(options.cache) if options.cache else None
+        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+    return [
+        _changed(again, answer, found[answer.key, again.memory], target)
+        for again, answer in zip(asked, requests, strict=True)
+    ]
+
+
+def _changed(again: Again, request: Request, solution: Solution, target: MatchTarget) -> LayerDecision | str:
+    offer = _offer(request, solution, again.workload.layer)
+    if isinstance(offer, str):
+        return offer
+    plan = _plan(offer, again.workload.symbol, target)
+    candidates = tuple(
+        offer.candidate if candidate.module == offer.module.name else candidate
+        for candidate in again.decision.candidates
+    )
+    return replace(again.decision, cycles=offer.cost.cycles, candidates=candidates, plan=plan)
 
 
 def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int) -> Cost:
@@ -151,6 +204,7 @@ def _offer(request: Request, solution: Solution, layer: Layer) -> _Offer | str:
 
 def _plan(offer: _Offer, symbol: str, target: MatchTarget) -> LayerPlan:
     layer, requantizer = offer.schedule.layer, offer.form.requantizer
+    nested = len(offer.schedule.memories) > len(offer.module.memories)
     requantization = offer.form.constants.requantization
     return LayerPlan(
         symbol=symbol,
@@ -164,6 +218,7 @@ def _plan(offer: _Offer, symbol: str, target: MatchTarget) -> LayerPlan:
         constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
         api=offer.module.api,
         shift=int(requantization.shift[0]) if requantization and _one_shift(requantizer) else 0,
+        external=target.external.api if nested and target.external else None,
     )
 
 

@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from match.cost import CostModel, CpuCostModel
+from match.cost import Block, CostModel, CpuCostModel
 from match.layer import Dim, Layer, Op, Operand
 from match.requantize import Requantizer
 from match.schedule.mapping import Memory
@@ -121,6 +121,57 @@ class TargetApi:
     free: str
 
 
+@dataclass(frozen=True)
+class ExternalApi:
+    """C functions of an external memory, which only its own DMA engine reads and writes, and headers that have them.
+
+    Its addresses are pointers that count bytes and that no core follows. The core that executes a layer calls
+    `copy_in`, `copy_out` and `wait`, and so does the control core.
+
+    allocate, free: ``void *allocate(uint32_t bytes)``, NULL if there is no room; ``void free(void *)``.
+    load: ``int32_t load(void *external, uint32_t bytes)``, fills so many bytes with the beginning of the image that
+        the chip starts with.
+    transfer: type of a transfer's descriptor, zero when nothing is outstanding on it.
+    copy_in: starts a transfer from external to main memory, ``void copy_in(transfer *, void *local, const void
+        *external, const match_copy_t *)``; copy_out: ``void copy_out(transfer *, const void *local, void *external,
+        const match_copy_t *)``. Shapes are in match_copy.h.
+    wait: ``int32_t wait(transfer *)``, until a transfer is complete.
+    """
+
+    headers: tuple[str, ...]
+    allocate: str
+    free: str
+    load: str
+    transfer: str
+    copy_in: str
+    copy_out: str
+    wait: str
+
+
+class TransferCost(Protocol):
+    """Predicted cycles of a DMA engine's transfers, in those of the modules' clock."""
+
+    def transfer(self, block: Block) -> float:
+        """Cycles to move one block."""
+        ...
+
+
+@dataclass(frozen=True)
+class External:
+    """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two.
+
+    sources, include, defines: what `api` takes on a PC, beside the target's `host` and in its way; for networks that
+        use the memory only. Their projects have the image in the file `match.codegen.project.IMAGE`.
+    """
+
+    memory: Memory
+    api: ExternalApi
+    dma: TransferCost
+    sources: tuple[Path, ...] = ()
+    include: tuple[Path, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 @dataclass(frozen=True, eq=False)
 class LayerConstants:
     """Constant arrays of a layer.
@@ -142,6 +193,8 @@ class HwModule(ABC):
 
     `memories` are the scratchpads below the target's main memory, outermost first. `requantizers` are the forms its
     kernels can execute, the module's own first; with `numerics="exact"` the first one that is exact is taken.
+    `sums` are the operators whose kernels can also hand out their int32 sums as they are: layers without requantization
+    (`LayerConstants.requantization` is None), `output_dtype` "int32", four bytes for an element of the output operand.
     """
 
     name: str
@@ -149,6 +202,7 @@ class HwModule(ABC):
     cost_model: CostModel
     requantizers: tuple[Requantizer, ...]
     api: ModuleApi
+    sums: frozenset[Op] = frozenset()
 
     @abstractmethod
     def patterns(self) -> tuple[Pattern, ...]:
@@ -226,7 +280,7 @@ class MatchTarget(ABC):
     """A chip: modules in front of a control core, the memory that holds networks, a clock.
 
     `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
-    those of the model.
+    those of the model. `external` is the memory outside of `main_memory`, None where there is none.
     """
 
     name: str
@@ -236,6 +290,7 @@ class MatchTarget(ABC):
     cpu_cost_model: CpuCostModel
     api: TargetApi
     activations: Literal["uint8"] | None = None
+    external: External | None = None
 
     @property
     @abstractmethod

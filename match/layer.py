@@ -54,8 +54,9 @@ class Layer:
 
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
-    operators without weights. `clip` is the closed range of output values (activation and saturation together).
-    `input_range` is that of the values that the inputs of a layer that accumulates can have, where that is known.
+    operators without weights, `output_dtype` is "int32" where sums are not requantized. `clip` is the closed range of
+    output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
+    that accumulates can have, where that is known.
     """
 
     name: str
@@ -154,12 +155,16 @@ class Component:
     `divisible` tells whether a kernel can be given a part of the block, some of its output channels: they lie together.
     A layout that is laid out anew for each number of channels (one array of all multipliers, then one of all shifts) is
     not: no loop may then cut its dimensions inside the block.
+
+    Of an activation, order and multiples of the axes are also those of the tensor in main memory. `byte_group` is how
+    many bytes of its fastest axis lie in reverse order together, the last first; 1 where they lie in order.
     """
 
     name: str
     axes: tuple[Axis, ...]
     element_bytes: int = 1
     divisible: bool = True
+    byte_group: int = 1
 
 
 @dataclass(frozen=True)

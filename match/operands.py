@@ -37,9 +37,10 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
-    """The output activation, HWC; bytes are elements. `partial_bytes` as in `Operand`."""
+    """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
-    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes),), partial_bytes)
+    element_bytes = 4 if layer.output_dtype == "int32" else 1
+    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes),), partial_bytes)
 
 
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from match.arguments import is_a
 from match.errors import OptionError
 from match.schedule.cache import default_folder
 from match.schedule.engine import check_engine, check_objective
@@ -52,7 +53,7 @@ class Options:
         check_objective(objective)
         if numerics not in tuple(Numerics):
             raise OptionError(f"numerics {numerics!r} is unknown; choose one of: {', '.join(Numerics)}.")
-        if jobs is not None and jobs < 1:
-            raise OptionError(f"the number of jobs must be at least 1, not {jobs}.")
+        if jobs is not None and not (is_a(jobs, int) and jobs >= 1):
+            raise OptionError(f"the number of jobs must be a whole number of at least 1, not {jobs!r}.")
         folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
         return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder)

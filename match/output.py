@@ -29,8 +29,8 @@ def whole_file(path: Path) -> Generator[Path]:
             unfinished.unlink(missing_ok=True)
 
 
-def write_folder(directory: Path, files: Mapping[str, str]) -> None:
-    """Write text files, by their paths inside it, into `directory`; a folder that is there is replaced.
+def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files of text or bytes, by their paths inside it, into `directory`; a folder that is there is replaced.
 
     Raises:
         OutputError: if it cannot be written; what was there then is still.
@@ -38,10 +38,10 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
     unfinished = _beside(directory)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
+        for name, content in files.items():
             path = unfinished / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
         if directory.exists():
             shutil.rmtree(directory)
         unfinished.rename(directory)

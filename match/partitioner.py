@@ -6,7 +6,7 @@ Relay and, as the attribute ``match.plan``, everything that code generation need
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -17,6 +17,7 @@ from match.codegen.plan_codec import encode
 from match.dispatch import cpu_cost, dispatch
 from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
+from match.layer import Role
 from match.options import Options
 from match.pattern import Match, Rejection, find
 from match.pattern.graph import post_order
@@ -26,16 +27,40 @@ from match.registry import get_target
 from match.relay import relay, tvm
 from match.request import Workload
 from match.stopwatch import Stopwatch
+from match.storage import Storage, storage
+from match.transform.layouts import Conversion, Tensors, from_layout, to_layout
 from match.transform.pipeline import integer_relay
-from match.transform.rewrite import operator_name, rebuild
+from match.transform.rewrite import operands, operator_name, rebuild, shape
+
+LAYOUT = "layout"
+"""Operator, in a decision, that lays out a tensor anew for a module or after one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partitioned:
-    """A network cut into functions, and what was decided about each of its operators, in execution order."""
+    """A network cut into functions, and what was decided about each of its operators, in execution order.
+
+    `workloads` are the layers that modules were asked about, by symbol; `main` and `rows` what was cut.
+    """
 
     module: tvm.IRModule
     decisions: tuple[LayerDecision, ...]
+    target: MatchTarget
+    workloads: Mapping[str, Workload]
+    main: relay.Function
+    rows: tuple[Match | Rejection | Chain, ...]
+
+    def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
+        """The same network after other decisions about its operators; those about layouts follow from them anew."""
+        own = [decision for decision in decisions if decision.op != LAYOUT]
+        plans = {
+            row.root: (row, decision.plan)
+            for row, decision in zip(self.rows, own, strict=True)
+            if isinstance(row, Match) and decision.plan is not None
+        }
+        module, conversions = _rebuilt(self.main, plans)
+        complete = tuple(_with_conversions(self.rows, own, conversions, self.target))
+        return replace(self, module=module, decisions=complete)
 
 
 def partition(
@@ -88,25 +113,19 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("pattern"):
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
-        decisions = _decisions(listed, network, target, options, stopwatch)
+        workloads = _workloads(listed, network)
+        decided = iter(dispatch(workloads, target, options, stopwatch))
+        decisions = [
+            next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
+        ]
     with stopwatch.phase("partition"):
-        plans = {
-            row.root: (row, decision.plan)
-            for row, decision in zip(listed, decisions, strict=True)
-            if isinstance(row, Match) and decision.plan is not None
-        }
-        return Partitioned(_rebuilt(main, plans), tuple(decisions))
+        by_symbol = {workload.symbol: workload for workload in workloads}
+        return Partitioned(module, (), target, by_symbol, main, tuple(listed)).decided(decisions)
 
 
-def _decisions(
-    listed: Sequence[Match | Rejection | Chain],
-    network: str,
-    target: MatchTarget,
-    options: Options,
-    stopwatch: Stopwatch,
-) -> list[LayerDecision]:
-    """The decision for each row, named by its operator and place in the network."""
-    workloads = [
+def _workloads(listed: Sequence[Match | Rejection | Chain], network: str) -> list[Workload]:
+    """The layers that modules are asked about, named by operator and place in the network."""
+    return [
         Workload(
             replace(row.layer, name=f"{row.layer.op}_{index}"),
             row.constants,
@@ -115,10 +134,6 @@ def _decisions(
         )
         for index, row in enumerate(listed)
         if isinstance(row, Match)
-    ]
-    decided = iter(dispatch(workloads, target, options, stopwatch))
-    return [
-        next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
     ]
 
 
@@ -139,6 +154,28 @@ def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDec
     return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
 
 
+def _with_conversions(
+    listed: Sequence[Match | Rejection | Chain],
+    decisions: Sequence[LayerDecision],
+    conversions: Sequence[Conversion],
+    target: MatchTarget,
+) -> Iterator[LayerDecision]:
+    """The decisions, and a row on the control core before each that a tensor is laid out anew for."""
+    numbered = list(enumerate(conversions))
+    for row, decision in zip(listed, decisions, strict=True):
+        own = set(row if isinstance(row, tuple) else row.covered)
+        yield from (_conversion(number, c, target) for number, c in numbered if c.reader in own)
+        yield decision
+    known = {expr for row in listed for expr in (row if isinstance(row, tuple) else row.covered)}
+    yield from (_conversion(number, c, target) for number, c in numbered if c.reader not in known)
+
+
+def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> LayerDecision:
+    name = f"{LAYOUT}_{number}"
+    cost = cpu_cost(target, name, LAYOUT, 0, conversion.elements)
+    return LayerDecision(name, LAYOUT, CPU, 0, conversion.elements, cost.cycles, (Candidate(CPU, cost=cost),))
+
+
 def _elements(kind: Any) -> int:
     if isinstance(kind, tvm.ir.TupleType):
         return sum(_elements(field) for field in kind.fields)
@@ -148,37 +185,69 @@ def _elements(kind: Any) -> int:
     return elements
 
 
-def _rebuilt(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> tvm.IRModule:
-    """The network with a call of a global function in the place of each planned layer."""
+def _rebuilt(
+    main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]
+) -> tuple[tvm.IRModule, list[Conversion]]:
+    """The network with a call of a global function in the place of each planned layer, and what is laid out anew."""
     functions: dict[relay.GlobalVar, relay.Function] = {}
-    replaced: dict[relay.Expr, relay.Expr] = {}
-
+    tensors = Tensors()
+    needed = _needed(main, plans)
     for expr in post_order(main):
+        tensors.reader = expr
+        if expr not in needed:
+            continue
         if expr in plans:
             match, plan = plans[expr]
+            layouts = _layouts(plan)
+            arguments = [tensors.stored(x, layout) for x, layout in zip(match.inputs, layouts, strict=False)]
             variable = relay.GlobalVar(plan.symbol)
-            functions[variable] = _function(match, plan)
-            replaced[expr] = relay.Call(variable, [replaced[x] for x in match.inputs])
+            functions[variable] = _function(match, plan, [layout for layout, _ in arguments], layouts[-1])
+            tensors.put(expr, relay.Call(variable, [argument for _, argument in arguments]), layouts[-1])
         elif isinstance(expr, relay.Call):
-            replaced[expr] = rebuild(expr, replaced.__getitem__)
+            tensors.put(expr, rebuild(expr, tensors.plain))
         elif isinstance(expr, relay.Tuple):
-            replaced[expr] = relay.Tuple([replaced[field] for field in expr.fields])
+            tensors.put(expr, relay.Tuple([tensors.plain(field) for field in expr.fields]))
         elif isinstance(expr, relay.TupleGetItem):
-            replaced[expr] = relay.TupleGetItem(replaced[expr.tuple_value], expr.index)
+            tensors.put(expr, relay.TupleGetItem(tensors.plain(expr.tuple_value), expr.index))
         else:
-            replaced[expr] = expr
+            tensors.put(expr, expr)
+    tensors.reader = None
+    body = tensors.plain(main.body)
 
     # A call of a global function has a type only when the function's own type is known.
     module = relay.transform.InferType()(tvm.IRModule(functions))
-    module["main"] = relay.Function(main.params, replaced[main.body], attrs=main.attrs)
-    return relay.qnn.transform.CanonicalizeOps()(relay.transform.InferType()(module))
+    module["main"] = relay.Function(main.params, body, attrs=main.attrs)
+    module = relay.qnn.transform.CanonicalizeOps()(relay.transform.InferType()(module))
+    return module, tensors.conversions
 
 
-def _function(match: Match, plan: LayerPlan) -> relay.Function:
-    """The layer as a function of its inputs."""
+def _needed(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> set[relay.Expr]:
+    """What the network still computes, or is given: all but what lies inside planned layers."""
+    found: set[relay.Expr] = set()
+    pending: list[relay.Expr] = [main.body]
+    while pending:
+        expr = pending.pop()
+        if expr not in found:
+            found.add(expr)
+            pending += plans[expr][0].inputs if expr in plans else operands(expr)
+    return found
+
+
+def _layouts(plan: LayerPlan) -> list[Storage]:
+    """How the layer's inputs lie in main memory and, last, its output."""
+    return [storage(operand) for operand in plan.schedule.operands if operand.role is not Role.CONSTANT]
+
+
+def _function(match: Match, plan: LayerPlan, inputs: Sequence[Storage], output: Storage) -> relay.Function:
+    """The layer as a function of its inputs, all tensors as they lie in main memory."""
     names = ("input", "addend")[: len(match.inputs)]
-    variables = [relay.var(name, x.checked_type) for name, x in zip(names, match.inputs, strict=True)]
-    replaced: dict[relay.Expr, relay.Expr] = dict(zip(match.inputs, variables, strict=True))
+    variables: list[relay.Var] = []
+    replaced: dict[relay.Expr, relay.Expr] = {}
+    for name, x, layout in zip(names, match.inputs, inputs, strict=True):
+        kind = x.checked_type
+        room = kind.shape if layout.plain else layout.room
+        variables.append(relay.var(name, shape=room, dtype=kind.dtype))
+        replaced[x] = variables[-1] if layout.plain else from_layout(variables[-1], layout, shape(x))
     covered = set(match.covered)
 
     def new(expr: relay.Expr) -> relay.Expr:
@@ -193,7 +262,8 @@ def _function(match: Match, plan: LayerPlan) -> relay.Function:
         "Inline": tvm.tir.IntImm("int32", 1),
         PLAN_ATTRIBUTE: encode(plan),
     }
-    function = relay.Function(variables, new(match.root))
+    result = new(match.root)
+    function = relay.Function(variables, result if output.plain else to_layout(result, output))
     for key, value in attributes.items():
         function = function.with_attr(key, value)
     return function

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from match.cost import Cost
-from match.hardware import ModuleApi
+from match.hardware import ExternalApi, ModuleApi
 from match.layer import Layer
 from match.requantize import Requantizer
 from match.schedule.mapping import Schedule
@@ -46,6 +47,9 @@ class LayerPlan:
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
     `block_bytes` long (see `match.codegen.constants.pack_constants`). `symbol` is the C function, `api` what it calls.
     `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
+
+    `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
+    `constants_at` says where the constants are: in the layer's own C, or where the network puts them.
     """
 
     symbol: str
@@ -59,6 +63,8 @@ class LayerPlan:
     constants: bytes
     api: ModuleApi
     shift: int = 0
+    external: ExternalApi | None = None
+    constants_at: Literal["code", "network"] = "code"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.cost import CostModel
-from match.errors import CostModelError
+from match.errors import CostModelError, TargetError
 from match.form import Form, choose_form
 from match.hardware import HwModule, LayerConstants, Verdict
 from match.layer import Layer
@@ -39,8 +39,15 @@ class Request:
 
 
 def request(module: HwModule, workload: Workload, options: Options) -> Request | str:
-    """How the module would compute a layer, or why it does not."""
-    verdict = _accepts(module, workload.layer)
+    """How the module would compute a layer, or why it does not.
+
+    Raises:
+        TargetError: if the module's patterns cannot be asked.
+    """
+    try:
+        verdict = _accepts(module, workload.layer)
+    except Exception as error:
+        raise _fault(module, workload.layer, "patterns", error) from error
     if not verdict.ok:
         return verdict.reason
     form = choose_form(module, workload.layer, workload.constants, workload.accumulator, options.numerics)
@@ -54,17 +61,29 @@ def problem(request: Request, layer: Layer, options: Options) -> Problem:
 
     Raises:
         CostModelError: if the module has no cost model for it.
+        TargetError: if it cannot say what its operands and tiles are.
     """
     module, requantizer = request.module, request.form.requantizer
+    try:
+        operands, multiples = module.operands(layer, requantizer), tuple(module.tile_multiples(layer).items())
+    except Exception as error:
+        raise _fault(module, layer, "operands and tiles", error) from error
     return Problem(
         module=module.name,
         engine=options.engine,
         objective=options.objective,
         layer=layer,
-        operands=module.operands(layer, requantizer),
+        operands=operands,
         memories=module.memories,
-        multiples=tuple(module.tile_multiples(layer).items()),
+        multiples=multiples,
         cost_model=_cost_model(module, layer, requantizer),
+    )
+
+
+def _fault(module: HwModule, layer: Layer, what: str, error: Exception) -> TargetError:
+    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+    return TargetError(
+        f"module {module.name}, layer {layer.name}: its {what}: {reason}; `match check-target` tells more."
     )
 
 
@@ -78,6 +97,8 @@ def _cost_model(module: HwModule, layer: Layer, requantizer: Requantizer | None)
 
 def _accepts(module: HwModule, layer: Layer) -> Verdict:
     """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operator."""
+    if layer.output_dtype == "int32" and layer.op not in module.sums:
+        return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
     verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.op is layer.op]
     if not verdicts:
         return Verdict(False, f"{module.name} has no {layer.op}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
+CROSS_COMPILERS = ("riscv64-unknown-elf-gcc", "arm-none-eabi-gcc")
 
 
 @pytest.fixture(scope="session")
@@ -23,8 +24,16 @@ def models_dir() -> Path:
     pytest.skip(f"no folder of MLPerf Tiny models: {candidates[0]} does not exist; set MATCH_MODELS to one")
 
 
+@pytest.fixture(scope="session")
+def qemu() -> None:
+    """Tests that use it are skipped without QEMU for RV32 and a compiler for programs without an operating system."""
+    for tool in ("qemu-system-riscv32", "riscv64-unknown-elf-gcc"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not on the PATH")
+
+
 @pytest.fixture(scope="session", autouse=True)
-def quick_builds() -> Generator[None]:
+def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """Projects are built with -O1, with which sanitized code compiles faster, and through ccache where there is one.
 
     Kernels and drivers are the same files in every project that a test builds.
@@ -34,6 +43,11 @@ def quick_builds() -> Generator[None]:
         if shutil.which("ccache") and "CC" not in os.environ:
             environment.setenv("CC", "ccache cc")
             environment.setenv("CCACHE_NOHASHDIR", "1")  # the folder is another one each time
+            # Under the name of another compiler, ccache calls that one.
+            folder = tmp_path_factory.mktemp("ccache")
+            for compiler in filter(shutil.which, CROSS_COMPILERS):
+                (folder / compiler).symlink_to(shutil.which("ccache") or "ccache")
+            environment.setenv("PATH", str(folder), prepend=os.pathsep)
         yield
 
 

@@ -31,6 +31,10 @@ Target = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip;
 Modules = Annotated[
     str | None, typer.Option("--modules", metavar="A,B", help="Use these modules of the target only. [default: all]")
 ]
+Shapes = Annotated[
+    bool,
+    typer.Option("--shapes", help="Map every layer of a shape that a module takes, whatever its scales and zeros."),
+]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the results as JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw cycles over L1 as .svg, .png or .pdf.")]
 
@@ -52,6 +56,7 @@ def compare(
     engine: Engines = "exact,loma,dory",
     target: Target = "gap9",
     modules: Modules = None,
+    shapes: Shapes = False,
     output: Output = None,
     plot: Plot = None,
 ) -> None:
@@ -59,6 +64,7 @@ def compare(
     from rich.console import Console
     from rich.progress import Progress
 
+    from benchmarks.engines.comparison import compare_engines, sentence
     from benchmarks.engines.grid import measure
     from benchmarks.engines.networks import read
     from benchmarks.engines.plot import plot as draw
@@ -77,14 +83,18 @@ def compare(
         task = progress.add_task("reading networks", total=None)
         networks = [read(name, chip.activations) for name in _list(network)]
         progress.update(task, total=len(networks) * len(sizes) * len(engines))
-        for one in measure(networks, chip, sizes, engines):
+        for one in measure(networks, chip, sizes, engines, shapes=shapes):
             measurements.append(one)
             progress.update(task, advance=1, description=f"{one.network} {size_label(one.l1)} {one.engine}")
     console = Console()
     console.width = console.width if console.is_terminal else WIDTH
     show(measurements, console)
+    comparisons = tuple(compare_engines(measurements))
+    for comparison in comparisons:
+        console.print(sentence(comparison), highlight=False)
     if output is not None:
-        results = Results(chip.name, tuple(module.name for module in chip.modules), tuple(measurements))
+        modules_used = tuple(module.name for module in chip.modules)
+        results = Results(chip.name, modules_used, shapes, tuple(measurements), comparisons)
         with whole_file(output) as unfinished:
             unfinished.write_bytes(encode(results))
     if plot is not None:

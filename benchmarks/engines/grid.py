@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.engines.networks import Network
-from benchmarks.engines.results import Measurement
+from benchmarks.engines.results import LayerSearch, Measurement
 from match.cost import Cost
 from match.errors import ScheduleError
 from match.form import Form, choose_form
@@ -32,7 +32,7 @@ class _Task:
     @property
     def geometry(self) -> _Task:
         """What the search depends on: layers that differ in names and values alone are searched once."""
-        return replace(self, layer=replace(self.layer, name="", pad_value=0, clip=(0, 0)))
+        return replace(self, layer=self.layer.geometry)
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,30 @@ class _Found:
     cost: Cost | None
     seconds: float
 
+    def record(self, task: _Task) -> LayerSearch:
+        """As it is written, with the first layer that it was made for."""
+        cycles, moved = (None, None) if self.cost is None else (self.cost.cycles, self.cost.moved_bytes)
+        return LayerSearch(task.layer.name, task.module, cycles, moved, self.seconds)
+
 
 def measure(
-    networks: Sequence[Network], target: MatchTarget, sizes: Sequence[int | None], engines: Sequence[str]
+    networks: Sequence[Network],
+    target: MatchTarget,
+    sizes: Sequence[int | None],
+    engines: Sequence[str],
+    *,
+    shapes: bool = False,
 ) -> Iterator[Measurement]:
     """One measurement after the other: by network, by size (None for the target's own), by engine.
+
+    With `shapes`, modules are asked for every layer of a shape that they take, whatever its scales and zero points.
 
     Raises:
         OptionError: if an engine is unknown or a size is not positive.
         CostModelError: if a module's cost model fails.
     """
     for network in networks:
-        tasks = [_tasks(workload, target) for workload in network.workloads]
+        tasks = [(_of_shape if shapes else _tasks)(workload, target) for workload in network.workloads]
         for size in sizes:
             chip = get_target(target, l1=size)
             for name in engines:
@@ -72,17 +84,33 @@ def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
     return tasks
 
 
+def _of_shape(workload: Workload, target: MatchTarget) -> list[_Task]:
+    """The modules that take a layer of this shape when it pads with zeros and its values are any module's.
+
+    It is requantized in the first of their forms, if at all.
+    """
+    layer = replace(workload.layer, pad_value=0, clip=(0, 127), input_range=(0, 127))
+    tasks: list[_Task] = []
+    for module in target.modules:
+        if any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
+            forms = module.forms(layer) if workload.constants.requantization is not None else (None,)
+            tasks.append(_Task(module.name, forms[0], layer))
+    return tasks
+
+
 def _measurement(
     network: Network, tasks: Sequence[Sequence[_Task]], chip: MatchTarget, size: int | None, name: str
 ) -> Measurement:
     search = engine(name)
     modules = {module.name: module for module in chip.modules}
     found: dict[_Task, _Found] = {}
+    records: list[LayerSearch] = []
     cycles, moved, unmapped = 0.0, 0, list[str]()
     for workload, asked in zip(network.workloads, tasks, strict=True):
         for task in asked:
             if task.geometry not in found:
                 found[task.geometry] = _search(search, modules[task.module], task)
+                records.append(found[task.geometry].record(task))
         costs = [cost for task in asked if (cost := found[task.geometry].cost) is not None]
         if costs:
             best = min(costs, key=lambda cost: cost.cycles)
@@ -100,6 +128,7 @@ def _measurement(
         seconds=sum(one.seconds for one in found.values()),
         layers=len(network.workloads),
         unmapped=tuple(unmapped),
+        searches=tuple(records),
     )
 
 

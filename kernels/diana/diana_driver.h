@@ -25,11 +25,11 @@ typedef struct {
     uint32_t shift;
     uint32_t relu;
     uint32_t input_row_stride;
-    uint32_t input_pixel_stride;
+    uint32_t input_channel_stride;
     uint32_t addend_row_stride;
-    uint32_t addend_pixel_stride;
+    uint32_t addend_channel_stride;
     uint32_t output_row_stride;
-    uint32_t output_pixel_stride;
+    uint32_t output_channel_stride;
 } diana_job_t;
 
 /* Execute a job and wait for its end. */

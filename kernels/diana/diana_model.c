@@ -18,9 +18,9 @@ typedef struct {
     uint32_t filter_height, filter_width, stride, pad_top, pad_left;
     uint32_t lane, shift;
     bool relu;
-    uint32_t input_row_stride, input_pixel_stride;
-    uint32_t addend_row_stride, addend_pixel_stride;
-    uint32_t output_row_stride, output_pixel_stride;
+    uint32_t input_row_stride, input_channel_stride;
+    uint32_t addend_row_stride, addend_channel_stride;
+    uint32_t output_row_stride, output_channel_stride;
 } job_t;
 
 static job_t decode(const uint32_t *words)
@@ -46,11 +46,11 @@ static job_t decode(const uint32_t *words)
         .shift = words[DIANA_JOB_SHIFT],
         .relu = words[DIANA_JOB_RELU] & 1,
         .input_row_stride = words[DIANA_JOB_INPUT_ROW_STRIDE],
-        .input_pixel_stride = words[DIANA_JOB_INPUT_PIXEL_STRIDE],
+        .input_channel_stride = words[DIANA_JOB_INPUT_CHANNEL_STRIDE],
         .addend_row_stride = words[DIANA_JOB_ADDEND_ROW_STRIDE],
-        .addend_pixel_stride = words[DIANA_JOB_ADDEND_PIXEL_STRIDE],
+        .addend_channel_stride = words[DIANA_JOB_ADDEND_CHANNEL_STRIDE],
         .output_row_stride = words[DIANA_JOB_OUTPUT_ROW_STRIDE],
-        .output_pixel_stride = words[DIANA_JOB_OUTPUT_PIXEL_STRIDE],
+        .output_channel_stride = words[DIANA_JOB_OUTPUT_CHANNEL_STRIDE],
     };
 }
 
@@ -59,13 +59,23 @@ static bool is_filter_side(uint32_t side)
     return side % 2 == 1 && side <= LARGEST_FILTER;
 }
 
+/* Whether addresses begin groups of bytes, and rows of channels whole words. */
+static bool is_aligned(const job_t *job, bool in_rows)
+{
+    uint32_t addresses = job->input | job->addend | job->weights | job->output;
+    uint32_t strides = job->input_row_stride | job->input_channel_stride | job->addend_row_stride |
+                       job->addend_channel_stride | job->output_row_stride | job->output_channel_stride;
+    return addresses % DIANA_BYTE_GROUP == 0 && (!in_rows || strides % DIANA_ARRAY == 0);
+}
+
 /* Whether the fields have values that exist, and fit the operation. */
 static bool is_possible(const job_t *job)
 {
     bool sliding = job->operation == DIANA_CONVOLUTION || job->operation == DIANA_DEPTHWISE;
     bool one_pixel = job->output_height == 1 && job->output_width == 1;
     bool one_channel = job->input_channels == 1 && job->output_channels == 1;
-    return job->operation <= DIANA_ADDITION && (job->stride == 1 || job->stride == 2) && job->shift <= LARGEST_SHIFT &&
+    return is_aligned(job, sliding || job->operation == DIANA_ADDITION) && job->operation <= DIANA_ADDITION &&
+           (job->stride == 1 || job->stride == 2) && job->shift <= LARGEST_SHIFT &&
            is_filter_side(job->filter_height) && is_filter_side(job->filter_width) &&
            (sliding || (job->filter_height == 1 && job->filter_width == 1 && job->stride == 1)) &&
            (job->operation != DIANA_DEPTHWISE || (one_channel && job->lane < DIANA_DEPTHWISE_CHANNELS)) &&
@@ -96,11 +106,17 @@ static void store(diana_model_t *diana, uint32_t address, int32_t value)
     }
 }
 
+/* Where byte `index` of what starts at a multiple of the group of bytes lies. */
+static uint32_t place(uint32_t index)
+{
+    uint32_t within = index % DIANA_BYTE_GROUP;
+    return index - within + (DIANA_BYTE_GROUP - 1 - within);
+}
+
 /* Byte `index` of weights that start at an address. */
 static int8_t load_weight(diana_model_t *diana, uint32_t start, uint32_t index)
 {
-    uint32_t within = index % DIANA_BYTE_GROUP;
-    return load(diana, &diana->weights, start + index - within + (DIANA_BYTE_GROUP - 1 - within));
+    return load(diana, &diana->weights, start + place(index));
 }
 
 /* A 32-bit number whose byte i is byte `first` + i * `step` of weights that start at an address. */
@@ -120,20 +136,51 @@ static int8_t load_input(diana_model_t *diana, const job_t *job, uint32_t y, uin
         x - job->pad_left >= job->input_width) {
         return 0;
     }
-    return load(diana, &diana->activations, job->input + (y - job->pad_top) * job->input_row_stride +
-                                                (x - job->pad_left) * job->input_pixel_stride + channel);
+    return load(diana, &diana->activations, job->input + channel * job->input_channel_stride +
+                                                (y - job->pad_top) * job->input_row_stride + place(x - job->pad_left));
 }
 
 /* ---- output stage ---- */
 
+/* What is written where the array has no output: not 0, which readers might take for padding. */
+enum { NO_OUTPUT = 0x55 };
+
+static uint32_t whole_groups(uint32_t count)
+{
+    return (count + DIANA_ARRAY - 1) / DIANA_ARRAY * DIANA_ARRAY;
+}
+
+/* Where an output is that lies in a row of its channel. */
+static uint32_t output_address(const job_t *job, uint32_t y, uint32_t x, uint32_t channel)
+{
+    return job->output + channel * job->output_channel_stride + y * job->output_row_stride + place(x);
+}
+
 /* Shift of a two's complement number, and clip. */
-static void finish(diana_model_t *diana, const job_t *job, uint32_t y, uint32_t x, uint32_t channel, uint32_t sum)
+static int32_t finished(const job_t *job, uint32_t sum)
 {
     int64_t value = sum < 0x80000000u ? (int64_t)sum : (int64_t)sum - ((int64_t)1 << 32);
     int64_t low = job->relu ? 0 : INT8_MIN;
     int64_t shifted = value >> job->shift;
-    shifted = shifted < low ? low : shifted > INT8_MAX ? INT8_MAX : shifted;
-    store(diana, job->output + y * job->output_row_stride + x * job->output_pixel_stride + channel, (int32_t)shifted);
+    return (int32_t)(shifted < low ? low : shifted > INT8_MAX ? INT8_MAX : shifted);
+}
+
+/* A row of a channel's outputs is complete: fill up its last word. */
+static void fill_row(diana_model_t *diana, const job_t *job, uint32_t y, uint32_t channel, uint32_t from)
+{
+    for (uint32_t x = from; x < whole_groups(job->output_width); x++) {
+        store(diana, output_address(job, y, x, channel), NO_OUTPUT);
+    }
+}
+
+/* All outputs of channels are complete: fill up the last group of channels. */
+static void fill_channels(diana_model_t *diana, const job_t *job)
+{
+    for (uint32_t k = job->output_channels; k < whole_groups(job->output_channels); k++) {
+        for (uint32_t y = 0; y < job->output_height; y++) {
+            fill_row(diana, job, y, k, 0);
+        }
+    }
 }
 
 /* ---- operations ---- */
@@ -181,38 +228,48 @@ static void execute_convolution(diana_model_t *diana, const job_t *job)
         filter_t filter = filter_of(job, k);
         for (uint32_t y = 0; y < job->output_height; y++) {
             for (uint32_t x = 0; x < job->output_width && diana->status == MATCH_OK; x++) {
-                finish(diana, job, y, x, k, convolve(diana, job, &filter, y, x));
+                int32_t value = finished(job, convolve(diana, job, &filter, y, x));
+                store(diana, output_address(job, y, x, k), value);
             }
+            fill_row(diana, job, y, k, job->output_width);
         }
+    }
+    if (job->operation == DIANA_CONVOLUTION) {
+        fill_channels(diana, job);
     }
 }
 
 static void execute_fully_connected(diana_model_t *diana, const job_t *job)
 {
-    uint32_t columns = (job->input_channels + DIANA_ARRAY - 1) / DIANA_ARRAY * DIANA_ARRAY;
+    uint32_t columns = whole_groups(job->input_channels);
     for (uint32_t k = 0; k < job->output_channels && diana->status == MATCH_OK; k++) {
         uint32_t within = k % DIANA_ARRAY;
         uint32_t start = job->weights + k / DIANA_ARRAY * DIANA_ARRAY * (columns + DIANA_ARRAY);
         uint32_t sum = load_bias(diana, start, DIANA_ARRAY * (columns + within), 1);
         for (uint32_t c = 0; c < job->input_channels; c++) {
             int32_t weight = load_weight(diana, start, within * columns + c);
-            sum += (uint32_t)(weight * load_input(diana, job, 0, 0, c));
+            sum += (uint32_t)(weight * load(diana, &diana->activations, job->input + place(c)));
         }
-        finish(diana, job, 0, 0, k, sum);
+        store(diana, job->output + place(k), finished(job, sum));
+    }
+    for (uint32_t k = job->output_channels; k < whole_groups(job->output_channels); k++) {
+        store(diana, job->output + place(k), NO_OUTPUT);
     }
 }
 
 static void execute_addition(diana_model_t *diana, const job_t *job)
 {
-    for (uint32_t y = 0; y < job->output_height; y++) {
-        for (uint32_t x = 0; x < job->output_width; x++) {
-            uint32_t addend = job->addend + y * job->addend_row_stride + x * job->addend_pixel_stride;
-            for (uint32_t k = 0; k < job->output_channels && diana->status == MATCH_OK; k++) {
-                int32_t sum = load_input(diana, job, y, x, k) + load(diana, &diana->activations, addend + k);
-                finish(diana, job, y, x, k, (uint32_t)sum);
+    for (uint32_t k = 0; k < job->output_channels; k++) {
+        for (uint32_t y = 0; y < job->output_height; y++) {
+            uint32_t addend = job->addend + k * job->addend_channel_stride + y * job->addend_row_stride;
+            for (uint32_t x = 0; x < job->output_width && diana->status == MATCH_OK; x++) {
+                int32_t sum = load_input(diana, job, y, x, k) + load(diana, &diana->activations, addend + place(x));
+                store(diana, output_address(job, y, x, k), finished(job, (uint32_t)sum));
             }
+            fill_row(diana, job, y, k, job->output_width);
         }
     }
+    fill_channels(diana, job);
 }
 
 static void execute(diana_model_t *diana)

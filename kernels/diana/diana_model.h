@@ -3,8 +3,8 @@
  * It knows the registers (diana_registers.h), the two memories they point into and the layout of weights that the
  * public compilers for the chip write; nothing of the code that drives it. Modelled are convolution, depthwise
  * convolution of a channel, the fully connected layer and addition, on 8-bit operands, with 32-bit accumulators that
- * wrap, shift and clip. Pooling is not, and activations are read and written pixel by pixel at the strides that a job
- * gives. A job that asks for what does not exist, or that leaves a memory, is not executed to its end and sets the
+ * wrap, shift and clip; activations channel by channel in rows of 16 columns, with what is written behind them. Pooling
+ * is not. A job that asks for what does not exist, or that leaves a memory, is not executed to its end and sets the
  * status, as does a write to a register that is not there or while a job runs. */
 #ifndef DIANA_MODEL_H
 #define DIANA_MODEL_H

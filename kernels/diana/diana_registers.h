@@ -1,8 +1,13 @@
 /* Registers of DIANA's digital accelerator, in 32-bit words from its base address.
  *
  * The chip's own map is not published. These words hold what the published driver functions are given (sizes, padding,
- * stride, shift, activation, addresses in both memories) and the strides that a memory interface needs to find a
- * pixel. */
+ * stride, shift, activation, addresses in both memories) and the strides that a memory interface needs to find a row
+ * of a channel.
+ *
+ * Activations lie channel by channel, in rows of whole words of 16 bytes, so that a tile of a larger block has the
+ * block's strides; those of a fully connected job are vectors of channels. Outputs are written in whole groups of 16
+ * columns and 16 channels (a depthwise job: of its channel; a fully connected one: of channels), the rest of which has
+ * any value. */
 #ifndef DIANA_REGISTERS_H
 #define DIANA_REGISTERS_H
 
@@ -33,12 +38,12 @@ enum {
     DIANA_JOB_LANE,     /* of a depthwise job: which of the four channels of its row of weights, 0 .. 3 */
     DIANA_JOB_SHIFT,    /* 0 .. 31, to the right */
     DIANA_JOB_RELU,     /* 1: outputs are clipped to 0 .. 127, 0: to -128 .. 127 */
-    DIANA_JOB_INPUT_ROW_STRIDE,
-    DIANA_JOB_INPUT_PIXEL_STRIDE,
+    DIANA_JOB_INPUT_ROW_STRIDE, /* strides are multiples of 16; a fully connected job has no use for them */
+    DIANA_JOB_INPUT_CHANNEL_STRIDE,
     DIANA_JOB_ADDEND_ROW_STRIDE,
-    DIANA_JOB_ADDEND_PIXEL_STRIDE,
+    DIANA_JOB_ADDEND_CHANNEL_STRIDE,
     DIANA_JOB_OUTPUT_ROW_STRIDE,
-    DIANA_JOB_OUTPUT_PIXEL_STRIDE,
+    DIANA_JOB_OUTPUT_CHANNEL_STRIDE,
     DIANA_JOB_WORDS,
 };
 
@@ -56,7 +61,7 @@ enum { DIANA_ARRAY = 16 };
 /* Channels in a row of depthwise weights, which gives each four of its 16 bytes and uses the first. */
 enum { DIANA_DEPTHWISE_CHANNELS = 4 };
 
-/* Bytes lie in groups of this many, last first, in the weight memory. */
+/* Bytes lie in groups of this many, last first, in both memories, where addresses are multiples of it. */
 enum { DIANA_BYTE_GROUP = 4 };
 
 #endif

@@ -22,9 +22,9 @@ static diana_job_t common_job(const match_tile_t *tile, uint32_t operation)
         .shift = (uint32_t)tile->shift,
         .relu = tile->clip_low == 0,
         .input_row_stride = (uint32_t)tile->input_row_stride,
-        .input_pixel_stride = (uint32_t)tile->input_pixel_stride,
+        .input_channel_stride = (uint32_t)tile->input_channel_stride,
         .output_row_stride = (uint32_t)tile->output_row_stride,
-        .output_pixel_stride = (uint32_t)tile->output_pixel_stride,
+        .output_channel_stride = (uint32_t)tile->output_channel_stride,
     };
 }
 
@@ -55,8 +55,8 @@ void match_diana_depthwise_conv2d(const match_tile_t *tile)
         diana_job_t job = first;
         job.input_channels = 1;
         job.output_channels = 1;
-        job.input += channel;
-        job.output += channel;
+        job.input += channel * job.input_channel_stride;
+        job.output += channel * job.output_channel_stride;
         job.weights += channel / DIANA_DEPTHWISE_CHANNELS * group_bytes;
         job.lane = channel % DIANA_DEPTHWISE_CHANNELS;
         diana_execute(&job);
@@ -70,8 +70,8 @@ void match_diana_dense(const match_tile_t *tile)
         for (uint32_t x = 0; x < first.output_width; x++) {
             diana_job_t job = first;
             job.weights = diana_weight_address(tile->weights);
-            job.input += y * job.input_row_stride + x * job.input_pixel_stride;
-            job.output += y * job.output_row_stride + x * job.output_pixel_stride;
+            job.input += y * job.input_row_stride + x * (uint32_t)tile->input_pixel_stride;
+            job.output += y * job.output_row_stride + x * (uint32_t)tile->output_pixel_stride;
             job.input_height = job.input_width = 1;
             job.output_height = job.output_width = 1;
             diana_execute(&job);
@@ -84,6 +84,6 @@ void match_diana_add(const match_tile_t *tile)
     diana_job_t job = common_job(tile, DIANA_ADDITION);
     job.addend = diana_activation_address(tile->addend);
     job.addend_row_stride = (uint32_t)tile->addend_row_stride;
-    job.addend_pixel_stride = (uint32_t)tile->addend_pixel_stride;
+    job.addend_channel_stride = (uint32_t)tile->addend_channel_stride;
     diana_execute(&job);
 }

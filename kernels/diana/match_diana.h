@@ -1,7 +1,9 @@
 /* Kernels on DIANA's digital accelerator, for tiles (match_tile.h) of int8 activations.
  *
- * Activations are HWC in the activation memory; `weights` are in the weight memory, as the accelerator streams them.
- * Rows of bytes lie there in groups of four, last first. An output is clip((acc + bias) >> shift), with the tile's
+ * Activations lie in the activation memory channel by channel, in rows padded to 16 columns; those of fully connected
+ * layers as pixels padded to 16 channels. The strides of a tile say where. Kernels write whole groups of 16 columns and
+ * of 16 channels, and leave any value behind the tile's. `weights` are in the weight memory, as the accelerator streams
+ * them. In both memories bytes lie in groups of four, last first. An output is clip((acc + bias) >> shift), with the tile's
  * shift for all channels, clipped to 0 .. 127 where `clip_low` is 0 and to -128 .. 127 otherwise. Padding is 0. */
 #ifndef MATCH_DIANA_H
 #define MATCH_DIANA_H
@@ -17,7 +19,7 @@ void match_diana_conv2d(const match_tile_t *tile);
  * channel has four and uses the first, for each filter row and column, then four rows with the bytes of the biases. */
 void match_diana_depthwise_conv2d(const match_tile_t *tile);
 
-/* Fully connected, one job for each pixel. For each 16 output channels: of each its weights, rounded up to 16 input
+/* Fully connected, one job for each pixel, its channels side by side. For each 16 output channels: of each its weights, rounded up to 16 input
  * channels, then of each a row of 16 bytes with its bias, sign-extended, lowest byte first. */
 void match_diana_dense(const match_tile_t *tile);
 

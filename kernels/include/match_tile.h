@@ -1,12 +1,16 @@
 /* The context of one kernel call: one tile of one layer, every field by name.
  *
- * Activations are HWC, 8 bits. Pointers address the first element of the tile inside a block that may be larger, so
- * rows and pixels have strides of their own. Sizes are in elements, strides in bytes (one element is one byte).
+ * Activations are HWC, 8 bits, unless the module has them in another layout. Pointers address the first element of the
+ * tile inside a block that may be larger, so rows and pixels have strides of their own. Sizes are in elements, strides
+ * in bytes (one element is one byte).
  *
  * A tile may have some of the layer's input channels only, if its kernel can add them up over several calls (match_pulp.h
  * tells which do). The calls on the same outputs then follow one another with partial sums between them: each but the
  * first adds to those of `sums_in`, each but the last leaves its own in `sums_out` and does not write `output`. Both
- * point to the sum of the tile's first output; sums lie as the outputs do, an int32 where these have a byte. */
+ * point to the sum of the tile's first output; sums lie as the outputs do, an int32 where these have a byte.
+ *
+ * Where outputs are the sums themselves, the last call, too, leaves them in `sums_out`, which is then `output`; strides of
+ * the output count its elements. */
 #ifndef MATCH_TILE_H
 #define MATCH_TILE_H
 
@@ -84,6 +88,11 @@ typedef struct {
     int32_t clip_high;
     int64_t negative_step; /* 0: parameters are match_requant_t, or what the kernel's name says; else match_requant_signed_t */
     int32_t shift;         /* of all channels, for modules that have one shift for a layer */
+
+    /* 0 where channels lie side by side, as they do in HWC. */
+    int32_t input_channel_stride;
+    int32_t addend_channel_stride;
+    int32_t output_channel_stride;
 } match_tile_t;
 
 /* Computes one tile. Cluster kernels run on all cores at once and split the work by core number (match_team.h). */

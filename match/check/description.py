@@ -62,9 +62,14 @@ def _module_problems(module: HwModule, what: str) -> Iterator[str]:
         yield f"{what} has no memory; list the scratchpads that its kernels read from."
     for memory in module.memories:
         yield from _memory_problems(memory, what)
-    if not module.patterns():
+    try:
+        patterns = module.patterns()
+    except Exception as error:  # noqa: BLE001
+        yield f"{what} has patterns() that raises {type(error).__name__}: {error}; make it return Patterns."
+        return
+    if not patterns:
         yield f"{what} has no pattern, so that it never gets a layer; list the operators it takes in patterns()."
-    for pattern in module.patterns():
+    for pattern in patterns:
         for constraint in pattern.constraints:
             if not (constraint.__doc__ or "").strip():
                 yield (

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import match
+from match.check.methods import method_problems
 from match.check.probes import Probe, network, probes
 from match.compiler import CompiledModel
 from match.cost import CpuCostModel
@@ -43,15 +44,21 @@ class Coverage:
 
 
 def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Coverage, ...]]:
-    """Sentences about patterns, cost models, kernels and C functions that do not do what the description says.
+    """Sentences about patterns, methods, cost models, kernels and C functions that do not do what the description says.
 
     Raises:
         ToolchainError: there is no C compiler or make.
     """
     types = (target.activations,) if target.activations else ("int8", "uint8")
     layers = [probe for dtype in types for probe in probes(dtype)]
-    expected = match.compile(network(layers), target, modules=[], numerics="exact").run(_inputs(layers))
-    problems: list[str] = []
+    problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers)]
+    if problems:
+        return tuple(problems), ()
+    try:
+        compiled = match.compile(network(layers), target, modules=[], numerics="exact")
+    except MatchError as error:
+        return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), ()
+    expected = compiled.run(_inputs(layers))
     coverage: list[Coverage] = []
     for module in target.modules:
         patterns = {pattern.op for pattern in module.patterns()}

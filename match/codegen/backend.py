@@ -6,15 +6,19 @@ import logging
 import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from match.codegen.aot import prepare
 from match.codegen.c_text import identifier
+from match.codegen.capacity import shortage
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network
 from match.codegen.plan_codec import decode
+from match.codegen.steps import CallStep, StepReader
 from match.codegen.tvm_source import clean
+from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
 from match.errors import CapacityError
 from match.frontend.model import Model
 from match.hardware import MatchTarget
@@ -44,9 +48,6 @@ _UNWANTED = (
 
 _CALL = re.compile(r"MATCH_CALL\(\d+, (\w+)\(")
 
-# The name of this module's memory planner among those of TVM's unified static memory planner.
-_PLANNER = "match"
-
 # Operators that TVM has no C for although math.h has them by the same name.
 _MATH = ("fabs", "fmod", "trunc")
 
@@ -57,16 +58,43 @@ def register(targets: Iterable[str]) -> None:
         tvm.target.tag.register_tag(f"match/{name}", {"kind": "c", "keys": ["cpu"], "model": name}, override=True)
     if tvm.get_global_func("relay.ext.match", allow_missing=True) is None:
         tvm.register_func("relay.ext.match", _layer_module)
-        tvm.register_func(f"tir.usmp.algo.{_PLANNER}", _plan_memory)
         for name in _MATH:
             tvm.ir.register_intrin_lowering(f"tir.{name}", target="c", f=_math_function)
 
 
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A network, and its calls in the order of execution."""
+
+    network: Network
+    steps: tuple[CallStep, ...]
+
+
 def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
-    """Compile a partitioned network: layers by their plans, the rest by TVM for the control core.
+    """Compile a partitioned network that fits the main memory as it is.
 
     Raises:
         CapacityError: if constants and activations do not fit the target's main memory.
+        ScheduleError, TargetError: if no C can be generated for a plan.
+    """
+    network = lower(module, target, model).network
+    needed, memory = network.constant_bytes + network.activation_bytes, target.main_memory
+    if needed > memory.size:
+        raise CapacityError(shortage(network, target))
+    return network
+
+
+def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Places | None = None) -> Built:
+    """Compile a partitioned network: layers by their plans, the rest by TVM for the control core.
+
+    Args:
+        module: the network.
+        target: the chip.
+        model: where it came from.
+        places: of all buffers, by TVM's names for them; without, TVM plans the workspace.
+
+    Raises:
+        CapacityError: if the places are not those of the network's buffers.
         ScheduleError, TargetError: if no C can be generated for a plan.
     """
     register([target.name])
@@ -76,46 +104,26 @@ def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
         if variable.name_hint != "main"
         for plan in [_plan(function)]
     }
-    config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.custom_algorithm": _PLANNER}
+    config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.custom_algorithm": PLANNER}
     options = {
         "interface-api": "c",
         "unpacked-api": True,
         "workspace-byte-alignment": WORKSPACE_ALIGNMENT,
         "constant-byte-alignment": CONSTANT_ALIGNMENT,
     }
-    with _tamed(), tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config):
+    reader = StepReader()
+    chip = tvm.target.Target(f"match/{target.name}")
+    context = tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader])
+    with _tamed(), planner(places), context:
         library = relay.build(
             prepare(module),
-            target=f"match/{target.name}",
+            target=chip,
             executor=relay.backend.Executor("aot", options),
             runtime=relay.backend.Runtime("crt"),
             mod_name=identifier(model.name),
+            **pools(places, chip),
         )
-    network = _network(library, plans, model)
-    needed, memory = network.constant_bytes + network.activation_bytes, target.main_memory
-    if needed > memory.size:
-        raise CapacityError(
-            f"{model.name} needs {needed} bytes of {target.name}'s {memory.name}, which has {memory.size}: "
-            f"{network.constant_bytes} for constants and {network.activation_bytes} for activations."
-        )
-    return network
-
-
-def _plan_memory(buffers: Any, pressure: Any) -> dict[Any, Any]:
-    """Offsets of TVM's buffers: activations by hill climbing, constants by size.
-
-    Constants are all alive at once, so there is nothing to gain for them; hill climbing would try for minutes.
-    """
-    planned: dict[Any, Any] = {}
-    for algorithm, constant in (("greedy_by_size", True), ("hill_climb", False)):
-        part = [
-            buffer
-            for buffer in buffers
-            if isinstance(buffer.pool_candidates[0], tvm.ir.memory_pools.ConstantPoolInfo) is constant
-        ]
-        if part:
-            planned.update(tvm.get_global_func(f"tir.usmp.algo.{algorithm}")(part, pressure).items())
-    return planned
+    return Built(_network(library, plans, model), reader.steps)
 
 
 def _plan(function: Any) -> LayerPlan:
@@ -139,13 +147,14 @@ def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network
     main = f"tvmgen_{identifier(model.name)}___tvm_main__"
     operators = clean(sources[main])
     metadata = library.executor_codegen_metadata
-    pools: list[str] = []
+    names: list[str] = []
     constants: list[Constant] = []
-    sizes = {"constants": 0, "workspace": 0}
+    sizes = {"constants": 0, "workspace": 0, EXTERNAL: 0}
     for pool in sorted(metadata.pool_inputs.values(), key=lambda pool: int(pool.pool_var_idx)):
         constant = isinstance(pool.pool_info, tvm.ir.memory_pools.ConstantPoolInfo)
-        pools.append("constants" if constant else "workspace")
-        sizes[pools[-1]] = int(pool.allocated_size)
+        external = str(pool.pool_info.pool_name) == EXTERNAL
+        names.append("constants" if constant else EXTERNAL if external else "workspace")
+        sizes[names[-1]] = int(pool.allocated_size)
         if constant:
             constants += [
                 Constant(str(info.name_hint), int(info.byte_offset), info.data.numpy())
@@ -162,7 +171,7 @@ def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network
         calls=tuple(_call(function, library.function_metadata) for function in _CALL.findall(operators)),
         operators=operators,
         main=main,
-        pools=tuple(pools),
+        pools=tuple(names),
         constants=tuple(sorted(constants, key=lambda constant: constant.offset)),
         operator_constant_bytes=sizes["constants"],
         workspace_bytes=sizes["workspace"],

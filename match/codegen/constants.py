@@ -9,7 +9,9 @@ from match.errors import ScheduleError
 from match.hardware import HwModule, LayerConstants
 from match.layer import Component, Dim, Layer, Operand, Role
 from match.requantize import Requantizer
-from match.schedule.mapping import Schedule, align, block_bytes, component_bytes
+from match.schedule.mapping import Loop, Schedule, align, block_bytes, component_bytes
+
+Spans = dict[Dim, tuple[int, int]]
 
 
 def component_offsets(operand: Operand, schedule: Schedule) -> tuple[int, ...]:
@@ -22,9 +24,9 @@ def component_offsets(operand: Operand, schedule: Schedule) -> tuple[int, ...]:
     return tuple(offsets[:-1])
 
 
-def block_dims(schedule: Schedule, depth: int) -> tuple[Dim, Dim]:
-    """The dimensions that blocks of constants inside the first `depth` loops differ in, the outermost one first."""
-    cut = [loop.dim for loop in schedule.loops[:depth] if loop.dim in (Dim.K, Dim.C)]
+def block_dims(loops: Sequence[Loop]) -> tuple[Dim, Dim]:
+    """The dimensions that the blocks of constants differ in which `loops` make, the outermost one first."""
+    cut = [loop.dim for loop in loops if loop.dim in (Dim.K, Dim.C)]
     return (Dim.C, Dim.K) if cut[:1] == [Dim.C] else (Dim.K, Dim.C)
 
 
@@ -53,10 +55,11 @@ def pack_constants(
 ) -> bytes:
     """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
 
-    Where a dimension is cut more than once, all of its pieces count as one loop. Each block takes `block_bytes`: its
-    components at their `component_offsets`, zeros behind what a smaller block needs. A component is packed tile by tile
-    as kernels see it, each where its first channel lies; requantization parameters come again with each range of input
-    channels. Empty for a layer without constants.
+    Where a dimension is cut more than once, all of its pieces count as one loop, but the blocks that a memory further
+    out holds at once lie together. Each block takes `block_bytes`: its components at their `component_offsets`, zeros
+    behind what a smaller block needs. A component is packed tile by tile as kernels see it, each where its first
+    channel lies; requantization parameters come again with each range of input channels. Empty for a layer without
+    constants.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.
@@ -70,10 +73,9 @@ def pack_constants(
     size = block_bytes(operand, extents, memory.alignment)
     offsets = component_offsets(operand, schedule)
     strides = tuple(channel_bytes(component, schedule) for component in operand.components)
-    inner = [loop.tile for loop in schedule.loops[depth:] if loop.dim is Dim.K]
-    whole = {dim: (0, layer.size(dim)) for dim in Dim}
+    inner = tiles(schedule.loops[depth:], Dim.K)
 
-    def block(spans: dict[Dim, tuple[int, int]]) -> bytes:
+    def block(spans: Spans) -> bytes:
         content = bytearray(size)
         start, extent = spans[Dim.K]
         for first, channels in pieces(start, extent, inner):
@@ -89,20 +91,36 @@ def pack_constants(
                 content[begin : begin + len(part)] = part
         return bytes(content)
 
-    slower, faster = (
-        (dim, [loop.tile for loop in schedule.loops[:depth] if loop.dim is dim]) for dim in block_dims(schedule, depth)
-    )
-    return b"".join(
-        block({**whole, slower[0]: one, faster[0]: other})
-        for one in pieces(0, layer.size(slower[0]), slower[1])
-        for other in pieces(0, layer.size(faster[0]), faster[1])
-    )
+    return b"".join(block(spans) for spans in fetch_order(operand, schedule))
 
 
-def pieces(start: int, extent: int, tiles: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The innermost (start, extent) that loops over one dimension, each with its tile, cut a range into."""
-    if not tiles:
+def fetch_order(operand: Operand, schedule: Schedule) -> Iterator[Spans]:
+    """What the blocks of constants cover, in the order in which they are packed."""
+    memories = [memory for memory in schedule.memories if memory.has(operand.name)]
+    depths = [schedule.placement(operand.name, memory).depth for memory in memories]
+
+    def inside(spans: Spans, begin: int, depths: Sequence[int]) -> Iterator[Spans]:
+        if not depths:
+            yield spans
+            return
+        loops = [loop for loop in schedule.loops[begin : depths[0]] if loop.dim in operand.dims]
+        slower, faster = block_dims(loops)
+        for one in pieces(*spans[slower], tiles(loops, slower)):
+            for other in pieces(*spans[faster], tiles(loops, faster)):
+                yield from inside({**spans, slower: one, faster: other}, depths[0], depths[1:])
+
+    return inside({dim: (0, schedule.layer.size(dim)) for dim in Dim}, 0, depths)
+
+
+def tiles(loops: Sequence[Loop], dim: Dim) -> list[int]:
+    """The tiles of those of `loops` that are over `dim`."""
+    return [loop.tile for loop in loops if loop.dim is dim]
+
+
+def pieces(start: int, extent: int, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The innermost (start, extent) that loops over one dimension, whose tiles are `cuts`, cut a range into."""
+    if not cuts:
         yield start, extent
         return
-    for offset in range(0, extent, tiles[0]):
-        yield from pieces(start + offset, min(tiles[0], extent - offset), tiles[1:])
+    for offset in range(0, extent, cuts[0]):
+        yield from pieces(start + offset, min(cuts[0], extent - offset), cuts[1:])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from typing import NamedTuple
 
+from match.codegen.axis_text import AxisText
 from match.codegen.c_text import comment, render, values, wrap
-from match.codegen.constants import channel_bytes, component_offsets
-from match.codegen.nest import CLoop, Nest, size_name
-from match.codegen.operand_text import WINDOWED, AxisText, OperandText
-from match.errors import ScheduleError, TargetError
-from match.hardware import Allocator
+from match.codegen.kernel_text import WINDOWED, KernelText
+from match.codegen.level_text import LevelText
+from match.codegen.operand_text import OperandText
+from match.codegen.part_text import PartText
+from match.errors import ScheduleError
+from match.hardware import Allocator, ExternalApi
 from match.layer import Dim, Role
-from match.operands import FILTER, REQUANTIZATION, TABLE
 from match.plan import LayerPlan
-
-_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters"}
 
 
 def generate(plan: LayerPlan) -> str:
@@ -25,10 +24,20 @@ def generate(plan: LayerPlan) -> str:
     It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/architecture.md.
 
     Raises:
-        ScheduleError: if the schedule has more than one level of scratchpad.
+        ScheduleError: if the schedule has more memories than generated code serves, or the plan does not say how.
         TargetError: if operands do not lie as kernels expect them: activations HWC, constants by output channel.
     """
-    return wrap(render("layer.c.mako", text=LayerText(plan), api=plan.api, comment=comment, values=values))
+    external = _external(plan)
+    if external is None:
+        levels: tuple[LevelText, ...] = (KernelText(plan),)
+        functions = _functions(levels[0])
+    else:
+        kernel = KernelText(plan, PartText(plan, external, frozenset()))
+        inner = _functions(kernel)
+        part = PartText(plan, external, frozenset(re.findall(r"part->(\w+)", inner)))
+        levels, functions = (part, kernel), f"{inner}\n{_functions(part)}"
+    text = LayerText(plan, levels, functions)
+    return wrap(render("layer.c.mako", text=text, api=plan.api, comment=comment, values=values))
 
 
 def prototype(plan: LayerPlan) -> str:
@@ -38,26 +47,88 @@ def prototype(plan: LayerPlan) -> str:
     return f"int32_t {plan.symbol}({', '.join(parameters)})"
 
 
+class Callback(NamedTuple):
+    """A function that the network defines for a layer: what it does, and its declaration without the semicolon."""
+
+    purpose: str
+    prototype: str
+
+
+def callbacks(plan: LayerPlan) -> tuple[Callback, ...]:
+    """What a layer calls that the network defines."""
+    found: list[Callback] = []
+    if plan.constants_at == "network":
+        found.append(
+            Callback(
+                "Waits until the constants of the layer are in place, and tells where.",
+                f"int32_t {plan.symbol}_constants(const uint8_t **constants)",
+            )
+        )
+    if plan.external is not None:
+        memory = plan.schedule.memories[0]
+        found.append(
+            Callback(
+                f"{plan.schedule.used_bytes(memory)} bytes of {memory.name} for the blocks of the layer.",
+                f"uint8_t *{plan.symbol}_blocks(void)",
+            )
+        )
+    return tuple(found)
+
+
+def _external(plan: LayerPlan) -> ExternalApi | None:
+    """What moves blocks into the first of two memories; None where there is one."""
+    levels, outer, name = len(plan.schedule.memories), plan.schedule.memories[0], plan.layer.name
+    if levels == 1:
+        return None
+    if levels > 2 or outer.private:
+        raise ScheduleError(
+            f"layer {name}: the schedule has {levels} levels of scratchpad; generated code moves blocks into "
+            f"one, or through one region of main memory into one."
+        )
+    if plan.external is None:
+        raise ScheduleError(
+            f"layer {name}: the schedule has blocks in {outer.name}, and the plan has no functions that move "
+            f"them there; give the target an external memory."
+        )
+    if not any(outer.has(operand.name) for operand in plan.schedule.operands):
+        raise ScheduleError(f"layer {name}: {outer.name} holds none of its operands; leave it out of the schedule.")
+    constants = [operand.name for operand in plan.schedule.operands if operand.role is Role.CONSTANT]
+    if plan.constants_at == "code" and any(outer.has(operand) for operand in constants):
+        raise ScheduleError(
+            f"layer {name}: its constants pass {outer.name} and are in the code, which lies there already; let "
+            f"the network place them in the external memory."
+        )
+    return plan.external
+
+
+def _functions(level: LevelText) -> str:
+    """The functions for the loops of one memory."""
+    return render("level.c.mako", level=level, api=level.plan.api)
+
+
 class LayerText:
     """What the template asks about a layer."""
 
-    def __init__(self, plan: LayerPlan) -> None:
-        """Prepares a plan for the template."""
+    def __init__(self, plan: LayerPlan, levels: tuple[LevelText, ...], functions: str) -> None:
+        """With the memories of a plan's schedule, outermost first, and the C functions for their loops."""
         self.plan = plan
         self.layer = plan.layer
         self.schedule = plan.schedule
-        if len(self.schedule.memories) != 1:
-            raise ScheduleError(
-                f"layer {self.layer.name}: the schedule has {len(self.schedule.memories)} levels of scratchpad; "
-                f"generated code moves blocks between the main memory and one."
-            )
+        self.levels = levels
+        self.functions = functions
+        self.part = levels[0] if isinstance(levels[0], PartText) else None
+        kernel = levels[-1]
+        assert isinstance(kernel, KernelText), "the innermost memory is that of the kernels"
+        self.kernel = kernel
         self.prototype = prototype(plan)
-        self.nest = Nest(self.schedule)
-        self.operands = tuple(OperandText(operand, self.schedule, self.nest) for operand in self.schedule.operands)
-        self.fetched = tuple(operand for operand in self.operands if operand.operand.role is not Role.OUTPUT)
-        self.inputs = tuple(operand for operand in self.operands if operand.operand.role is Role.INPUT)
-        self.output = next(operand for operand in self.operands if operand.operand.role is Role.OUTPUT)
-        self.weights = next((operand for operand in self.operands if operand.constant), None)
+        self.callbacks = callbacks(plan)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Headers of the functions that the layer calls."""
+        own = self.plan.api.headers
+        external = self.plan.external.headers if self.plan.external else ()
+        return tuple(dict.fromkeys((*own, *external)))
 
     @property
     def title(self) -> str:
@@ -78,8 +149,9 @@ class LayerText:
             ("OUT_HEIGHT", layer.oy),
             ("OUT_WIDTH", layer.ox),
         ]
-        for operand in (*self.inputs, self.output):
-            sizes += [(axis.used_name, axis.used) for axis in operand.axes if axis.partly and not axis.cut]
+        for level in self.levels:
+            for operand in level.activations:
+                sizes += [size for axis in operand.axes for size in axis.sizes]
         if layer.op in WINDOWED:
             sizes += [
                 ("FILTER_HEIGHT", layer.fy),
@@ -93,185 +165,73 @@ class LayerText:
             sizes += [("WINDOW_HEIGHT", layer.window[0])] if "rows" in cut else []
             sizes += [("WINDOW_WIDTH", layer.window[1])] if "columns" in cut else []
             names = (("PAD_TOP", "PAD_BOTTOM"), ("PAD_LEFT", "PAD_RIGHT"))
-            for axis, pair in zip(self.inputs[0].axes, names, strict=False):
+            for axis, pair in zip(self.kernel.inputs[0].axes, names, strict=False):
                 sizes += [(name, pad) for name, pad in zip(pair, axis.pads, strict=True) if pad]
         return tuple(dict.fromkeys(sizes))
 
     @property
-    def components(self) -> tuple[tuple[str, str, int, int], ...]:
-        """Field of the kernel's context, constant, byte offset and bytes per channel of each part of the constants.
+    def part_sizes(self) -> tuple[tuple[str, int], ...]:
+        """Constants that describe blocks in main memory, in bytes."""
+        weights = self.part.weights if self.part else None
+        return ((weights.bytes_name, weights.bytes),) if weights and weights.alike else ()
 
-        Bytes per channel are 0 where tiles do not take a part of a block.
-        """
-        if self.weights is None:
-            return ()
-        cut = len(self.nest.of(Dim.K, self.weights.depth)) < len(self.nest.of(Dim.K, len(self.nest)))
-        found: list[tuple[str, str, int, int]] = []
-        offsets = component_offsets(self.weights.operand, self.schedule)
-        for component, offset in zip(self.weights.operand.components, offsets, strict=True):
-            if component.name not in _COMPONENT_FIELDS:
-                raise TargetError(
-                    f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
-                    f"not {component.name!r}."
-                )
-            stride = channel_bytes(component, self.schedule) if cut else 0
-            found.append((_COMPONENT_FIELDS[component.name], component.name.upper(), offset, stride))
-        return tuple(found)
+    @property
+    def block_sizes(self) -> Iterator[tuple[str, int]]:
+        """Constants that describe the blocks that kernels work on, in bytes."""
+        yield from ((operand.bytes_name, operand.bytes) for operand in self.kernel.operands)
+        if self.schedule.partial_bytes:
+            yield "SUMS_BYTES", self.schedule.partial_bytes
+        if self.schedule.scratch:
+            yield "SCRATCH_BYTES", self.schedule.scratch
+        for _, name, offset, stride in self.kernel.components:
+            if offset:
+                yield f"{name}_OFFSET", offset
+            if stride:
+                yield f"{name}_CHANNEL_BYTES", stride
 
     @property
     def buffers(self) -> tuple[tuple[str, str, Allocator], ...]:
         """Blocks in the order in which they are reserved: pointer, constant with its bytes, and who reserves it."""
         memory = self.plan.api.memory
         buffers = [
-            (f"l1->{buffer}", f"{operand.name.upper()}_BYTES", memory.allocator(operand.name))
-            for operand in self.operands
+            (f"l1->{buffer}", operand.bytes_name, memory.allocator(operand.name))
+            for operand in self.kernel.operands
             for buffer in operand.buffers
         ]
-        if self.sums:
+        if self.schedule.partial_bytes:
             buffers.append(("l1->sums", "SUMS_BYTES", Allocator(memory.allocate, memory.free)))
         if self.schedule.scratch:
             buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
         return tuple(buffers)
 
+    def place(self, operand: OperandText) -> str:
+        """A comment on the tensor of an operand that is in external memory."""
+        outer = self.part.operands if self.part else ()
+        return " /* in external memory */" if any(other.name == operand.name for other in outer) else ""
+
     @property
     def contents(self) -> str:
-        """What the constants are, as the start of a sentence."""
-        if self.weights is None:
+        """What the constants are, as the start of a sentence; empty if there are none in the file."""
+        weights = self.kernel.weights
+        if weights is None or self.plan.constants_at == "network":
             return ""
-        return " and ".join(component.name for component in self.weights.operand.components).capitalize()
+        return " and ".join(component.name for component in weights.operand.components).capitalize()
 
     @property
     def windows(self) -> tuple[AxisText, ...]:
         """Axes of inputs whose spans are computed from windows."""
-        return tuple(
-            axis for operand in self.inputs for axis in operand.axes if (axis.cut or axis.tiled) and not axis.plain
+        axes = [axis for level in self.levels for operand in level.inputs for axis in operand.axes]
+        used = {axis.function: axis for axis in axes if not axis.plain and f"{axis.function}(" in self.functions}
+        return tuple(used.values())
+
+    @property
+    def weights_before(self) -> str:
+        """Result of the function that counts blocks of the weights; empty if the code does not need it."""
+        weights = self.kernel.weights
+        if weights is None or weights.constants.before("")[:-1] not in self.functions:
+            return ""
+        nest = self.kernel.nest
+        loops = (*nest.outside, *nest.loops)[: weights.placement.depth]
+        return weights.constants.before_formula(
+            tuple((loop.tile, loop.tile_size) for loop in loops if loop.dim is Dim.K)
         )
-
-    @cached_property
-    def prefetch_depths(self) -> tuple[int, ...]:
-        """Depths at which the next block is fetched while the current one is used."""
-        return tuple(sorted({operand.depth for operand in self.fetched if operand.double}))
-
-    @property
-    def position(self) -> tuple[CLoop, ...]:
-        """Loops whose positions are computed ahead."""
-        return self.nest.loops[: self.prefetch_depths[-1]] if self.prefetch_depths else ()
-
-    def advance(self, depth: int) -> Iterator[str]:
-        """Statements that move a position on by one iteration of the first `depth` loops."""
-        for level in reversed(range(depth)):
-            loop = self.nest.loops[level]
-            variable = f"at->{loop.variable}"
-            further = [inner for inner in self.nest.loops[level + 1 : depth] if inner.dim is loop.dim]
-            starts = [f"at->{inner.variable} = {variable};" for inner in further]
-            bound = self.nest.end(loop.dim, level, "at->")
-            yield f"{variable} += {loop.tile};"
-            if level == 0:
-                yield from starts
-                yield f"return {variable} < {bound};"
-                return
-            yield f"if ({variable} < {bound}) {{"
-            yield from (f"    {statement}" for statement in starts)
-            yield "    return true;"
-            yield "}"
-            yield f"{variable} = {self.nest.start(loop.dim, level, 'at->')};"
-            yield from starts
-
-    def placed(self, depth: int) -> tuple[OperandText, ...]:
-        """Constants and inputs whose blocks are fetched inside the first `depth` loops."""
-        return tuple(operand for operand in self.fetched if operand.depth == depth)
-
-    def spans(self, depth: int) -> Iterator[tuple[str, str]]:
-        """Variables for the spans of the blocks that begin inside the first `depth` loops, and their values."""
-        for operand in (*self.inputs, self.output):
-            if operand.depth == depth:
-                for axis in operand.cut_axes:
-                    if axis.block in self._mentioned:
-                        yield axis.block, self._span(axis, depth)
-
-    def tile_spans(self) -> Iterator[tuple[str, str]]:
-        """Variables for the spans of tiles that are pieces of their blocks, and their values."""
-        for operand in (*self.inputs, self.output):
-            for axis in operand.axes:
-                if axis.tiled and axis.tile in self._mentioned:
-                    yield axis.tile, self._span(axis, len(self.nest))
-
-    @cached_property
-    def _mentioned(self) -> frozenset[str]:
-        """Names in the expressions of the loops' body."""
-        expressions = [value for _, value in self.tile]
-        expressions += [operand.arguments_here() for operand in self.operands if not operand.double]
-        expressions += [self.output.arguments_here(), self.sums]
-        return frozenset(re.findall(r"\w+", " ".join(expressions)))
-
-    def _span(self, axis: AxisText, depth: int) -> str:
-        return axis.span(self.nest.start(axis.axis.dim, depth), self.nest.bound(axis.axis.dim, depth))
-
-    @property
-    def reuses_output(self) -> bool:
-        """Whether an output buffer is written back more than once."""
-        if not self.output.depth:
-            return False
-        return not (self.output.double and self.output.depth == 1 and self.schedule.loops[0].count == 2)
-
-    @property
-    def sums(self) -> str:
-        """Address of the tile's partial sums, which lie as the output's block does; empty if there are none."""
-        return self.output.tile_in("l1->sums") if self.schedule.partial_bytes else ""
-
-    @property
-    def tile(self) -> Iterator[tuple[str, str]]:
-        """Fields of the kernel's context and their values."""
-        layer, rows, columns, channels = self.layer, *self.inputs[0].axes
-        for operand in self.inputs:
-            yield operand.name, operand.tile_pointer
-        yield from self._constant_fields()
-        yield "output", self.output.tile_pointer
-        if self.schedule.partial_bytes:
-            depth = len(self.nest)
-            yield "sums_in", f"{self.nest.start(Dim.C, depth)} > 0 ? sums : NULL"
-            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : NULL"
-        if self.schedule.scratch:
-            yield "scratch", "l1->scratch"
-        yield "channels_in", channels.tile_count
-        yield "channels_out", self.output.axes[2].tile_count
-        yield "input_height", rows.tile_count
-        yield "input_width", columns.tile_count
-        for operand in (*self.inputs, self.output):
-            if operand is self.output:
-                yield "output_height", operand.axes[0].tile_count
-                yield "output_width", operand.axes[1].tile_count
-            yield f"{operand.name}_row_stride", operand.row_stride
-            yield f"{operand.name}_pixel_stride", operand.pixel_stride
-        if layer.op in WINDOWED:
-            yield "filter_height", "FILTER_HEIGHT"
-            yield "filter_width", "FILTER_WIDTH"
-            yield "stride_y", "STRIDE_Y"
-            yield "stride_x", "STRIDE_X"
-            yield "dilation_y", "DILATION_Y"
-            yield "dilation_x", "DILATION_X"
-            pads = {
-                "pad_top": rows.pad(behind=False),
-                "pad_left": columns.pad(behind=False),
-                "pad_bottom": rows.pad(behind=True),
-                "pad_right": columns.pad(behind=True),
-            }
-            yield from ((name, pad) for name, pad in pads.items() if pad)
-            if any(pads.values()):
-                yield "pad_value", str(layer.pad_value)
-        yield "clip_low", str(layer.clip[0])
-        yield "clip_high", str(layer.clip[1])
-        if self.plan.negative_step:
-            yield "negative_step", f"INT64_C({self.plan.negative_step})"
-        if self.plan.shift:
-            yield "shift", str(self.plan.shift)
-
-    def _constant_fields(self) -> Iterator[tuple[str, str]]:
-        if self.weights is None:
-            return
-        start = self.nest.start(Dim.K, len(self.nest))
-        outer = self.nest.start(Dim.K, self.weights.depth)
-        relative = start if outer == "0" else f"({start} - {outer})"
-        for field, name, offset, stride in self.components:
-            value = self.weights.pointer + (f" + {name}_OFFSET" if offset else "")
-            yield field, value + (f" + {relative} * {name}_CHANNEL_BYTES" if stride else "")

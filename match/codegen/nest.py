@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from match.codegen.constants import block_dims, pieces
 from match.layer import Dim, Layer
 from match.schedule.mapping import Loop, Schedule
 
@@ -33,22 +32,30 @@ class CLoop:
 
 
 class Nest:
-    """The loops of a schedule, outermost first, and C expressions about their iterations.
+    """The loops of one of a schedule's memories, outermost first, and C expressions about their iterations.
 
-    Positions are the loops' variables, or fields of the same names in a structure given as `prefix` ("next.").
+    Positions are the loops' variables, or fields of the same names in a structure given as `prefix` ("next."). Loops of
+    memories outside of this one are in other functions: what is left of a dimension that they cut is in `part`. Depths
+    count from the first loop of this memory.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
-        """Names the loops of `schedule`."""
+    def __init__(self, schedule: Schedule, level: int = 0) -> None:
+        """Names the loops of `schedule` that make blocks of its memory number `level`."""
         self._layer = schedule.layer
-        self._schedule = schedule
+        self._cut_outside = frozenset(loop.dim for loop in schedule.loops if loop.level < level)
         sizes = {dim: {self._layer.size(dim)} for dim in Dim}
+        self.extents = {dim: frozenset(found) for dim, found in sizes.items()}
+        """Of each dimension, how many iterations these loops may have to cover."""
         loops: list[CLoop] = []
-        for level, loop in enumerate(schedule.loops):
+        for number, loop in enumerate(schedule.loops):
             even = all(size % loop.tile == 0 for size in sizes[loop.dim])
-            loops.append(_named(schedule.loops, level, sizes[loop.dim], even))
+            loops.append(_named(schedule.loops, number, sizes[loop.dim], even))
             sizes[loop.dim] = {s for size in sizes[loop.dim] for s in (min(size, loop.tile), size % loop.tile) if s}
-        self.loops = tuple(loops)
+            if loop.level < level:
+                self.extents[loop.dim] = frozenset(sizes[loop.dim])
+        first = schedule.first_loop(level)
+        self.outside = tuple(loops[:first])
+        self.loops = tuple(loops[first : schedule.first_loop(level + 1)])
 
     def __len__(self) -> int:
         return len(self.loops)
@@ -57,16 +64,22 @@ class Nest:
         """The loops over `dim` among the first `depth`."""
         return tuple(loop for loop in self.loops[:depth] if loop.dim is dim)
 
+    def cut_outside(self, dim: Dim) -> bool:
+        """Whether loops of memories outside of this one cut a dimension."""
+        return dim in self._cut_outside
+
     def start(self, dim: Dim, depth: int, prefix: str = "") -> str:
         """First iteration of `dim` inside the first `depth` loops."""
         loops = self.of(dim, depth)
-        return prefix + loops[-1].variable if loops else "0"
+        if loops:
+            return prefix + loops[-1].variable
+        return f"part->{dim.lower()}" if self.cut_outside(dim) else "0"
 
     def end(self, dim: Dim, depth: int, prefix: str = "") -> str:
         """The iteration behind the last one of `dim` inside the first `depth` loops, computed from the starts."""
         loops = self.of(dim, depth)
         if not loops:
-            return size_name(dim, self._layer)
+            return f"part->{dim.lower()}_end" if self.cut_outside(dim) else size_name(dim, self._layer)
         full = f"{prefix}{loops[-1].variable} + {loops[-1].tile}"
         if loops[-1].even:
             return full
@@ -81,32 +94,15 @@ class Nest:
         return self.end(dim, depth)
 
     def first_end(self, dim: Dim, depth: int) -> str:
-        """`end` of the first iteration, all of whose tiles are full."""
+        """`end` of the first iteration, whose tiles are full where no loop outside of these cuts the dimension."""
         loops = self.of(dim, depth)
-        return loops[-1].tile if loops else size_name(dim, self._layer)
-
-    def constants_index(self, depth: int, prefix: str = "") -> str:
-        """Number of the block of constants inside the first `depth` loops, in the order of `pack_constants`."""
-        slower, faster = block_dims(self._schedule, depth)
-        index, inner = self._piece_index(slower, depth, prefix), self._piece_index(faster, depth, prefix)
-        tiles = [loop.tile_size for loop in self.of(faster, depth)]
-        blocks = sum(1 for _ in pieces(0, self._layer.size(faster), tiles))
-        if blocks > 1 and index != "0":
-            index = f"({index}) * {blocks}" if " + " in index else f"{index} * {blocks}"
-        return " + ".join(term for term in (index, inner) if term != "0") or "0"
-
-    def _piece_index(self, dim: Dim, depth: int, prefix: str) -> str:
-        """Number of the piece of `dim` inside the first `depth` loops, counted over the pieces of the whole layer."""
-        loops = self.of(dim, depth)
-        terms: list[str] = []
-        for level, loop in enumerate(loops):
-            offset = prefix + loop.variable
-            if level:
-                offset = f"({offset} - {prefix}{loops[level - 1].variable})"
-            inner = [further.tile_size for further in loops[level + 1 :]]
-            blocks = sum(1 for _ in pieces(0, loop.tile_size, inner))
-            terms.append(f"{offset} / {loop.tile}" + (f" * {blocks}" if blocks > 1 else ""))
-        return " + ".join(terms) or "0"
+        if not loops:
+            return self.end(dim, 0)
+        if not self.cut_outside(dim):
+            return loops[-1].tile
+        full = f"{self.start(dim, 0)} + {loops[-1].tile}"
+        enough = all(extent >= loops[-1].tile_size for extent in self.extents[dim])
+        return full if enough else f"match_min({full}, {self.end(dim, 0)})"
 
 
 def _named(loops: Sequence[Loop], level: int, extents: Set[int], even: bool) -> CLoop:

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.frontend.model import Tensor
+from match.hardware import ExternalApi
+from match.placement.place import Plan
+from match.placement.problem import Problem
 from match.plan import LayerPlan
 
 
@@ -44,12 +47,30 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
+class NetworkMemory:
+    """Where a network lies that takes external memory beside the main memory.
+
+    problem, plan: what was to be placed, and where it is. symbols: the C function of each step on a module, None for
+    the control core's. image: what the external memory holds from the start: constants of operators, then of layers.
+    whole: bytes of main memory that the network would take without it.
+    """
+
+    api: ExternalApi
+    problem: Problem
+    plan: Plan
+    symbols: tuple[str | None, ...]
+    image: bytes
+    whole: int
+
+
+@dataclass(frozen=True, eq=False)
 class Network:
     """A network ready to be written as a C project.
 
     `calls` is what `main` calls, in order, as MATCH_CALL numbers it. `operators` is TVM's C of what runs on the control
     core: the operators and `main`, whose parameters are the inputs, the outputs, and the addresses of the `pools` there
-    are ("constants", "workspace"), in this order. Sizes are in bytes.
+    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `memory` is None where main memory
+    holds everything.
     """
 
     name: str
@@ -63,11 +84,19 @@ class Network:
     constants: tuple[Constant, ...]
     operator_constant_bytes: int
     workspace_bytes: int
+    memory: NetworkMemory | None = None
 
     @property
     def constant_bytes(self) -> int:
         """Constants of layers and operators together."""
         return self.operator_constant_bytes + sum(len(layer.plan.constants) for layer in self.layers)
+
+    @property
+    def main_bytes(self) -> int:
+        """Most bytes of main memory in use at once, inputs and outputs included."""
+        if self.memory:
+            return self.memory.plan.main + tensor_bytes((*self.inputs, *self.outputs))
+        return self.constant_bytes + self.activation_bytes
 
     @property
     def activation_bytes(self) -> int:

@@ -5,144 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from match.codegen.nest import Nest, size_name
+from match.codegen.axis_text import AxisText
+from match.codegen.c_text import identifier
+from match.codegen.constants_text import ConstantsText
+from match.codegen.nest import Nest
 from match.errors import TargetError
-from match.layer import Axis, Layer, Op, Operand, Role
-from match.schedule.mapping import Schedule, block_bytes
-
-WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
+from match.layer import Dim, Operand, Role
+from match.schedule.mapping import Buffer, Memory, Placement, Schedule
+from match.storage import PLACES, storage
 
 _AXES = ("rows", "columns", "channels")
 
 
 @dataclass(frozen=True)
-class AxisText:
-    """One axis of an activation in C; `nest` and the depth of the operand's block say where it is cut."""
-
-    operand: str
-    name: str
-    axis: Axis
-    layer: Layer
-    nest: Nest
-    depth: int
-
-    @property
-    def limit(self) -> str:
-        """Constant with the tensor's size."""
-        if self.name == "channels":
-            return size_name(self.axis.dim, self.layer)
-        side = "OUT" if self.operand == "output" else "IN"
-        return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
-
-    @property
-    def used(self) -> int:
-        """Indices of the tensor that the whole layer touches."""
-        return self.axis.span(0, self.layer.size(self.axis.dim))[1]
-
-    @property
-    def whole(self) -> bool:
-        """Whether every block holds the whole axis."""
-        return not self.cut and not self.partly
-
-    @property
-    def partly(self) -> bool:
-        """Whether the layer leaves the last indices of the tensor untouched."""
-        return self.used < self.axis.limit
-
-    @property
-    def cut(self) -> bool:
-        """Whether blocks are pieces of the axis."""
-        return bool(self.nest.of(self.axis.dim, self.depth))
-
-    @property
-    def tiled(self) -> bool:
-        """Whether tiles are pieces of the block along this axis."""
-        return len(self.nest.of(self.axis.dim, len(self.nest))) > len(self.nest.of(self.axis.dim, self.depth))
-
-    @property
-    def plain(self) -> bool:
-        """Whether indices of the axis are iterations of its loop dimension."""
-        axis = self.axis
-        return (axis.stride, axis.window, axis.before) == (1, 1, 0) and axis.limit >= self.layer.size(axis.dim)
-
-    @property
-    def block(self) -> str:
-        """Variable with the block's span, where blocks are pieces."""
-        return f"{self.operand}_{self.name}"
-
-    @property
-    def tile(self) -> str:
-        """Variable with the tile's span, where tiles are pieces of what the layer touches."""
-        return f"tile_{self.operand}_{self.name}" if self.tiled else self.block
-
-    @property
-    def count(self) -> str:
-        """Indices that the block holds."""
-        return f"{self.block}.count" if self.cut else self._whole_count
-
-    @property
-    def tile_count(self) -> str:
-        """Indices that the tile covers."""
-        return f"{self.tile}.count" if self.cut or self.tiled else self._whole_count
-
-    @property
-    def _whole_count(self) -> str:
-        return self.used_name if self.partly else self.limit
-
-    @property
-    def used_name(self) -> str:
-        """Constant with `used`, where that is not the whole tensor."""
-        return f"USED_{self.limit}"
-
-    @property
-    def offset(self) -> str:
-        """Indices from the block's first to the tile's, empty if they are the same."""
-        if not self.tiled:
-            return ""
-        return f"{self.tile}.first - {self.block}.first" if self.cut else f"{self.tile}.first"
-
-    def span(self, start: str, end: str) -> str:
-        """Span of iterations start .. end - 1."""
-        return f"match_span({start}, {end})" if self.plain else f"{self.function}({start}, {end})"
-
-    @property
-    def function(self) -> str:
-        """Function that computes the span of a window."""
-        return f"{self.operand}_{self.name}_under"
-
-    @property
-    def windows(self) -> str:
-        """Arguments that say how windows lie on this axis."""
-        rows = self.name == "rows"
-        stride = "STRIDE_Y" if rows else "STRIDE_X"
-        window = "WINDOW_HEIGHT" if rows else "WINDOW_WIDTH"
-        pad = ("PAD_TOP" if rows else "PAD_LEFT") if self.axis.before else "0"
-        return f"{stride}, {window}, {pad}, {self.limit}"
-
-    @property
-    def pads(self) -> tuple[int, int]:
-        """Padding that the layer's first and last windows see."""
-        axis = self.axis
-        behind = (self.layer.size(axis.dim) - 1) * axis.stride + axis.window - axis.before
-        return axis.before, max(0, behind - axis.limit)
-
-    def pad(self, behind: bool) -> str:
-        """Padding that the tile sees before or behind its indices; empty if the layer has none there."""
-        if not self.pads[behind]:
-            return ""
-        if self.cut or self.tiled:
-            return f"{self.tile}.{'pad_after' if behind else 'pad_before'}"
-        rows = self.name == "rows"
-        return ("PAD_BOTTOM" if rows else "PAD_RIGHT") if behind else ("PAD_TOP" if rows else "PAD_LEFT")
-
-
-@dataclass(frozen=True)
 class OperandText:
-    """One operand in C: its blocks, their buffers and transfers."""
+    """One operand in C, in the memory number `level`: its blocks, their buffers and transfers.
+
+    `outer` is the operand in a memory further out, from whose blocks these are fetched; without it they are fetched
+    from the tensor.
+    """
 
     operand: Operand
     schedule: Schedule
     nest: Nest
+    level: int = 0
+    outer: OperandText | None = None
 
     @property
     def name(self) -> str:
@@ -150,14 +37,29 @@ class OperandText:
         return self.operand.name
 
     @property
+    def memory(self) -> Memory:
+        """The memory that the blocks are in."""
+        return self.schedule.memories[self.level]
+
+    @property
+    def innermost(self) -> bool:
+        """Whether kernels read and write the blocks."""
+        return self.level == len(self.schedule.memories) - 1
+
+    @property
+    def placement(self) -> Placement:
+        """Its placement in the memory."""
+        return self.schedule.placement(self.name, self.memory)
+
+    @property
     def depth(self) -> int:
-        """Number of loops that its blocks are inside of."""
-        return self.schedule.placement(self.name, self.schedule.inner_memory).depth
+        """Number of loops of this memory that its blocks are inside of."""
+        return self.placement.depth - self.schedule.first_loop(self.level)
 
     @property
     def double(self) -> bool:
         """Whether two buffers take turns; a block at depth 0 is the only one."""
-        return self.depth > 0 and self.schedule.placement(self.name, self.schedule.inner_memory).buffers == 2
+        return self.depth > 0 and self.placement.buffers == 2
 
     @property
     def constant(self) -> bool:
@@ -165,9 +67,27 @@ class OperandText:
         return self.operand.role is Role.CONSTANT
 
     @property
+    def reserved(self) -> Buffer:
+        """Its bytes in the memory."""
+        return next(b for b in self.schedule.buffers(self.memory) if b.placement.operand == self.name)
+
+    @property
     def bytes(self) -> int:
         """Bytes of one buffer."""
-        return block_bytes(self.operand, self.schedule.extents(self.depth), self.schedule.inner_memory.alignment)
+        if self.constant and not self.innermost:
+            return self.schedule.packed_bytes(self.operand, self.memory)
+        return self.reserved.bytes
+
+    @property
+    def bytes_name(self) -> str:
+        """Constant with `bytes`."""
+        prefix = "" if self.innermost else f"{identifier(self.memory.name).upper()}_"
+        return f"{prefix}{self.name.upper()}_BYTES"
+
+    @property
+    def handle(self) -> str:
+        """Structure with the buffers, up to their names."""
+        return "l1->" if self.innermost else f"{identifier(self.memory.name)}."
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -177,51 +97,124 @@ class OperandText:
     @property
     def pointer(self) -> str:
         """The current block."""
-        return self.name if self.double else f"l1->{self.name}"
+        return self.name if self.double else f"{self.handle}{self.name}"
 
     @property
     def buffer(self) -> str:
         """The buffer whose turn it is."""
-        return f"l1->{self.name}[{self.name}_turn]" if self.double else f"l1->{self.name}"
+        return f"{self.handle}{self.name}[{self.name}_turn]" if self.double else f"{self.handle}{self.name}"
 
     @property
     def summary(self) -> str:
         """Where its blocks are, for the comment at the top of the file."""
-        memory = self.schedule.inner_memory
-        own = ", in a memory of its own" if memory.room(self.name) != memory.name else ""
-        if not self.depth:
+        own = ", in a memory of its own" if self.memory.room(self.name) != self.memory.name else ""
+        loops = (*self.nest.outside, *self.nest.loops[: self.depth])
+        if not loops:
             return f"{self.bytes} bytes, all of it{own}"
-        outer = ", ".join(loop.variable for loop in self.nest.loops[: self.depth])
+        outer = ", ".join(loop.variable for loop in loops)
         return f"{'2 x ' if self.double else ''}{self.bytes} bytes, for each {outer}{own}"
 
     @cached_property
-    def axes(self) -> tuple[AxisText, ...]:
-        """Rows, columns and channels of an activation."""
-        axes = self.operand.components[0].axes
-        if len(self.operand.components) != 1 or len(axes) != 3 or any(axis.multiple != 1 for axis in axes):
-            raise TargetError(
-                f"operand {self.name} of layer {self.schedule.layer.name} is not a dense HWC activation, "
-                f"which generated code needs."
+    def stored_axes(self) -> tuple[AxisText, ...]:
+        """Rows, columns and channels of an activation, from slowest to fastest.
+
+        Raises:
+            TargetError: if it is no such activation, or blocks begin where they cannot.
+        """
+        storage(self.operand)
+        component = self.operand.components[0]
+        outer = self.outer.stored_axes if self.outer else (None, None, None)
+        cut = self._cut_since_outer
+        found = tuple(
+            AxisText(
+                self.name,
+                _AXES[PLACES[axis.dim]],
+                axis,
+                self.schedule.layer,
+                self.nest,
+                self.depth,
+                other,
+                other is not None and axis.dim not in cut,
             )
-        return tuple(
-            AxisText(self.name, name, axis, self.schedule.layer, self.nest, self.depth)
-            for name, axis in zip(_AXES, axes, strict=True)
+            for axis, other in zip(component.axes, outer, strict=True)
         )
+        for axis, group in zip(found, (1, 1, component.byte_group), strict=True):
+            if not axis.cut_between_groups(group):
+                raise TargetError(
+                    f"operand {self.name} of layer {self.schedule.layer.name} is cut inside groups of "
+                    f"{max(group, axis.axis.multiple)} {axis.name}; let the module's tile_multiples keep them whole."
+                )
+        return found
+
+    @cached_property
+    def axes(self) -> tuple[AxisText, ...]:
+        """Rows, columns and channels of an activation, in that order."""
+        named = {axis.name: axis for axis in self.stored_axes}
+        return named["rows"], named["columns"], named["channels"]
+
+    @property
+    def _cut_since_outer(self) -> frozenset[Dim]:
+        """Dimensions that are cut between the outer block and this one."""
+        begin = self.outer.placement.depth if self.outer else 0
+        return frozenset(loop.dim for loop in self.schedule.loops[begin : self.placement.depth])
+
+    @cached_property
+    def constants(self) -> ConstantsText:
+        """Where the blocks of constants lie."""
+        return ConstantsText(self.operand, self.schedule, self.nest, self.level)
 
     @property
     def cut_axes(self) -> tuple[AxisText, ...]:
-        """Axes along which blocks are pieces."""
-        return tuple(axis for axis in self.axes if axis.cut)
+        """Axes along which blocks are pieces of what they are cut from."""
+        return tuple(axis for axis in self.axes if axis.passed)
+
+    @property
+    def parameters(self) -> str:
+        """Parameters of the transfer function that tell the block of an activation, with a leading comma."""
+        return "".join(f", match_span_t {axis.name}" for axis in self.cut_axes)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether there are several blocks of constants, and transfers are told the number of one."""
+        return self.constants.alike and self.constants.index(self.depth) != "0"
+
+    @property
+    def alike(self) -> bool:
+        """Whether all blocks of constants have the same size; else transfers are told the channels of one."""
+        return self.constants.alike
+
+    @property
+    def ranges(self) -> str:
+        """Factor from ranges of output channels to blocks of constants of the innermost memory; empty for 1."""
+        return f" * {self.constants.ranges}" if self.constants.ranges > 1 else ""
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element; of sums that are outputs, four."""
+        return self.operand.components[0].element_bytes
+
+    def _in_bytes(self, elements: str) -> str:
+        return elements if self.element_bytes == 1 else f"{_factor_of_sum(elements)} * {self.element_bytes}"
+
+    def _stride(self, axis: AxisText) -> str:
+        """Elements between neighbours along an axis of a block."""
+        faster = self.stored_axes[self.stored_axes.index(axis) + 1 :]
+        return " * ".join(_factor(inner.held) for inner in faster) or "1"
 
     @property
     def pixel_stride(self) -> str:
-        """Bytes between neighbouring pixels of a block."""
-        return self.axes[2].count
+        """Elements between neighbouring pixels of a block."""
+        return self._stride(self.axes[1])
 
     @property
     def row_stride(self) -> str:
-        """Bytes between neighbouring rows of a block."""
-        return f"{self.axes[1].count} * {self.axes[2].count}"
+        """Elements between neighbouring rows of a block."""
+        return self._stride(self.axes[0])
+
+    @property
+    def channel_stride(self) -> str:
+        """Elements between neighbouring channels of a block; empty where they lie side by side."""
+        return "" if self.axes[2] is self.stored_axes[-1] else self._stride(self.axes[2])
 
     @property
     def tile_pointer(self) -> str:
@@ -230,78 +223,88 @@ class OperandText:
 
     def tile_in(self, block: str) -> str:
         """Address of the tile inside an array that lies as its block does."""
-        rows, columns, channels = (axis.offset for axis in self.axes)
         terms = [block]
-        if rows:
-            terms.append(f"{_factor(rows)} * {self.row_stride}")
-        if columns:
-            terms.append(f"{_factor(columns)} * {self.pixel_stride}")
-        if channels:
-            terms.append(_factor(channels))
+        for axis in self.axes:
+            if axis.offset:
+                stride = self._stride(axis)
+                terms.append(_factor(axis.offset) + (f" * {stride}" if stride != "1" else ""))
         return " + ".join(terms)
 
     @property
     def external_offset(self) -> str:
-        """Bytes from the start of the tensor to the start of a block, with a leading plus; empty if always 0."""
-        rows, columns, channels = (f"{axis.name}.first" if axis.cut else "" for axis in self.axes)
-        _, width, depth = (axis.limit for axis in self.axes)
-        pixels = f"{rows} * {width}" if rows else ""
-        if columns:
-            pixels = f"({pixels} + {columns})" if pixels else columns
-        text = f" + {pixels} * {depth}" if pixels else ""
-        return text + (f" + {channels}" if channels else "")
+        """Bytes from the start of the array that blocks are cut from to a block, with a plus; empty if always 0."""
+        text = ""
+        for axis in self.stored_axes:
+            if text:
+                text = f"{_factor_of_sum(text)} * {axis.pitch}"
+            if axis.first:
+                text = f"{text} + {axis.first}" if text else axis.first
+        return f" + {self._in_bytes(text)}" if text else ""
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
         """Fields of the transfer of one block, whose spans are called after their axes: as few pieces as there are."""
-        rows, columns, channels = (f"{a.name}.count" if a.cut else a.count for a in self.axes)
-        _, width, depth = (axis.limit for axis in self.axes)
-        whole_columns, whole_channels = self.axes[1].whole, self.axes[2].whole
-        if whole_columns and whole_channels:
-            return ("planes", "1"), ("rows", "1"), ("bytes", f"{rows} * {columns} * {channels}")
-        if whole_channels:
+        slow, middle, fast = (axis.moved for axis in self.stored_axes)
+        _, width, depth = (axis.pitch for axis in self.stored_axes)
+        fast, depth = self._in_bytes(fast), self._in_bytes(depth)
+        _, whole_middle, whole_fast = (axis.whole for axis in self.stored_axes)
+        if whole_middle and whole_fast:
+            return ("planes", "1"), ("rows", "1"), ("bytes", f"{slow} * {middle} * {fast}")
+        if whole_fast:
             return (
                 ("planes", "1"),
-                ("rows", rows),
-                ("bytes", f"{columns} * {channels}"),
+                ("rows", slow),
+                ("bytes", f"{middle} * {fast}"),
                 ("external_row_stride", f"{width} * {depth}"),
-                ("local_row_stride", f"{columns} * {channels}"),
+                ("local_row_stride", f"{middle} * {fast}"),
             )
-        if whole_columns:
+        if whole_middle:
             return (
                 ("planes", "1"),
-                ("rows", f"{rows} * {columns}"),
-                ("bytes", channels),
+                ("rows", f"{slow} * {middle}"),
+                ("bytes", fast),
                 ("external_row_stride", depth),
-                ("local_row_stride", channels),
+                ("local_row_stride", fast),
             )
         return (
-            ("planes", rows),
-            ("rows", columns),
-            ("bytes", channels),
+            ("planes", slow),
+            ("rows", middle),
+            ("bytes", fast),
             ("external_plane_stride", f"{width} * {depth}"),
             ("external_row_stride", depth),
-            ("local_plane_stride", f"{columns} * {channels}"),
-            ("local_row_stride", channels),
+            ("local_plane_stride", f"{middle} * {fast}"),
+            ("local_row_stride", fast),
         )
 
     def arguments_first(self) -> str:
         """Arguments that tell the transfer function to fetch the first block, with a leading comma."""
         if self.constant:
-            return ", 0" if self.depth else ""
-        return "".join(f", {a.span('0', self.nest.first_end(a.axis.dim, self.depth))}" for a in self.cut_axes)
+            end = self.nest.first_end(Dim.K, self.depth)
+            return self._constant_arguments(
+                self.constants.index(self.depth, first=True), self.nest.start(Dim.K, 0), end
+            )
+        spans = (
+            axis.span(self.nest.start(axis.axis.dim, 0), self.nest.first_end(axis.axis.dim, self.depth))
+            for axis in self.cut_axes
+        )
+        return "".join(f", {span}" for span in spans)
 
     def arguments_here(self) -> str:
         """The same for the block of the iteration that the loops are in."""
         if self.constant:
-            return f", {self.nest.constants_index(self.depth)}" if self.depth else ""
+            return self._constant_arguments(
+                self.constants.index(self.depth),
+                self.nest.start(Dim.K, self.depth),
+                self.nest.bound(Dim.K, self.depth),
+            )
         return "".join(f", {axis.block}" for axis in self.cut_axes)
 
     def arguments_at(self, position: str) -> str:
         """The same for the block at the position in a variable."""
         prefix = f"{position}."
         if self.constant:
-            return f", {self.nest.constants_index(self.depth, prefix)}"
+            start, end = self.nest.start(Dim.K, self.depth, prefix), self.nest.end(Dim.K, self.depth, prefix)
+            return self._constant_arguments(self.constants.index(self.depth, prefix), start, end)
         spans = (
             axis.span(
                 self.nest.start(axis.axis.dim, self.depth, prefix), self.nest.end(axis.axis.dim, self.depth, prefix)
@@ -310,6 +313,15 @@ class OperandText:
         )
         return "".join(f", {span}" for span in spans)
 
+    def _constant_arguments(self, index: str, start: str, end: str) -> str:
+        if not self.alike:
+            return f", {start}, {end}"
+        return f", {index}" if self.indexed else ""
+
 
 def _factor(expression: str) -> str:
     return f"({expression})" if " " in expression else expression
+
+
+def _factor_of_sum(expression: str) -> str:
+    return f"({expression})" if " + " in expression else expression

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
-from match.codegen.layer import prototype
+from match.codegen.layer import callbacks, prototype
+from match.codegen.memory_text import MemoryText
 from match.codegen.network import Call, Network, tensor_bytes
 from match.codegen.platforms import PACKAGE, place
 from match.errors import OutputError
@@ -33,6 +34,9 @@ _STATIC = (
     "src/io.c",
     "src/trace.c",
 )
+IMAGE = "external.bin"
+"""What external memory holds when the program starts, of networks that take some."""
+
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
@@ -103,7 +107,7 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
         OutputError: if the folder cannot be written, or holds something that is not a project.
     """
     directory = directory.resolve()
-    contents = {**project_files(network, target, tuple(files or ())), **(files or {})}
+    contents: dict[str, str | bytes] = {**project_files(network, target, tuple(files or ())), **(files or {})}
     try:
         foreign = directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir())
     except OSError as error:
@@ -117,15 +121,18 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     write_folder(directory, contents)
 
 
-def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
+def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str | bytes]:
     """Every file of the project, by its path inside it; `others` are names of files that join them."""
     header = f"match_{identifier(network.name)}.h"
-    platforms = place(target.platforms)
+    supported = target.platforms if network.memory is None else (with_external(target.host, target),)
+    platforms = place(supported)
     platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
     own = ["src/main.c", "src/network.c", *layers]
     context: dict[str, object] = {
         "network": network,
+        "memory": MemoryText(network.memory) if network.memory else None,
+        "image": IMAGE,
         "target": target,
         "header": header,
         "inputs": _texts(network.inputs, "input"),
@@ -139,6 +146,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "comment": comment,
         "numbers": _numbers,
         "prototype": prototype,
+        "callbacks": callbacks,
         "values": values,
     }
     entries = tuple(_entry(placed.platform) for placed in platforms)
@@ -154,6 +162,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "src/network.c": wrap(render("network.c.mako", **context)),
         **layers,
         **platform,
+        **({IMAGE: network.memory.image} if network.memory else {}),
     }
 
 
@@ -185,3 +194,15 @@ def _float(value: float, size: int) -> str:
 
 def _integer(value: int) -> str:
     return f"({value + 1} - 1)" if value == -(2**63) else str(value)
+
+
+def with_external(host: Platform, target: MatchTarget) -> Platform:
+    """The platform with what the target's external memory takes."""
+    external = target.external
+    assert external is not None, "networks take external memory of targets that have some"
+    return replace(
+        host,
+        sources=(*host.sources, *external.sources),
+        include=(*host.include, *external.include),
+        defines={**host.defines, **external.defines},
+    )

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from match.errors import ModelError
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.relay import bind, check_quantized, reason
 from match.relay import relay, tvm
@@ -20,6 +21,7 @@ _FLOAT = onnx.TensorProto.FLOAT
 _NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
 _DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
 _ZERO = "match_zero_point"
+_DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
 def from_proto(proto: onnx.ModelProto) -> Model:
@@ -60,7 +62,9 @@ def from_onnx(data: bytes, path: Path) -> Model:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
         return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER)
     outputs = tuple(_tensor(value, path) for value in graph.output)
+    _check_domains(graph, path)
     _check_quantized(graph, path)
+    check_attributes(proto, path)
     try:
         module, params = import_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:
@@ -84,6 +88,14 @@ def _tensor(value: Any, path: Path) -> Tensor:
         dtype = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
         raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
     return Tensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type])
+
+
+def _check_domains(graph: Any, path: Path) -> None:
+    """Refuse operators of others, which TVM's importer would take for those of ONNX that are called alike."""
+    for node in graph.node:
+        if node.domain not in _DOMAINS:
+            operator = f"{node.op_type} of the domain {node.domain}"
+            raise ModelError(f"{path} uses {operator}, which cannot be compiled; replace it in the model")
 
 
 def _check_quantized(graph: Any, path: Path) -> None:

@@ -99,4 +99,5 @@ def reason(error: Exception) -> str:
     """What an error says, in one line: TVM's begin with a stack and name the error below it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [line for line in lines if "Error: " in line]
-    return named[-1].partition("Error: ")[2] if named else lines[0] if lines else type(error).__name__
+    line = named[-1].partition("Error: ")[2] if named else lines[0] if lines else type(error).__name__
+    return line.rstrip(" .:")

@@ -14,6 +14,7 @@ import tflite
 from match.errors import ModelError
 from match.frontend.model import Model, Rounding, Tensor
 from match.frontend.relay import bind, check_quantized, reason
+from match.frontend.tflite_options import check_options
 from match.relay import relay, tvm
 
 _IDENTIFIER = b"TFL3"
@@ -94,9 +95,10 @@ class _Graph:
             code = self.model.OperatorCodes(operator.OpcodeIndex())
             name = names.get(max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), "?")
             first = self.subgraph.Tensors(operator.Inputs(0)) if operator.InputsLength() else None
+            where = f"operator {position}, {name},"
+            check_options(name, operator, where, self.path)
             if first is None or name not in _ARITHMETIC:
                 continue
-            where = f"operator {position}, {name},"
             if first.Type() == tflite.TensorType.FLOAT32:
                 advice = "quantize its weights and activations to int8 before compiling"
                 raise ModelError(f"{self.path} is a float model: {where} computes in float32; {advice}")

@@ -33,7 +33,7 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return _lookup(root, lookup)
-    layer = readers.read_layer(root)
+    layer = readers.read_layer(root) or readers.read_sums(root)
     if isinstance(layer, Convolution):
         return _conv2d(root, layer, ranges)
     if isinstance(layer, Dense):
@@ -109,9 +109,11 @@ def _match(
     read: readers.Layer,
     ranges: Ranges,
 ) -> Match:
-    """The match of a layer that accumulates and requantizes."""
+    """The match of a layer that accumulates and, if its outputs have 8 bits, requantizes."""
     values = _range(inputs[0], layer.input_channels, ranges)
     layer = replace(layer, input_range=(int(values.low.min()), int(values.high.max())))
+    if layer.output_dtype == "int32":
+        return Match(root, inputs, covered(root, inputs), layer, LayerConstants(weights, None), None)
     accumulator = accumulator_range(read, values)
     constants = LayerConstants(weights, _without_idle_parts(read.requantization, *accumulator))
     return Match(root, inputs, covered(root, inputs), layer, constants, accumulator)

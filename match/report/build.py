@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 
+import msgspec
+
+from match.codegen.network import NetworkMemory
 from match.frontend.model import Model, Tensor
 from match.hardware import MatchTarget
 from match.options import Options
 from match.plan import CPU, Candidate, LayerDecision
+from match.report.memory import summarize
 from match.report.schema import (
     BufferSummary,
     CandidateSummary,
     LayerSummary,
     LoopSummary,
+    MemoryPlanSummary,
     MemorySummary,
     ModelSummary,
     ModuleSummary,
@@ -26,7 +31,7 @@ from match.report.schema import (
     TensorSummary,
     Totals,
 )
-from match.schedule.mapping import Schedule, block_bytes
+from match.schedule.mapping import Schedule
 
 
 def build(
@@ -39,6 +44,7 @@ def build(
     workspace_bytes: int,
     constant_bytes: int,
     compile_seconds: Mapping[str, float],
+    memory: NetworkMemory | None = None,
 ) -> Report:
     """The report of one compilation.
 
@@ -51,9 +57,10 @@ def build(
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
+        memory: Where the network lies, if main memory cannot hold it.
     """
     layers = tuple(_layer(decision) for decision in decisions)
-    cycles = sum(layer.cycles for layer in layers)
+    cycles = round(memory.plan.latency.cycles) if memory else sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     return Report(
         generator=f"match-compiler {metadata.version('match-compiler')}",
@@ -76,7 +83,7 @@ def build(
             cycles=cycles,
             milliseconds=1e3 * cycles / target.clock_hz,
             macs_per_cycle=macs / cycles if cycles else 0.0,
-            l2_peak_bytes=workspace_bytes + constant_bytes,
+            l2_peak_bytes=workspace_bytes if memory else workspace_bytes + constant_bytes,
             constant_bytes=constant_bytes,
             bytes_moved=sum(
                 operand.bytes_moved for layer in layers if layer.schedule for operand in layer.schedule.operands
@@ -86,7 +93,16 @@ def build(
             compile_seconds=dict(compile_seconds),
         ),
         layers=layers,
+        memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
     )
+
+
+def _memory(
+    memory: NetworkMemory, target: MatchTarget, main_bytes: int, decisions: Sequence[LayerDecision]
+) -> MemoryPlanSummary:
+    assert target.external is not None, "networks take external memory of targets that have some"
+    names = {decision.plan.symbol: decision.name for decision in decisions if decision.plan}
+    return summarize(memory, target.external, main_bytes, names)
 
 
 def _sum(energies: Sequence[float | None]) -> float | None:
@@ -161,12 +177,13 @@ def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:
                 buffers=tuple(
                     BufferSummary(
                         memory=memory.name,
-                        depth=placement.depth,
-                        buffers=placement.buffers,
-                        bytes=block_bytes(operand, schedule.extents(placement.depth), memory.alignment),
+                        depth=buffer.placement.depth,
+                        buffers=buffer.placement.buffers,
+                        bytes=buffer.bytes,
                     )
                     for memory in schedule.memories
-                    for placement in (schedule.placement(operand.name, memory),)
+                    for buffer in schedule.buffers(memory)
+                    if buffer.placement.operand == operand.name
                 ),
                 bytes_moved=moved.get(operand.name, 0),
             )

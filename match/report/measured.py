@@ -22,7 +22,7 @@ from match.report.schema import LayerSummary, MeasuredLayers, Measurement, Repor
 from match.report.text import decode, encode
 from match.run.counts import Counts
 
-_ON_MODULE = re.compile(r"match_\w+?_(?P<number>\d+)_[a-z]\w*")
+_ON_MODULE = re.compile(r"match_\w+_(?P<number>\d+)_[a-z]\w*")
 
 _TELLING = {"avg_pool2d": ("nn.avg_pool2d", "sum"), "max_pool2d": ("nn.max_pool2d",), "lookup": ("take",)}
 """Operators of which a function has one if it computes such a layer on the control core."""

@@ -74,10 +74,10 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sums over the layers.
 
-    `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is the most that the main memory holds
-    at once, constants included. `bytes_moved` counts both directions between the main memory and the scratchpads.
-    `energy_pj` is predicted, null where the target gives no energy of some layer. `compile_seconds` maps a phase to its
-    wall-clock time: the only numbers that differ between two compilations.
+    `cycles`, `milliseconds` and `macs_per_cycle` are predicted, waits for external memory included. `l2_peak_bytes` is
+    the most that the main memory holds at once, constants included. `bytes_moved` counts both directions between the
+    main memory and the scratchpads. `energy_pj` is predicted, null where the target gives no energy of some layer.
+    `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between two compilations.
     """
 
     cycles: int
@@ -208,8 +208,64 @@ class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     layers: tuple[MeasuredLayers, ...]
 
 
+class TensorPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tensor between operators: `offset` bytes into the network's part of main memory, or of external memory.
+
+    It is written by step `first` and read for the last time by step `last`; `read_by` are all that read it.
+    """
+
+    name: str
+    bytes: int
+    external: bool
+    offset: int
+    first: int
+    last: int
+    read_by: tuple[int, ...]
+
+
+class MemoryStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A step of the network, and how its constants come.
+
+    `constants`: "none", "resident" (in main memory for good, at `offset`), "fetched" (whole, at `offset`, from the
+    beginning of step `fetched_at`) or "cut" (in pieces, while it runs). `block_bytes` of main memory at `block_offset`
+    are for what comes and goes in pieces. `cut`: whether anything does. `exposed_cycles` is what external memory adds
+    to the step's predicted time.
+    """
+
+    name: str
+    constants: Literal["none", "resident", "fetched", "cut"]
+    constant_bytes: int
+    offset: int | None
+    fetched_at: int | None
+    cut: bool
+    block_bytes: int
+    block_offset: int | None
+    exposed_cycles: int
+
+
+class MemoryPlanSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a network lies that main memory cannot hold.
+
+    `main_bytes` of main memory are in use at most, inputs and outputs included, and `external_bytes` of the external
+    memory, of which `image_bytes` are constants. Without it `whole_bytes` of main memory would be. Predicted: the DMA
+    of the external memory works for `traffic_cycles`, the network takes `exposed_cycles` longer than with everything
+    in main memory, and `hidden` is the share of the traffic that does not show in that.
+    """
+
+    external_memory: MemorySummary
+    main_bytes: int
+    external_bytes: int
+    image_bytes: int
+    whole_bytes: int
+    traffic_cycles: int
+    exposed_cycles: int
+    hidden: float
+    steps: tuple[MemoryStep, ...]
+    tensors: tuple[TensorPlace, ...]
+
+
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of `report.json`."""
+    """The whole of `report.json`. `memory` is there if main memory cannot hold the network."""
 
     generator: str
     model: ModelSummary
@@ -219,3 +275,4 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     layers: tuple[LayerSummary, ...]
     measured: tuple[Measurement, ...] = ()
     schema_version: Literal[1] = SCHEMA_VERSION
+    memory: MemoryPlanSummary | msgspec.UnsetType = msgspec.UNSET

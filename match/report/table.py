@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import UNSET
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from match.report.memory_table import memory_lines, memory_table
 from match.report.schema import CandidateSummary, LayerSummary, Measurement, Report, ScheduleSummary
 
 FILE_WIDTH = 400
@@ -43,6 +45,8 @@ def show(report: Report, console: Console) -> None:
         columns = [column for column in columns if column is not least]
         table = _table(report, columns)
     wide.print(Text(_title(report), style="bold"), "", table, "", sep="\n")
+    if report.memory is not UNSET:
+        wide.print(memory_table(report.memory, report.target.main_memory), "", sep="\n")
     for line in (*footnotes.lines(), *_totals(report)):
         wide.print(line)
 
@@ -165,11 +169,7 @@ def _totals(report: Report) -> list[Text]:
             style="bold",
         ),
         *(_measured_total(measurement) for measurement in report.measured),
-        Text(
-            f"Memory: {target.main_memory.name} peak {totals.l2_peak_bytes / KIB:.1f} of "
-            f"{target.main_memory.bytes / KIB:.0f} KiB, of which constants {totals.constant_bytes / KIB:.1f} KiB; "
-            f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads."
-        ),
+        *map(Text, _memory(report)),
         *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
         Text(_exactness(totals.inexact_layers)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
@@ -181,6 +181,17 @@ def _measured_total(measurement: Measurement) -> Text:
         f"Measured on {measurement.platform}: {measurement.total:,} {measurement.unit} for one inference (mean of "
         f"{measurement.samples}), by {measurement.command}."
     )
+
+
+def _memory(report: Report) -> list[str]:
+    totals, main = report.totals, report.target.main_memory
+    if report.memory is not UNSET:
+        return [*memory_lines(report.memory, main)]
+    return [
+        f"Memory: {main.name} peak {totals.l2_peak_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB, of which constants "
+        f"{totals.constant_bytes / KIB:.1f} KiB; {totals.bytes_moved / KIB:.1f} KiB moved between it and the "
+        "scratchpads."
+    ]
 
 
 def _count(number: int, noun: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from match.codegen.project import Manifest
-from match.errors import OptionError
+from match.errors import OptionError, OutputError
 from match.run import gvsoc, native, qemu, sdk
 from match.run.counts import CallCount, Counts, read_counts
 from match.run.project import build, platform_of, read_manifest
@@ -58,6 +58,7 @@ def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "h
         InputError: if the folder holds no project, or the inputs do not match its tensors.
         OptionError: if the project has no such platform, or the platform no sanitizers.
         ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program does.
+        OutputError: if there is no room for temporary files.
     """
     return _run(read_manifest(directory), directory, inputs, on, sanitize=sanitize).outputs
 
@@ -107,6 +108,10 @@ def _run(
     program = build(directory, on, sanitize=sanitize, traced=traced, counted=counted)
     count = len(next(iter(samples.values())))
     job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}")
-    finished = RUNNERS[platform.runner](job)
+    try:
+        finished = RUNNERS[platform.runner](job)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"tensors cannot be written to a temporary file: {reason}; set TMPDIR.") from error
     outputs = taken_apart(manifest.outputs, finished.outputs, count, job.what)
     return _Run(outputs if batched else {name: array[0] for name, array in outputs.items()}, count, finished)

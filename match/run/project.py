@@ -69,7 +69,8 @@ def build(
     chosen = platform_of(read_manifest(directory), platform)
     if sanitize and chosen.compiler is not None:
         raise OptionError(f"platform {platform!r} has no sanitizers; they run on the host.")
-    command = os.environ.get("CC", "cc") if chosen.compiler is None else chosen.compiler
+    own = os.environ.get("CC", "").strip() or "cc"
+    command = own if chosen.compiler is None else chosen.compiler
     need(("make", command.split()[0]), f"building {directory}" + (f" for {platform}" if chosen.compiler else ""))
     options = [f"SANITIZE={_CHECKS}"] if sanitize else []
     options += ["TRACE=1"] if traced else []

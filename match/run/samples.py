@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.arguments import is_a
 from match.codegen.network import tensor_bytes
 from match.codegen.project import Manifest
 from match.errors import InputError, ToolchainError
@@ -40,19 +41,26 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
     """
     expected = ", ".join(f"{t.name} {t.dtype} {list(t.shape)}" for t in manifest.inputs)
     names = [tensor.name for tensor in manifest.inputs]
+    if not is_a(inputs, Mapping):
+        raise InputError(f"inputs are arrays by name, not {type(inputs).__name__}; {manifest.name} takes: {expected}.")
     if set(inputs) != set(names):
-        given = ", ".join(inputs) or "none"
+        given = ", ".join(map(str, inputs)) or "none"
         raise InputError(f"the inputs given are {given}; {manifest.name} takes: {expected}.")
     samples: Arrays = {}
     counts: set[int | None] = set()
     for tensor in manifest.inputs:
-        array = np.asarray(inputs[tensor.name])
+        try:
+            array = np.asarray(inputs[tensor.name])
+        except ValueError as error:
+            raise InputError(f"input {tensor.name} is no array; {manifest.name} takes: {expected}.") from error
         batched = array.ndim == len(tensor.shape) + 1
         if array.shape[batched:] != tensor.shape or array.dtype != np.dtype(tensor.dtype) or not array.size:
             raise InputError(
                 f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, "
                 f"or any number of such samples along one more axis in front."
             )
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise InputError(f"input {tensor.name} has {np.isnan(array).sum()} values that are NaN; give numbers.")
         samples[tensor.name] = array if batched else array[np.newaxis]
         counts.add(len(array) if batched else None)
     if len(counts) > 1:

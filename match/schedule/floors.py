@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -50,9 +50,17 @@ class Floors:
 
     def compute(self, tiles: Ints) -> Floats:
         """At most `TileCosts.compute`."""
-        return np.maximum.reduce(
-            [line[tiles[:, n]] for n, line in enumerate(self._compute)], initial=self._whole_compute
-        )
+        result = np.full(len(tiles), self._whole_compute)
+        for n, line in enumerate(self._compute):
+            np.maximum(result, line[tiles[:, n]], out=result)
+        return result
+
+    def compute_cutting(self, dims: Collection[Dim], tiles: Ints) -> Floats:
+        """At most `TileCosts.compute`: of tilings that cut `dims` alone, each of which stands for many."""
+        cut = np.where([dim in dims for dim in TILED], tiles, self._costs.whole)
+        place = np.ravel_multi_index(tuple(cut.T), tuple(size + 1 for size in self._costs.whole))
+        _, rows, which = np.unique(place, return_index=True, return_inverse=True)
+        return self._costs.compute(cut[rows])[which]
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""

@@ -11,8 +11,9 @@ predicted, the most promising first.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,8 +41,11 @@ MOST_VIEWS = 1 << 12
 FIRST_SLAB, SLAB = 256, 1 << 14
 """Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
 
-FIRST_CHUNK, CHUNK = 8, 256
+FIRST_CHUNK, CHUNK = 8, 1024
 """Tiles whose mappings are enumerated at a time."""
+
+FEW = 16
+"""So many tiles have their transfers priced at once: bounds of them would take longer."""
 
 
 Keys = tuple[Floats, Floats]
@@ -125,8 +129,25 @@ class Search:
             if self.floors is not None:
                 refined = with_transfers(slab, self.costs, self.floors, self.most_moved())
                 slab = replace(refined, cycles=slab.cycles) if self.pricing.has_latency else refined
-            for chunk in self.ordered(slab, FIRST_CHUNK, CHUNK):
-                yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), slab.tiles[chunk]
+            for chunk in self.ordered(slab, CHUNK if self.rank else FIRST_CHUNK, CHUNK):
+                tiles = self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
+                yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), tiles
+
+    def with_kernels(self, sieve: Sieve, numbers: Iterable[int]) -> Sieve:
+        """The tiles that may still win when kernel calls cost what they do in tilings that cut so many dimensions.
+
+        The more are cut the dearer that is, and the fewer tiles share the same.
+        """
+        if self.floors is None:
+            return sieve
+        cut = [dim for n, dim in enumerate(TILED) if (sieve.tiles[:, n] < self.costs.whole[n]).any()]
+        for number in numbers:
+            for dims in itertools.combinations(reversed(cut), number):
+                if self.rank is None or not len(sieve):
+                    return sieve
+                sieve = sieve.with_kernels(self.floors.compute_cutting(dims, sieve.tiles))
+                sieve = sieve.select(np.nonzero(self.may_win(*self.keys(sieve.cycles, sieve.moved)))[0])
+        return sieve
 
     def most_moved(self) -> float:
         """Bytes that no mapping better than the best so far moves more of."""
@@ -139,15 +160,12 @@ class Search:
     def ordered(self, sieve: Sieve, first: int, others: int) -> Iterator[Ints]:
         """Rows of a sieve, the best bounds first, `first` and then `others` at a time, until none may be better."""
         objective, second = self.keys(sieve.cycles, sieve.moved)
-        order = np.lexsort((-sieve.tiles.prod(axis=1), second, objective))
-        begin, end = 0, first
-        while begin < len(order):
-            rows = order[begin:end]
-            rows = rows[self.may_win(objective[rows], second[rows])]
-            if not len(rows):
-                return
-            yield rows
-            begin, end = end, end + others
+        volume = sieve.tiles.prod(axis=1)
+        left, count = np.arange(len(sieve)), first
+        while len(left := left[self.may_win(objective[left], second[left])]):
+            rows, left = _least(objective, left, count)
+            yield rows[np.lexsort((-volume[rows], second[rows], objective[rows]))]
+            count = others
 
     def keys(self, cycles: Floats, moved: Floats) -> tuple[Floats, Floats]:
         """The first two entries of `Rank`."""
@@ -191,8 +209,8 @@ class Search:
             yield nests, self.keys(nests.cycles, nests.moved), self.keys(nests.expected, nests.moved)
 
     def worth_asking(self, tiles: Ints, cut: tuple[Dim, ...]) -> Ints:
-        """The tiles, of some that cut `cut`, whose own costs must be known to tell whether they can win."""
-        if self.floors is None or self.rank is None:
+        """The tiles, of some that cut `cut`, whose own transfers must be known to tell whether they can win."""
+        if self.floors is None or self.rank is None or len(tiles) <= FEW:
             return tiles
         worth = np.zeros(len(tiles), np.bool_)
         for nests in Structures(self.costs, tiles, cut, self.floors).nests():
@@ -221,6 +239,14 @@ class Search:
 def rounded(figures: Floats) -> Floats:
     """In units of 1 / GRAIN."""
     return np.round(figures * GRAIN) / GRAIN
+
+
+def _least(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
+    """`count` of some rows that have the least figures, and the others."""
+    if count >= len(rows):
+        return rows, rows[:0]
+    order = np.argpartition(figures[rows], count)
+    return rows[order[:count]], rows[order[count:]]
 
 
 def refusal(costs: TileCosts, candidates: Mapping[Dim, Ints]) -> NoMappingError:

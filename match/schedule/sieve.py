@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,14 +21,15 @@ from match.schedule.tiles import TILED, Floats, TileCosts, total
 class Sieve:
     """Tiles, shape (n, 4), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
-    `room` is the most that the tile's blocks may take of the shared room, in bytes. `tail` are cycles of the core that
-    follow when all inputs are there, at least.
+    `room` is the most that the tile's blocks may take of the shared room, in bytes. `beside` are cycles of the core in
+    which no kernel runs, and `tail` those that follow when all inputs are there, at least.
     """
 
     tiles: Ints
     room: Ints
     cycles: Floats
     moved: Floats
+    beside: Floats
     tail: Floats
 
     def __len__(self) -> int:
@@ -35,7 +37,11 @@ class Sieve:
 
     def select(self, rows: Ints) -> Sieve:
         """The sieve of these tiles."""
-        return Sieve(self.tiles[rows], self.room[rows], self.cycles[rows], self.moved[rows], self.tail[rows])
+        return Sieve(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def with_kernels(self, kernels: Floats) -> Sieve:
+        """With the bounds that follow when all kernel calls take so many cycles at least, without their `launch`."""
+        return replace(self, cycles=np.maximum(self.cycles, self.beside + kernels))
 
 
 def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints]) -> Sieve:
@@ -48,7 +54,7 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
 
     def room(places: Mapping[Dim, Ints]) -> Ints:
         sizes = {dim: candidates[dim][places[dim]] for dim in TILED}
-        most = np.maximum.reduce(np.broadcast_arrays(*(scratch[dim][places[dim]] for dim in TILED)))
+        most = functools.reduce(np.maximum, (scratch[dim][places[dim]] for dim in TILED))
         return pricing.memory.size - most - costs.partial_sums(sizes, sizes[Dim.C])
 
     def fit(places: Mapping[Dim, Ints]) -> Flags:
@@ -57,11 +63,10 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
 
     places = _fitting({dim: len(candidates[dim]) for dim in TILED}, fit)
     tiles = np.stack([candidates[dim][places[dim]] for dim in TILED], axis=1)
-    cycles = pricing.overhead + costs.repeats(costs.counts(tiles), TILED) * pricing.launch
-    if floors is not None:
-        cycles = cycles + floors.compute(tiles)
+    beside = pricing.overhead + costs.repeats(costs.counts(tiles), TILED) * pricing.launch
+    cycles = beside if floors is None else beside + floors.compute(tiles)
     nothing = np.zeros(len(tiles))
-    return Sieve(tiles, room(places), cycles.astype(np.float64), nothing, nothing)
+    return Sieve(tiles, room(places), cycles, nothing, beside, nothing)
 
 
 def _fitting(counts: Mapping[Dim, int], fit: Callable[[Mapping[Dim, Ints]], Flags]) -> dict[Dim, Ints]:
@@ -72,19 +77,20 @@ def _fitting(counts: Mapping[Dim, int], fit: Callable[[Mapping[Dim, Ints]], Flag
     """
     last = max((dim for dim in TILED if dim is not Dim.C), key=lambda dim: counts[dim])
     others = [dim for dim in TILED if dim is not last]
-    grid = np.meshgrid(*(np.arange(counts[dim]) for dim in others), indexing="ij")
-    rows = dict(zip(others, (places.ravel() for places in grid), strict=True))
-    fitting = np.zeros(len(rows[others[0]]), np.int64)
+    grid = np.meshgrid(*(np.arange(counts[dim]) for dim in others), indexing="ij", sparse=True)
+    rows = dict(zip(others, grid, strict=True))
+    fitting = np.zeros([counts[dim] for dim in others], np.int64)
     step = 1 << counts[last].bit_length() - 1
     while step:
         more = fitting + step
         fits = fit({**rows, last: np.minimum(more, counts[last]) - 1}) & (more <= counts[last])
         fitting[fits] = more[fits]
         step >>= 1
-    ends = np.cumsum(fitting)
+    times = fitting.ravel()
+    ends = np.cumsum(times)
     return {
-        **{dim: np.repeat(places, fitting) for dim, places in rows.items()},
-        last: np.arange(ends[-1]) - np.repeat(ends - fitting, fitting),
+        **{dim: np.repeat(np.broadcast_to(places, fitting.shape).ravel(), times) for dim, places in rows.items()},
+        last: np.arange(ends[-1]) - np.repeat(ends - times, times),
     }
 
 
@@ -104,16 +110,18 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     dims = [dim for dim in TILED if (counts[dim] > costs.outer_counts[dim]).any()]
     starts = _starts(dims)
     ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n], starts) for n in numbers]
-    cycles, moved = np.full(len(sieve), np.inf), np.full(len(sieve), np.inf)
+    cycles, moved, waits = (np.full(len(sieve), np.inf) for _ in range(3))
     uncut = costs.repeats(counts, TILED) == costs.outer_blocks
     reduced = counts[Dim.C] > costs.outer_counts[Dim.C]
     for start in starts:
         first = counts[start.following] > costs.outer_counts[start.following]
         possible = reduced if start.following is Dim.C else (uncut | first) & ~reduced
         held = [way.floors[start] for way in ways]
-        np.minimum(cycles, _latency(held, blocks, sieve, costs), out=cycles, where=possible)
+        core, dma = _latency(held, blocks, sieve, costs)
+        np.minimum(cycles, np.maximum(sieve.cycles + core, dma), out=cycles, where=possible)
+        np.minimum(waits, core, out=waits, where=possible)
         np.minimum(moved, total(np.minimum(one.moved, two.moved) for one, two in held), out=moved, where=possible)
-    return replace(sieve, cycles=cycles, moved=moved)
+    return replace(sieve, cycles=cycles, moved=moved, beside=sieve.beside + waits)
 
 
 class _Start(NamedTuple):
@@ -155,6 +163,7 @@ class _Floor:
 
     transfer: DMA cycles of all its blocks. moved: their bytes. exposed: cycles of them beside which no kernel runs.
     core: these and the cycles to issue transfers. chain: DMA cycles and those to issue all but the first transfers.
+    end: of an output, cycles of the write-back behind the last kernel and to issue all.
     """
 
     transfer: Floats
@@ -162,14 +171,16 @@ class _Floor:
     exposed: Floats
     core: Floats
     chain: Floats
+    end: Floats
 
     @classmethod
     def over_nothing(cls, count: int) -> _Floor:
-        return cls(*(np.full(count, np.inf) for _ in range(5)))
+        return cls(*(np.full(count, np.inf) for _ in fields(cls)))
 
     def admit(self, fits: Flags, *figures: Floats) -> None:
         """Take in one more way, with its figures in the order of the fields, where it fits."""
-        for mine, its in zip((self.transfer, self.moved, self.exposed, self.core, self.chain), figures, strict=True):
+        for field, its in zip(fields(self), figures, strict=True):
+            mine = getattr(self, field.name)
             np.minimum(mine, its, out=mine, where=fits)
 
 
@@ -225,30 +236,38 @@ class _Ways:
                         exposed + issues if out else exposed,
                         exposed + issues,
                         transfer + issues,
+                        last + issues,
                     )
 
 
-def _latency(held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve, costs: TileCosts) -> Floats:
-    """Lower bound of the cycles when each operand is held in one of the ways of `held`, with one buffer or two."""
+def _latency(
+    held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve, costs: TileCosts
+) -> tuple[Floats, Floats]:
+    """Lower bounds when each operand is held in one of the ways of `held`, with one buffer or two.
+
+    Of the core's cycles beside those of `sieve`, and of the latency from what the DMA does.
+    """
     pricing = costs.pricing
     transfer = total(np.minimum(one.transfer, two.transfer) for one, two in held)
     if not pricing.overlap:
-        return sieve.cycles + transfer
+        return transfer, np.zeros(len(sieve))
     core = np.full(len(sieve), np.inf)
     outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
+    begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
     for buffers in itertools.product((0, 1), repeat=len(held)):
         needs = [(1 + more) * block for more, block in zip(buffers, blocks, strict=True)]
-        # While the core waits for a write-back, it can issue transfers.
-        waits = any(out and not more for out, more in zip(outputs, buffers, strict=True))
-        added = total(
-            ways[more].exposed if waits and not out else ways[more].core
-            for out, more, ways in zip(outputs, buffers, held, strict=True)
-        )
+        chosen = [(out, more, ways[more]) for out, more, ways in zip(outputs, buffers, held, strict=True)]
+        added = total(way.end if out and not more else way.core for out, more, way in chosen)
+        if any(out and not more for out, more, _ in chosen):
+            # While the core waits for a write-back, it can issue transfers.
+            waits = total(way.core if out else way.exposed for out, _, way in chosen)
+            added = np.maximum(added, waits)
+        if costs.outer is None and any(more and not out for out, more, _ in chosen):
+            added = added + pricing.issue  # of the second block, when the last of the first ones has arrived
         np.minimum(core, added, out=core, where=costs.rooms.fit(needs, sieve.room))
-    begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
-    inputs = [way for out, way in zip(outputs, held, strict=True) if not out]
+    inputs = [ways for out, ways in zip(outputs, held, strict=True) if not out]
     fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
     for one, two in inputs:  # the core issues a fetch when the one before has arrived
         fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
     dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail)
-    return np.maximum(sieve.cycles + begun + core, dma)
+    return begun + core, dma

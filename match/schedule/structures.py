@@ -20,6 +20,7 @@ from match.schedule.blocks import largest_tile
 from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
 from match.schedule.rooms import Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts, total
+from match.schedule.waits import Held, idle_before_first_kernel, least_idle, queued, written_in_full
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,8 @@ class Nests:
         return Nest(loops, placements)
 
 
-class TilingCosts(Protocol):
-    """Costs of tilings: exact ones are `TileCosts`, lower bounds of them `Floors`."""
-
-    def compute(self, tiles: Ints) -> Floats:
-        """Cycles of all kernel calls, without `launch`."""
-        ...
+class TransferCosts(Protocol):
+    """Costs of transfers: exact ones are `TileCosts`, lower bounds of them `Floors`."""
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """Of the blocks of an operand that is cut along `dims`."""
@@ -95,8 +92,8 @@ class _Stream(NamedTuple):
     """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
 
     need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those
-    beside which no kernel runs, `last` left out. last: those of the write-back behind the last kernel. issues:
-    transfers, without those that may be programmed before the first kernel.
+    beside which no kernel runs, `last` left out. first: those of the blocks before the first kernel. last: those of the
+    write-back behind the last kernel. issues: transfers, without those that may be programmed before the first kernel.
     """
 
     need: Floats
@@ -104,8 +101,12 @@ class _Stream(NamedTuple):
     moved: Floats
     transfer: Floats
     exposed: Floats
+    first: Floats
     last: Floats
     issues: Floats
+
+
+_Streams = list[tuple[_Stream, Held]]
 
 
 class _Blocks(NamedTuple):
@@ -119,17 +120,21 @@ class _Blocks(NamedTuple):
 class Structures:
     """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
 
-    Their bounds follow from `figures`: those of `costs`, or cheaper and lower ones.
+    Their bounds follow from what `costs` says of kernels, and `transfers` of transfers: the same, or cheaper and lower.
     """
 
-    def __init__(self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], figures: TilingCosts | None = None) -> None:
+    def __init__(
+        self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], transfers: TransferCosts | None = None
+    ) -> None:
         self.costs = costs
         self.tiles = tiles
-        self._figures = figures or costs
+        self._transfers = transfers or costs
         self._cut = cut
         pricing = costs.pricing
         self._counts = costs.counts(tiles)
-        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + self._figures.compute(tiles)
+        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + costs.compute(tiles)
+        self._exact = self._transfers is costs
+        self._tail = costs.last_kernel(tiles) if not costs.packing else np.zeros(len(tiles))
         self._room = pricing.memory.size - costs.scratch(tiles)
         self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
         self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
@@ -178,7 +183,8 @@ class Structures:
                 sizes = {dim: self.tiles[:, TILED.index(dim)] for dim in operand.dims & outer}
                 stream.sums[:] = self.costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
             else:
-                stream.exposed[:] = stream.transfer if buffers == 1 else once * blocks.sums.first
+                stream.first[:] = once * blocks.sums.first
+                stream.exposed[:] = stream.transfer if buffers == 1 else stream.first
                 stream.issues[:] = fetches - buffers * self.costs.outer_blocks
             self._streams[number, outer, buffers] = known
         return known
@@ -187,7 +193,7 @@ class Structures:
         known = self._known.get((number, dims))
         if known is None:
             size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
-            sums = self._figures.sums(number, dims, self.tiles)
+            sums = self._transfers.sums(number, dims, self.tiles)
             known = self._known[number, dims] = _Blocks(size, sums, self.costs.moved(number, dims, self.tiles))
         return known
 
@@ -206,27 +212,57 @@ class Structures:
             sums.append(stream.sums.astype(np.int64).reshape(*shape, -1))
         *choices, tile = np.nonzero(self.costs.rooms.fit(needs, self._room - total(sums)))
         streams = [_Stream(*figures[:, choice, tile]) for figures, choice in zip(ways, choices, strict=True)]
+        held_ways = [np.array(ways)[choice] for ways, choice in zip(held, choices, strict=True)]
+        streams = [
+            (_Stream(*figures[:, choice, tile]), Held(way[:, 0], way[:, 1] == 2))
+            for figures, choice, way in zip(ways, choices, held_ways, strict=True)
+        ]
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
         inputs = [stream for stream, is_output in zip(streams, outputs, strict=True) if not is_output]
         written = [stream for stream, is_output in zip(streams, outputs, strict=True) if is_output]
-        fetched = total(stream.transfer for stream in inputs)
-        transfer = fetched + total(stream.transfer for stream in written)
-        issues = pricing.issue * total(stream.issues for stream in inputs)
+        fetched = total(stream.transfer for stream, _ in inputs)
+        transfer = fetched + total(stream.transfer for stream, _ in written)
         begun = pricing.issue * self.costs.outer_blocks if inputs else 0.0
-        last = total(stream.last for stream in written)
-        core = self.work[tile] + begun + pricing.issue * total(stream.issues for stream in written) + last
+        last = total(stream.last for stream, _ in written)
+        fixed = self.work[tile] + pricing.issue * total(stream.issues for stream, _ in written) + last
         if pricing.overlap:
-            # While the core waits for a write-back, it can issue transfers.
-            waits = total(stream.exposed for stream in written)
-            core = core + total(stream.exposed for stream in inputs) + np.maximum(waits, issues)
-            for stream in inputs:  # the core issues a fetch when the one before has arrived
+            core = fixed + np.maximum(self._waits(inputs, written, begun), self._queued_waits(inputs, written, begun))
+            for stream, _ in inputs:  # the core issues a fetch when the one before has arrived
                 fetched = np.maximum(fetched, stream.transfer + pricing.issue * stream.issues)
             fetched = pricing.overhead + begun + fetched + last + np.zeros(len(tile))
-            dma = np.maximum(pricing.overhead + begun + transfer, fetched)
+            dma = np.maximum(pricing.overhead + begun + transfer, fetched + self._tail[tile])
         else:
-            core = core + issues + transfer - last
+            issues = pricing.issue * total(stream.issues for stream, _ in inputs)
+            core = fixed + begun + issues + transfer - last
             dma = fetched = np.zeros(len(tile))
-        moved = total(stream.moved for stream in streams) + np.zeros(len(tile))
+        moved = total(stream.moved for stream, _ in streams) + np.zeros(len(tile))
         expected = np.maximum(core, dma)
         least = self.work[tile] if pricing.has_latency else expected
         return Nests(least, expected, core, dma, fetched, moved, tile, self, order, tuple(held), tuple(choices))
+
+    def _waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
+        """Cycles in which no kernel runs, the last write-back left out: each operand's own, and the core's transfers."""
+        issue, held = self.costs.pricing.issue, [held for _, held in inputs]
+        idle: Floats | float = begun
+        if self.costs.outer is None and inputs:
+            first = [stream.first for stream, _ in inputs]
+            idle = idle_before_first_kernel(held, first, issue) if self._exact else least_idle(held, issue)
+        # While the core waits for a write-back, it can issue transfers.
+        waits = total(stream.exposed for stream, _ in written)
+        issues = issue * total(stream.issues for stream, _ in inputs)
+        return idle + total(stream.exposed for stream, _ in inputs) + np.maximum(waits, issues)
+
+    def _queued_waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
+        """The same, where transfers are also waited for because a block is queued behind them.
+
+        While the core waits for one of those, it can issue one of what is behind it.
+        """
+        held = [held for _, held in inputs]
+        waits, issues = np.zeros(()), np.zeros(())
+        for place, (stream, how) in enumerate(inputs):
+            behind = queued(how, place, held)
+            begun = begun + np.where(behind, stream.transfer, stream.exposed)
+            issues = issues + np.where(behind, 0.0, stream.issues)
+        for stream, how in written:
+            waits = waits + np.where(written_in_full(how, held), stream.transfer - stream.last, stream.exposed)
+        return begun + np.maximum(waits, self.costs.pricing.issue * issues)

@@ -44,7 +44,7 @@ def product(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 def round_up(sizes: Ints, multiple: int) -> Ints:
     """Each of `sizes` rounded up to a multiple."""
-    return -(-sizes // multiple) * multiple
+    return sizes if multiple == 1 else -(-sizes // multiple) * multiple
 
 
 def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
@@ -91,6 +91,7 @@ class TileCosts:
         self._sizes = {dim: pricing.layer.size(dim) for dim in Dim}
         self.extents = self._sizes | (dict(zip(TILED, outer.tile, strict=True)) if outer else {})
         self.outer_extents = {dim: self._extents(dim) for dim in TILED}
+        self._counts = {dim: self._count(dim) for dim in TILED}
         self.outer_counts = {dim: sum(times for _, times in self.outer_extents[dim]) for dim in TILED}
         self.outer_blocks = math.prod(self.outer_counts.values())
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
@@ -111,6 +112,20 @@ class TileCosts:
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all kernel calls, without `launch`, when the layer is cut into each of `tiles`."""
         return np.array([self._kernel(tuple(tile)) for tile in tiles.tolist()], np.float64)
+
+    def last_kernel(self, tiles: Ints) -> Floats:
+        """Cycles of the last of these calls, `launch` included."""
+        price, launch = self.pricing.kernel, self.pricing.launch
+        result: list[float] = []
+        for k, oy, ox, c in tiles.tolist():
+            (channels,), _ = self._channels.last(k)[-1]
+            rows, columns, reduced = self._rows.last(oy)[-1][0], self._columns.last(ox)[-1][0], self._reductions.last(c)
+            (reduced, begin, end), _ = reduced[-1]
+            result.append(
+                launch
+                + price(channels, (rows[0], rows[1]), (columns[0], columns[1]), (reduced, bool(begin), bool(end)))
+            )
+        return np.array(result)
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """Of the blocks of operand number `operand` when it is cut along `dims` alone."""
@@ -187,14 +202,17 @@ class TileCosts:
 
     def counts(self, tiles: Ints) -> dict[Dim, Ints]:
         """How many tiles each dimension has, those of all outer blocks together."""
-        return {
-            dim: total(times * -(-extent // tiles[:, n]) for extent, times in self.outer_extents[dim])
-            for n, dim in enumerate(TILED)
-        }
+        return {dim: self._counts[dim][tiles[:, n]] for n, dim in enumerate(TILED)}
 
     def repeats(self, counts: Mapping[Dim, Ints], inside: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
         """How many iterations loops over the dimensions `inside`, of those `among`, have in all outer blocks."""
         return product(counts[dim] if dim in inside else np.array(self.outer_counts[dim]) for dim in among)
+
+    def _count(self, dim: Dim) -> Ints:
+        """How many tiles there are along a dimension, by their size; of size 0 none."""
+        sizes = np.arange(1, self.extents[dim] + 1)
+        counts = total(times * -(-extent // sizes) for extent, times in self.outer_extents[dim])
+        return np.concatenate([[0], counts])
 
     def _extents(self, dim: Dim) -> list[tuple[int, int]]:
         """Extents of the outer blocks along a dimension, and how many have them."""

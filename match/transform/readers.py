@@ -149,6 +149,23 @@ def read_layer(expr: relay.Expr) -> Layer | None:
     return None
 
 
+def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
+    """A convolution (not a depthwise one) or dense layer that hands out its int32 sums, which nothing changes."""
+    if not is_call(expr, "nn.conv2d", "nn.dense") or dtype(expr) != "int32":
+        return None
+    weights = constant(expr.args[1])
+    if weights is None or weights.dtype != np.int8 or not is_8bit(expr.args[0]):
+        return None
+    channels = shape(expr)[-1]
+    ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
+    unchanged = Requantization(ones, zeros, zeros, value_range("int32"))
+    if is_call(expr, "nn.dense"):
+        return Dense(expr.args[0], weights, unchanged, "int32")
+    if int(expr.attrs.groups) != 1 or len(shape(expr)) != 4:
+        return None
+    return _convolution(expr, unchanged, "int32")
+
+
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
     """REQ: the accumulator, the parameters (shape (K,)) and the type of the result."""
     saturated = _saturated_shift(expr)

@@ -10,7 +10,7 @@ from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Patt
 from match.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.operands import ADDEND, FILTER, input_operand, output_operand, weights_operand
 from match.requantize import Requantizer
-from match.targets.diana import packing
+from match.targets.diana import layout, packing
 from match.targets.diana.constraints import DIGITAL
 from match.targets.diana.memory import L1, L1_API
 
@@ -76,10 +76,11 @@ class Digital(HwModule):
         return (SHIFT_SUM,) if layer.op is Op.ADD else (SHIFT,)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
-        """Dense HWC activations, and weights with their biases in groups of output channels."""
+        """Activations as `layout` has them, and weights with their biases in groups of output channels."""
+        first, output = layout.stored(input_operand(layer), layer), layout.stored(output_operand(layer), layer)
         if layer.op is Op.ADD:
-            return input_operand(layer), input_operand(layer, ADDEND), output_operand(layer)
-        return input_operand(layer), weights_operand(_weights(layer)), output_operand(layer)
+            return first, layout.stored(input_operand(layer, ADDEND), layer), output
+        return first, weights_operand(_weights(layer)), output
 
     def pack(
         self,
@@ -104,8 +105,8 @@ class Digital(HwModule):
         return _KERNELS[layer.op]
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
-        """Tiles are whole groups of the output channels whose weights lie together."""
-        return {Dim.K: _group(layer)} if layer.op is not Op.ADD else {}
+        """Tiles have whole groups of 16 output channels, which the array writes together, and whole rows."""
+        return {Dim.K: packing.ARRAY} if layer.op is Op.DENSE else {Dim.K: packing.ARRAY, Dim.OX: 0}
 
 
 def _group(layer: Layer) -> int:

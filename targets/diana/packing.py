@@ -17,7 +17,8 @@ ARRAY = 16
 DEPTHWISE_CHANNELS = 4
 """Channels of a depthwise group: each has four bytes of a row and uses the first."""
 
-_BYTE_GROUP = 4
+BYTE_GROUP = 4
+"""Bytes that lie last first, of weights and activations alike."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -44,7 +45,7 @@ def fully_connected(weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int64]) 
     filled[:k, :c] = weights.view(np.uint8)
     biases = np.zeros((groups * ARRAY, ARRAY), np.uint8)
     biases[:k] = np.where(bias < 0, 0xFF, 0)[:, None]
-    biases[:k, :_BYTE_GROUP] = _bytes(bias)
+    biases[:k, :BYTE_GROUP] = _bytes(bias)
     return _rows(filled.reshape(groups, -1), biases.reshape(groups, -1))
 
 
@@ -73,4 +74,4 @@ def _rows(weights: Bytes, bias: Bytes) -> bytes:
     """Each group's weights and biases, groups of four bytes reversed."""
     groups = len(weights)
     rows = np.concatenate([weights.reshape(groups, -1), bias.reshape(groups, -1)], axis=1)
-    return rows.reshape(-1, _BYTE_GROUP)[:, ::-1].tobytes()
+    return rows.reshape(-1, BYTE_GROUP)[:, ::-1].tobytes()

@@ -57,6 +57,6 @@ class Diana(MatchTarget):
             defines={
                 "DIANA_L1_BYTES": str(l1.size),
                 "DIANA_WEIGHT_BYTES": str(weights),
-                "DIANA_L2_BYTES": str(L2.size),
+                "DIANA_L2_BYTES": str(self.main_memory.size),
             },
         )

@@ -8,10 +8,11 @@ from match.hardware import HwModule, MatchTarget, Platform
 from match.targets.gap8.memory import L1, L2
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.external import hyperram
 
 
 class Gap8(MatchTarget):
-    """GAP8 at 100 MHz, both domains, as in the papers about it; networks lie in L2.
+    """GAP8 at 100 MHz, both domains, as in the papers about it; networks lie in L2 and HyperRAM.
 
     Its cores are those of GAP9, which TVM's C was measured on.
     """
@@ -21,6 +22,7 @@ class Gap8(MatchTarget):
     main_memory = L2
     activations = "uint8"
     api = chip.API
+    external = hyperram(clock_hz)
 
     def __init__(self) -> None:
         self.modules: tuple[HwModule, ...] = (Cluster(L1),)
@@ -34,5 +36,5 @@ class Gap8(MatchTarget):
     @property
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for a PULP chip without an accelerator, and the chip with its SDK."""
-        stand_ins = chip.platforms(self.modules, L1, L2, chip.NO_ACCELERATOR)
-        return (*stand_ins, chip.gap_sdk_platform(self, L1, L2))
+        stand_ins = chip.platforms(self.modules, L1, self.main_memory, chip.NO_ACCELERATOR)
+        return (*stand_ins, chip.gap_sdk_platform(self, L1, self.main_memory))

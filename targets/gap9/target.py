@@ -9,6 +9,7 @@ from match.targets.gap9.memory import L1, L2
 from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.external import hyperram
 
 NE16_SOURCES = ("kernels/ne16/match_ne16.c", "kernels/ne16/ne16_driver.c")
 """What drives NE16, on every platform."""
@@ -27,6 +28,7 @@ class Gap9(MatchTarget):
     main_memory = L2
     activations = "uint8"
     api = chip.API
+    external = hyperram(clock_hz)
 
     def __init__(self) -> None:
         self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16())
@@ -40,6 +42,6 @@ class Gap9(MatchTarget):
     @property
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for a PULP chip, with NE16 as a model behind its registers, and the chip with its SDK."""
-        stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        stand_ins = chip.platforms(self.modules, L1, self.main_memory, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
         driver = (*NE16_SOURCES, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
-        return (*stand_ins, chip.gap_sdk_platform(self, L1, L2, driver, NE16_INCLUDE))
+        return (*stand_ins, chip.gap_sdk_platform(self, L1, self.main_memory, driver, NE16_INCLUDE))

@@ -58,6 +58,7 @@ class Cluster(HwModule):
 
     name = "cluster"
     requantizers = (INT64, INT64_SIGNED)
+    sums = _ACCUMULATING
     api = ModuleApi(
         headers=("pulp.h", "match_pulp.h"),
         platform=PlatformApi(offload="pulp_cluster_offload"),
@@ -78,7 +79,7 @@ class Cluster(HwModule):
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
 
-        Convolutions and dense layers keep int32 partial sums.
+        Convolutions and dense layers keep int32 partial sums, and hand out sums that nothing requantizes.
         """
         parameters = requantizer.parameter_bytes if requantizer else 0
         return standard_operands(

@@ -6,17 +6,19 @@ import copy
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from match.check import check_target
-from match.cost import CostModel
+from match.cost import CpuCostModel
 from match.hardware import MatchTarget, Pattern, Platform, Verdict
-from match.layer import Layer, Op
+from match.layer import Dim, Layer, Op
 from match.schedule.mapping import Memory
 
+TICKS = count()
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
 
 
@@ -74,18 +76,100 @@ def test_a_memory_smaller_than_the_scratch(minichip: Any) -> None:
     assert "needs at least" in the_problem(target_with(minichip, cost_model=Hungry()))
 
 
-def test_a_cost_model_that_fails(minichip: Any) -> None:
-    class Broken(CostModel):
-        def compute(self, layer: Layer, tile: Any) -> float:
-            return float("nan")
+def boom(*arguments: object) -> None:
+    raise KeyError("no entry\nfor it")
 
-        def transfer(self, layer: Layer, block: Any) -> float:
-            return 1.0
 
-    problem = the_problem(target_with(minichip, cost_model=Broken()))
-    assert "Broken" in problem
-    assert "compute" in problem
-    assert "nan" in problem
+@pytest.mark.parametrize(
+    ("method", "answer", "words"),
+    [
+        ("compute", boom, ["compute(Tile(k=32", "raised KeyError"]),
+        ("transfer", lambda model, layer, block: -1, ["transfer(Block(operand='input'", "returned -1"]),
+        ("overhead", lambda model, layer: float("nan"), ["overhead()", "returned nan"]),
+        ("compute", lambda model, layer, tile: next(TICKS), ["compute(Tile", "must be deterministic"]),
+    ],
+    ids=["raising", "negative", "nan", "changing"],
+)
+def test_a_cost_model_that_fails(minichip: Any, method: str, answer: Callable[..., float], words: list[str]) -> None:
+    model = type("BrokenCost", (minichip.EngineCost,), {method: answer})()
+    problem = the_problem(target_with(minichip, cost_model=model))
+    assert all(word in problem for word in ["module engine: cost model BrokenCost, layer conv2d_0: ", *words])
+
+
+def test_the_control_cores_cost_model(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.cpu_cost_model = type("BrokenCost", (CpuCostModel,), {"cycles": lambda self, op, macs, outputs: -1})()
+    problem = the_problem(target)
+    assert "the control core of target minichip cannot be compiled for: module cpu: cost model BrokenCost" in problem
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "sentence"),
+    [
+        (
+            "pack",
+            lambda own, *given: (*own(*given), b""),
+            "pack() makes 3 components of LAYER where its operands have 2",
+        ),
+        ("pack", lambda own, *given: own(*given)[:1], "pack() makes 1 components of LAYER where its operands have 2"),
+        (
+            "pack",
+            lambda own, *given: tuple(part[:-1] for part in own(*given)),
+            "pack() makes 4607 bytes of filter for 32 output channels of LAYER where its operands have 4608",
+        ),
+        (
+            "pack",
+            lambda own, *given: (own(*given)[0], own(*given)[1] + b"0"),
+            "pack() makes 513 bytes of requantization for 32 output channels of LAYER where its operands have 512",
+        ),
+        (
+            "pack",
+            lambda own, *given: ("a", "b"),
+            "pack() returned ('a', 'b') for LAYER; it must return a tuple of bytes",
+        ),
+        ("operands", lambda own, *given: ("input",), "operands() returned ('input',) for LAYER"),
+        ("kernel", lambda own, *given: "a name", "kernel() returned 'a name' for LAYER"),
+        ("cost", lambda own, *given: None, "cost() returned None for LAYER; it must return a CostModel"),
+        ("tile_multiples", lambda own, *given: {Dim.K: -1}, "tile_multiples() returned -1 for K of LAYER"),
+        ("tile_multiples", lambda own, *given: {Dim.K: 2.5}, "tile_multiples() returned 2.5 for K of LAYER"),
+        ("tile_multiples", lambda own, *given: {Dim.FX: 3}, "tile_multiples() has FX for LAYER; tiles have all of it"),
+        (
+            "tile_multiples",
+            lambda own, *given: {Dim.C: 8},
+            "tile_multiples() has C for LAYER, but its output's operand",
+        ),
+        (
+            "tile_multiples",
+            lambda own, *given: {Dim.K: 256},
+            "tile_multiples() makes tiles of conv2d of at least 256 of K, which take 41360 bytes of the 16384 of "
+            "scratchpad",
+        ),
+        *(
+            (method, lambda own, *given: boom(), f"{method}() raised KeyError: 'no entry\\nfor it' for LAYER")
+            for method in ("forms", "operands", "cost", "kernel", "tile_multiples", "pack")
+        ),
+    ],
+)
+def test_methods_that_answer_wrongly(minichip: Any, method: str, answer: Callable[..., object], sentence: str) -> None:
+    own = getattr(minichip.Engine(), method)
+    target = target_with(minichip, **{method: lambda *given: answer(own, *given)})
+    layer = "a 3x3 conv2d of 16 to 32 channels"
+    assert the_problem(target).startswith(f"module engine of target minichip: {sentence.replace('LAYER', layer)}")
+
+
+def test_constraints_that_answer_wrongly(minichip: Any) -> None:
+    def truth(layer: Layer) -> Any:
+        """True."""
+        return True
+
+    def lost(layer: Layer) -> Any:
+        """Lost."""
+        return boom()
+
+    for constraint, words in ((truth, "constraint truth() returned True"), (lost, "constraint lost() raised KeyError")):
+        patterns = (Pattern(Op.CONV2D, (constraint,)),)
+        assert words in the_problem(target_with(minichip, patterns=lambda patterns=patterns: patterns))
+    assert "has patterns() that raises KeyError" in the_problem(target_with(minichip, patterns=boom))
 
 
 def test_a_function_that_is_not_there(minichip: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,28 @@ def lane_of(timeline: dict[str, Any], mark: dict[str, Any]) -> str:
     """Name of the lane that a bar is in."""
     lanes = {m["tid"]: m["args"]["name"] for m in timeline["traceEvents"] if m["name"] == "thread_name"}
     return lanes[mark["tid"]] if mark["ph"] == "X" else ""
+
+
+def test_build_prints_the_program(command: Command, project: Path) -> None:
+    outcome = command("build", project)
+    assert outcome.out == f"{project / 'build' / 'host' / 'network'}\n"
+    assert Path(outcome.out.strip()).is_file()
+
+
+@pytest.mark.usefixtures("qemu")
+def test_run_on_another_platform_counts(command: Command, project: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "digits"
+    shutil.copytree(project, copy, ignore=shutil.ignore_patterns("build"))
+    assert command("run", copy, "--output", tmp_path / "host.npz").status == 0
+    outcome = command("run", copy, "--on", "qemu", "--output", tmp_path / "qemu.npz")
+    assert (outcome.status, outcome.err) == (0, "")
+    with np.load(tmp_path / "host.npz") as host, np.load(tmp_path / "qemu.npz") as qemu:
+        assert np.array_equal(host[OUTPUT], qemu[OUTPUT])
+    (measured,) = decode((copy / "report.json").read_bytes()).measured
+    assert (measured.platform, measured.unit, measured.samples) == ("qemu", "instructions", 1)
+    assert f"Measured on qemu: {measured.total:,} instructions for one inference" in outcome.out
+    for group in measured.layers:
+        assert f"{group.count:,}" in outcome.out
 
 
 def test_targets(command: Command) -> None:

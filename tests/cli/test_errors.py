@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,43 @@ def test_float_model(command: Command, folder: Path) -> None:
     assert "quantize" in command("compile", path, "-o", folder / "out").error
 
 
+def changed(path: Path, change: Callable[[onnx.ModelProto], None]) -> Path:
+    """The demo's network with something else in it."""
+    model = onnx.load(DIGITS)
+    change(model)
+    onnx.save(model, path)
+    return path
+
+
+def test_operators_that_are_unknown(command: Command, folder: Path) -> None:
+    def frobnicate(model: onnx.ModelProto) -> None:
+        model.graph.node[3].op_type = "Frobnicate"
+
+    def foreign(model: onnx.ModelProto) -> None:
+        model.graph.node[3].domain = "my.domain"
+        model.opset_import.append(helper.make_opsetid("my.domain", 1))
+
+    for change, words in ((frobnicate, "Frobnicate"), (foreign, "of the domain my.domain, which cannot be compiled")):
+        path = changed(folder / "given" / "x.onnx", change)
+        assert words in command("compile", path, "-o", folder / "out").error
+
+
+def test_dynamic_batch(command: Command, folder: Path) -> None:
+    def free(model: onnx.ModelProto) -> None:
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+
+    path = changed(folder / "given" / "x.onnx", free)
+    sentence = command("compile", path, "-o", folder / "out").error
+    assert "has a dynamic shape at 'image' (N); fix every dimension" in sentence
+
+
+def test_reasons_of_others_join_the_sentence(command: Command, folder: Path) -> None:
+    sentence = command(
+        "compile", changed(folder / "given" / "x.onnx", onnx.ModelProto.Clear), "-o", folder / "out"
+    ).error
+    assert ".;" not in sentence
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -88,7 +125,9 @@ def test_float_model(command: Command, folder: Path) -> None:
         (["--l1", "0"], ["--l1", "0"]),
         (["--l1", "abc"], ["--l1", "abc"]),
         (["--l1", "1e5"], ["--l1", "1e5"]),
+        (["--l1", "99999999999"], ["L1", "99999999999"]),
         (["--l1"], ["--l1"]),
+        (["--l2", "0"], ["--l2", "0"]),
         (["--nonsense"], ["--nonsense"]),
     ],
 )
@@ -218,3 +257,13 @@ def test_energy_of_a_target_that_gives_none(command: Command, folder: Path) -> N
 def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:
     for jobs in ("0", "-1", "many"):
         assert "--jobs" in command("compile", DIGITS, "--jobs", jobs, "-o", folder / "out").error
+
+
+@pytest.mark.parametrize("arguments", [("build", "--platform", "moon"), ("run", "--on", "moon")])
+def test_platforms_that_are_not_there(command: Command, project: Path, arguments: tuple[str, ...]) -> None:
+    sentence = command(arguments[0], project, *arguments[1:]).error
+    assert "has no platform 'moon'; choose one of host, qemu" in sentence
+
+
+def test_sanitizers_are_for_the_host(command: Command, project: Path) -> None:
+    assert "no sanitizers" in command("run", project, "--on", "qemu", "--sanitize").error

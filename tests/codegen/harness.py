@@ -15,12 +15,15 @@ import match
 from match.codegen import layer as codegen
 from match.codegen.constants import pack_constants
 from match.hardware import HwModule, MatchTarget
+from match.layer import Role
+from match.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
 from match.plan import LayerPlan
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Placement, Schedule
+from match.storage import Storage, storage
 from match.trace import LayerTrace, read_trace
 from tests.codegen.layers import Case, Uint8
-from tests.codegen.mock_target import PLAIN, SIGNED, MockModule, MockTarget
+from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
 
 PACKAGE = Path(match.__file__).parent
 FLAGS = ("-std=c11", "-O0", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
@@ -58,8 +61,9 @@ def plan(
 def scheduled(
     case: Case, schedule: Schedule, *, symbol: str, module: HwModule, requantizer: Requantizer | None
 ) -> LayerPlan:
-    """A plan with the given schedule."""
+    """A plan with the given schedule; of one with two memories the network has the constants."""
     requant = case.constants.requantization
+    two = len(schedule.memories) == 2
     return LayerPlan(
         symbol=symbol,
         target="chip",
@@ -72,6 +76,8 @@ def scheduled(
         shift=int(requant.shift[0]) if requant and requantizer and not requantizer.per_channel_shift else 0,
         constants=pack_constants(module, case.layer, requantizer, case.constants, schedule),
         api=module.api,
+        external=EXTERNAL_API if two else None,
+        constants_at="network" if two and any(operand.name == WEIGHTS for operand in schedule.operands) else "code",
     )
 
 
@@ -85,14 +91,37 @@ def run(
 ) -> list[Uint8]:
     """Outputs of the layers, each (oy, ox, k). `trace` is where the mock writes what was called."""
     variables = {**(environment or {}), **({"MOCK_TRACE": str(trace)} if trace else {})}
-    stream = np.frombuffer(_execute(plans, cases, target or MockTarget(), variables)[0], np.uint8)
+    return _outputs(plans, _execute(plans, cases, target or MockTarget(), variables)[0])
+
+
+def _outputs(plans: Sequence[LayerPlan], written: bytes) -> list[Uint8]:
+    stream = np.frombuffer(written, np.uint8)
     outputs: list[Uint8] = []
     for item in plans:
-        shape = (item.layer.oy, item.layer.ox, item.layer.k)
-        outputs.append(stream[: np.prod(shape)].reshape(shape))
-        stream = stream[np.prod(shape) :]
+        layout = layouts(item)[-1]
+        outputs.append(plain(stream[: np.prod(layout.room)], layout))
+        stream = stream[np.prod(layout.room) :]
     assert stream.size == 0
     return outputs
+
+
+def layouts(item: LayerPlan) -> list[Storage]:
+    """How inputs and, last, the output lie in main memory."""
+    return [storage(operand) for operand in item.schedule.operands if operand.role is not Role.CONSTANT]
+
+
+def stored(tensor: Uint8, layout: Storage) -> Uint8:
+    """(rows, columns, channels) in main memory; room that is left over holds what no layer may depend on."""
+    array = np.full(layout.room, 0xA5, np.uint8)
+    array[tuple(slice(layout.shape[axis]) for axis in layout.order)] = tensor.transpose(layout.order)
+    return array.reshape(-1, layout.byte_group)[:, ::-1].copy()
+
+
+def plain(stream: Uint8, layout: Storage) -> Uint8:
+    """From main memory to (rows, columns, channels)."""
+    array = stream.reshape(-1, layout.byte_group)[:, ::-1].reshape(layout.room)
+    array = array[tuple(slice(layout.shape[axis]) for axis in layout.order)]
+    return array.transpose(np.argsort(layout.order))
 
 
 def trace_of(
@@ -103,7 +132,19 @@ def trace_of(
     change: Callable[[str], str] = str,
 ) -> list[LayerTrace]:
     """What the layers do when they run; `change` is applied to the generated C first."""
-    return list(read_trace(_execute(plans, cases, target or MockTarget(), {}, change, traced=True)[1].splitlines()))
+    return traced_run(plans, cases, target=target, change=change)[1]
+
+
+def traced_run(
+    plans: Sequence[LayerPlan],
+    cases: Sequence[Case],
+    *,
+    target: MatchTarget | None = None,
+    change: Callable[[str], str] = str,
+) -> tuple[list[Uint8], list[LayerTrace]]:
+    """Outputs of the layers and what they do when they run; `change` is applied to the generated C first."""
+    written, printed = _execute(plans, cases, target or MockTarget(), {}, change, traced=True)
+    return _outputs(plans, written), list(read_trace(printed.splitlines()))
 
 
 def _execute(
@@ -118,7 +159,9 @@ def _execute(
     """All outputs one after the other, and what was printed."""
     with TemporaryDirectory(prefix="match-codegen-") as name:
         folder = Path(name)
-        declarations = "".join(f"{codegen.prototype(item)};\n" for item in plans)
+        functions = [codegen.prototype(item) for item in plans]
+        functions += [callback.prototype for item in plans for callback in codegen.callbacks(item)]
+        declarations = "".join(f"{function};\n" for function in functions)
         (folder / "match_layers.h").write_text("#pragma once\n#include <stdint.h>\n" + declarations)
         sources = [folder / f"{item.symbol}.c" for item in plans]
         for item, source in zip(plans, sources, strict=True):
@@ -127,11 +170,11 @@ def _execute(
         program = folder / "program"
         objects = _platform(type(chip))
         tracing = ("-DMATCH_TRACE", str(PACKAGE / "codegen/src/trace.c")) if traced else ()
-        files = (*map(str, sources), str(folder / "main.c"), *objects)
-        _gcc(chip, f"-I{folder}", *tracing, *files, "-o", str(program), "-lm")
+        files = (*map(str, sources), str(folder / "main.c"), str(FOLDER / "mock_external.c"), *objects)
+        _gcc(chip, f"-I{folder}", f"-I{FOLDER}", *tracing, *files, "-o", str(program), "-lm")
         done = subprocess.run(
             [program, folder / "outputs"],
-            input=b"".join(tensor.tobytes() for case in cases for tensor in case.inputs),
+            input=b"".join(_tensors(item, case) for item, case in zip(plans, cases, strict=True)),
             capture_output=True,
             check=False,
             env={**os.environ, **environment},
@@ -164,30 +207,82 @@ def _gcc(target: MatchTarget, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def _tensors(item: LayerPlan, case: Case) -> bytes:
+    """What the program reads for a layer."""
+    constants = item.constants if item.constants_at == "network" else b""
+    inputs = zip(case.inputs, layouts(item), strict=False)
+    return b"".join(stored(tensor, layout).tobytes() for tensor, layout in inputs) + constants
+
+
 def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget) -> str:
-    """A program that reads the inputs of all layers, runs them and writes their outputs."""
+    """A program that reads the tensors of all layers, runs them and writes their outputs."""
     lines = [
         *(f'#include "{header}"' for header in target.api.headers),
         "#include <stdio.h>",
         "#include <stdlib.h>",
+        "#include <string.h>",
         '#include "match_layers.h"',
+        '#include "mock_external.h"',
+    ]
+    for number, item in enumerate(plans):
+        if item.external:
+            lines += [
+                f"static uint8_t *blocks_{number};",
+                f"uint8_t *{item.symbol}_blocks(void) {{ return blocks_{number}; }}",
+            ]
+        if item.constants_at == "network":
+            lines += [
+                f"static uint8_t *constants_{number};",
+                f"int32_t {item.symbol}_constants(const uint8_t **constants) {{",
+                f"    *constants = constants_{number};",
+                "    return MATCH_OK;",
+                "}",
+            ]
+    lines += [
         "int main(int argc, char **argv) {",
         '    FILE *const out = argc == 2 ? fopen(argv[1], "wb") : NULL;',
         "    if (out == NULL) { return 4; }",
+        f"    if ({target.api.open}() != MATCH_OK) {{ return 1; }}",
+        "    int32_t status;",
     ]
-    lines += [f"    if ({target.api.open}() != MATCH_OK) {{ return 1; }}", "    int32_t status;"]
     for number, (item, case) in enumerate(zip(plans, cases, strict=True)):
-        names: list[str] = []
-        for position, tensor in enumerate(case.inputs):
-            names.append(f"in_{number}_{position}")
-            lines.append(f"    void *{names[-1]} = malloc({tensor.size});")
-            lines.append(f"    if (fread({names[-1]}, {tensor.size}, 1, stdin) != 1) {{ return 2; }}")
-        size = item.layer.oy * item.layer.ox * item.layer.k
-        lines += [
-            f"    void *out_{number} = malloc({size});",
-            f"    status = {item.symbol}({', '.join(names)}, out_{number});",
-            f'    if (status != MATCH_OK) {{ fprintf(stderr, "layer {number}: status %d", (int)status); return 3; }}',
-            f"    fwrite(out_{number}, {size}, 1, out);",
-            *(f"    free({name});" for name in (*names, f"out_{number}")),
-        ]
+        lines += _call(number, item, case)
     return "\n".join([*lines, f"    {target.api.close}();", "    return fclose(out);", "}", ""])
+
+
+def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
+    """Statements that run one layer; operands that its first of two memories holds lie in external memory."""
+    memory = item.schedule.memories[0]
+
+    def external(operand: str) -> str:
+        return "true" if item.external and memory.has(operand) else "false"
+
+    lines: list[str] = []
+    names: list[str] = []
+    *inputs, size = (int(np.prod(layout.room)) for layout in layouts(item))
+    for operand, read, _ in zip((INPUT, ADDEND), inputs, case.inputs, strict=False):
+        names.append(f"{operand}_{number}")
+        lines.append(f"    void *{names[-1]} = mock_external_tensor({read}, {external(operand)});")
+        lines.append(f"    if ({names[-1]} == NULL) {{ return 2; }}")
+    if item.constants_at == "network":
+        lines.append(f"    constants_{number} = mock_external_tensor({len(item.constants)}, {external(WEIGHTS)});")
+    if item.external:
+        lines.append(f"    blocks_{number} = malloc({item.schedule.used_bytes(memory)});")
+        lines.append(f"    memset(blocks_{number}, 0xa5, {item.schedule.used_bytes(memory)});")
+    allocate = "mock_external_alloc" if external(OUTPUT) == "true" else "malloc"
+    lines += [
+        f"    void *out_{number} = {allocate}({size});",
+        f"    status = {item.symbol}({', '.join(names)}, out_{number});",
+        f'    if (status != MATCH_OK) {{ fprintf(stderr, "layer {number}: status %d", (int)status); return 3; }}',
+        "    if (mock_external_outstanding() != 0) { return 5; }",
+        f"    out_{number} = mock_external_bytes(out_{number}, {size}, {external(OUTPUT)});",
+        f"    fwrite(out_{number}, {size}, 1, out);",
+        f"    free(out_{number});",
+    ]
+    for operand, name in zip((INPUT, ADDEND), names, strict=False):
+        lines.append(f"    {'mock_external_free' if external(operand) == 'true' else 'free'}({name});")
+    if item.constants_at == "network":
+        lines.append(f"    {'mock_external_free' if external(WEIGHTS) == 'true' else 'free'}(constants_{number});")
+    if item.external:
+        lines.append(f"    free(blocks_{number});")
+    return lines

@@ -10,6 +10,7 @@ import numpy as np
 from match.cost import CostModel, CpuCostModel
 from match.hardware import (
     ComputeApi,
+    ExternalApi,
     HwModule,
     LayerConstants,
     MatchTarget,
@@ -30,6 +31,17 @@ FOLDER = Path(__file__).parent / "mock"
 SCRATCHPAD = Memory("L1", 1 << 20, alignment=8)
 PLAIN = Requantizer("plain", 32, True, 64, 64, (0, 62), True, False, 16)
 SIGNED = Requantizer("signed", 32, True, 64, 64, (0, 62), True, True, 24)
+
+EXTERNAL_API = ExternalApi(
+    headers=("mock_external.h",),
+    allocate="mock_external_alloc",
+    free="mock_external_free",
+    load="mock_external_load",
+    transfer="mock_external_transfer_t",
+    copy_in="mock_external_copy_in",
+    copy_out="mock_external_copy_out",
+    wait="mock_external_wait",
+)
 
 
 class MockModule(HwModule):

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from match.codegen.layer import generate
-from match.errors import ScheduleError, TargetError
+from match.errors import TargetError
 from match.layer import Axis, Component, Dim, Op, Operand, Padding, Role
 from match.plan import LayerPlan
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.mapping import Loop, Schedule
 from tests.codegen.events import expected_events
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
@@ -232,21 +232,23 @@ def test_generated_text_is_the_same_every_time() -> None:
     assert generate(plan(case)) == generate(plan(case))
 
 
-def test_two_levels_of_scratchpad_are_refused() -> None:
-    case = make(Op.ADD, 4, 4, 4, 4)
-    item = plan(case)
-    memories = (Memory("L1.5", 1 << 20), SCRATCHPAD)
-    placements = tuple(Placement(o.name, m.name, 0) for o in item.schedule.operands for m in memories)
-    schedule = Schedule(case.layer, item.schedule.operands, memories, (), placements)
-    with pytest.raises(ScheduleError, match="2 levels"):
-        generate(replace(item, schedule=schedule))
+@pytest.mark.parametrize("op", [Op.CONV2D, Op.LOOKUP])
+def test_constants_that_the_network_places(op: Op, tmp_path: Path) -> None:
+    """The file has no array; the layer asks the network for the address."""
+    case = make(op, 6, 6, 5, 4)
+    tiled = plan(case, [Loop(Dim.OY, 2, 5), Loop(Dim.K, 4, 6)], {} if op is Op.LOOKUP else {"weights": 2})
+    item = replace(tiled, constants_at="network")
+    text = generate(item)
+    assert "static const uint8_t constants" not in text
+    assert "MATCH_TRY(layer_0_constants(&arguments.constants));" in text
+    check([item], [case], tmp_path)
 
 
-def test_activation_that_is_not_hwc_is_refused() -> None:
+def test_activation_without_columns_is_refused() -> None:
     case = make(Op.ADD, 4, 4, 4, 4)
     item = plan(case)
     flat = Operand("output", Role.OUTPUT, (Component("output", (Axis(Dim.K, 4), Axis(Dim.OY, 4))),))
     operands = (*item.schedule.operands[:-1], flat)
     schedule = Schedule(case.layer, operands, (SCRATCHPAD,), (), item.schedule.placements)
-    with pytest.raises(TargetError, match="not a dense HWC"):
+    with pytest.raises(TargetError, match="not an activation of rows, columns and channels"):
         generate(replace(item, schedule=schedule))

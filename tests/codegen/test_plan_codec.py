@@ -10,6 +10,7 @@ from match.layer import Dim, Op, Padding
 from match.schedule.mapping import Loop
 from tests.codegen.harness import plan
 from tests.codegen.layers import make
+from tests.codegen.mock_target import EXTERNAL_API
 
 PLANS = [
     plan(
@@ -17,6 +18,7 @@ PLANS = [
     ),
     plan(make(Op.ADD, 4, 4, 5, 6)),
     plan(make(Op.MAX_POOL2D, 4, 4, 5, 6, window=(2, 2))),
+    replace(plan(make(Op.ADD, 4, 4, 5, 6)), external=EXTERNAL_API, constants_at="network"),
 ]
 
 

@@ -107,7 +107,7 @@ def test_files(network: Network, project: Path) -> None:
         "report.json",
     }
     assert "`report.json`" in (project / "README.md").read_text()
-    assert str(project.parent) not in "".join(project_files(network, MockTarget()).values())
+    assert str(project.parent) not in "".join(map(str, project_files(network, MockTarget()).values()))
     assert not list(project.parent.glob(".net*"))
 
 

@@ -3,7 +3,8 @@
  *
  * A request is an int32 kind, its body, and four arrays (input, addend, weights, output), each an int32 size and bytes;
  * it gets a block of that size in the memory that it belongs to. The answer is the status and the output array.
- * KERNEL: int32 index into `kernels`, int32 number of fields of the tile from channels_in on, the fields, int32 shift.
+ * KERNEL: int32 index into `kernels`, int32 number of fields of the tile from channels_in on, the fields, int32 shift,
+ *         channel strides of input, addend and output.
  * JOB:    the job's words; the addresses in words 1 to 4 are offsets into the arrays. */
 #include <stddef.h>
 #include <stdio.h>
@@ -60,6 +61,9 @@ static void read_kernel(void)
     int32_t fields = read_int();
     read_bytes((char *)&request.tile + offsetof(match_tile_t, channels_in), (size_t)fields * sizeof(int32_t));
     request.tile.shift = read_int();
+    request.tile.input_channel_stride = read_int();
+    request.tile.addend_channel_stride = read_int();
+    request.tile.output_channel_stride = read_int();
 }
 
 static void read_arrays(void)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from itertools import product
 
 import numpy as np
@@ -18,11 +18,21 @@ class DianaHarness(Harness):
     """One running harness program for DIANA."""
 
     def run_kernel(
-        self, name: str, fields: TileFields, shift: int, arrays: tuple[Bytes, Bytes, Bytes], output: Bytes
+        self,
+        name: str,
+        fields: TileFields,
+        shift: int,
+        arrays: tuple[Bytes, Bytes, Bytes],
+        output: Bytes,
+        channel_strides: tuple[int, int, int] = (0, 0, 0),
     ) -> tuple[int, Bytes]:
-        """Run a kernel on a tile whose pointers are the starts of input, addend and weights; status and output."""
+        """Run a kernel on a tile whose pointers are the starts of input, addend and weights; status and output.
+
+        `channel_strides` are those of input, addend and output.
+        """
         numbers = astuple(fields)
-        request = struct.pack(f"<3i{len(numbers)}ii", 0, KERNELS.index(name), len(numbers), *numbers, shift)
+        request = struct.pack(f"<3i{len(numbers)}i", 0, KERNELS.index(name), len(numbers), *numbers)
+        request += struct.pack("<4i", shift, *channel_strides)
         return self._ask(request + packed((*arrays, output)), output.nbytes)
 
     def run_job(
@@ -36,6 +46,53 @@ class DianaHarness(Harness):
         """Run a job; status and the output array afterwards."""
         request = struct.pack("<i24I", 1, *(word & 0xFFFFFFFF for word in words))
         return self._ask(request + packed((input, addend, weights, output)), output.nbytes)
+
+
+FILL = 0x5A
+
+
+@dataclass
+class Planes:
+    """An activation inside a larger block, channel by channel in rows of words of 16 bytes.
+
+    `bytes` has where each element of (rows, columns, channels) lies, `words` what the words with all of them cover.
+    """
+
+    block: Bytes
+    row_stride: int
+    channel_stride: int
+    bytes: Ints
+    words: Ints
+
+    def strides(self, name: str) -> dict[str, int]:
+        """The row stride as a field of the tile."""
+        return {f"{name}_row_stride": self.row_stride}
+
+
+def planes(tile: Bytes, margins: tuple[int, int], *, group: int = 1) -> Planes:
+    """A (rows, columns, channels) array in a block with `margins`: words behind a row, rows behind a channel.
+
+    The block ends with the last word of the last channel, or with that of the group of channels that it belongs to.
+    """
+    rows, columns, channels = tile.shape
+    words, all_channels = -(-columns // 16), -(-channels // group) * group
+    row_stride = 16 * (words + margins[0])
+    channel_stride = row_stride * (rows + margins[1])
+    y, x, c = np.indices((rows, 16 * words, all_channels))
+    places = c * channel_stride + y * row_stride + x // 4 * 4 + 3 - x % 4
+    block = np.full(int(places.max()) + 1, FILL, np.uint8)
+    inside = places[:, :columns, :channels]
+    block[inside] = tile
+    return Planes(block, row_stride, channel_stride, inside, places)
+
+
+def vectors(pixels: Bytes, words: int) -> tuple[Bytes, Ints]:
+    """(pixels, channels) as vectors of so many words of 16 bytes, and where each element lies."""
+    number, c = np.indices(pixels.shape)
+    places = np.asarray(number * 16 * words + c // 4 * 4 + 3 - c % 4, np.int64)
+    block = np.full(16 * words * len(pixels), FILL, np.uint8)
+    block[places] = pixels
+    return block, places
 
 
 def packed(arrays: tuple[Bytes, ...]) -> bytes:

@@ -14,7 +14,7 @@ static uint8_t external[BYTES] = {1, 2, 3, 4};
 
 static void print(int32_t value)
 {
-    printf("%d\n", value);
+    printf("%d\n", (int)value);
 }
 
 /* ---- transfers ---- */

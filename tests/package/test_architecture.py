@@ -19,6 +19,8 @@ MAY_IMPORT_RELAY = (
     "pattern",
     "codegen.backend",
     "codegen.aot",
+    "codegen.steps",
+    "codegen.workspace",
 )
 
 
@@ -82,6 +84,13 @@ def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code()
         if inside(name, ("simulate",)):
             own = {other for other in imports(path) if inside(other, ("match",))}
             assert all(inside(other, tuple(f"match.{part}" for part in allowed)) for other in own), name
+
+
+def test_placement_is_an_algorithm_of_its_own() -> None:
+    for name, path in modules().items():
+        if inside(name, ("placement",)):
+            own = {other for other in imports(path) if inside(other, ("match",))}
+            assert all(inside(other, ("match.placement",)) for other in own), name
 
 
 @pytest.mark.parametrize("name", CORE)

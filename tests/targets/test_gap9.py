@@ -169,11 +169,13 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
         functions += [api.memory.copy_out, api.sync.wait_transfer, api.sync.wait_compute, api.compute.start]
     for function in functions:
         assert f"{function}(" in declared
-    for path in (*target.host.sources, *target.host.include):
+    platforms = target.platforms
+    assert [platform.name for platform in platforms] == ["host", "qemu"]
+    for path in (path for platform in platforms for path in (*platform.sources, *platform.include)):
         assert (PACKAGE / path).exists()
     on_disk = {
         path.relative_to(PACKAGE).as_posix()
         for folder in ("kernels/host", "kernels/pulp", "targets/pulp", *folders)
         for path in (PACKAGE / folder).rglob("*.c")
     }
-    assert on_disk - others == {path.as_posix() for path in target.host.sources}
+    assert on_disk - others == {path.as_posix() for platform in platforms for path in platform.sources}

@@ -33,6 +33,12 @@ static inline int32_t match_max(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
+/* `count` rounded up to a multiple. */
+static inline int32_t match_round_up(int32_t count, int32_t multiple)
+{
+    return (count + multiple - 1) / multiple * multiple;
+}
+
 /* Indices start .. end - 1 themselves. */
 static inline match_span_t match_span(int32_t start, int32_t end)
 {

@@ -1,4 +1,8 @@
+% if network.memory:
+/* The layers that run on modules. Their tensors are dense and lie in ${target.main_memory.name}, or in ${target.external.memory.name} if a layer has blocks of them. */
+% else:
 /* The layers that run on modules. Their tensors are dense and lie in ${target.main_memory.name}. */
+% endif
 #ifndef MATCH_LAYERS_H
 #define MATCH_LAYERS_H
 
@@ -7,6 +11,11 @@
 
 /* ${comment(layer.plan.layer.name)}, on ${layer.plan.module} */
 ${prototype(layer.plan)};
+% for callback in callbacks(layer.plan):
+
+/* ${callback.purpose} The network defines it. */
+${callback.prototype};
+% endfor
 % endfor
 
 #endif

@@ -30,6 +30,14 @@ int main(int argc, char **argv)
         return 2;
     }
     int32_t status = ${target.api.open}();
+% if network.memory:
+    if (status == MATCH_OK) {
+        status = match_open();
+        if (status != MATCH_OK) {
+            ${target.api.close}();
+        }
+    }
+% endif
     if (status == MATCH_OK) {
 % for tensor in inputs:
         void *const ${tensor.variable} = ${target.api.allocate}(${tensor.size_name});
@@ -47,6 +55,9 @@ int main(int argc, char **argv)
 % for tensor in reversed((*inputs, *outputs)):
         ${target.api.free}(${tensor.variable});
 % endfor
+% if network.memory:
+        match_close();
+% endif
         ${target.api.close}();
     }
     if (match_io_close() != MATCH_OK && status == MATCH_OK) {

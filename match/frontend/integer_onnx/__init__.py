@@ -54,7 +54,9 @@ def from_integer_onnx(
     for node in read_nodes(graph, path):
         if node.op not in handlers:
             raise read.error(node, "is no operator of integer networks; replace it in the model")
-        handler, attributes = handlers[node.op]
+        handler, most, attributes = handlers[node.op]
+        if len(node.inputs) > most:
+            raise read.error(node, f"has {len(node.inputs)} inputs, of which {most} have a meaning; remove the others")
         node.check_attributes(attributes, path)
         read.values[node.output] = handler(read, node)
     results = [_output(read, value.name) for value in graph.output]
@@ -66,27 +68,27 @@ def from_integer_onnx(
     return module, tensors, outputs
 
 
-def _handlers() -> Mapping[str, tuple[Handler, tuple[str, ...]]]:
-    """By operator, who makes its output, and the attributes that it may have."""
+def _handlers() -> Mapping[str, tuple[Handler, int, tuple[str, ...]]]:
+    """By operator, who makes its output, and how many inputs and which attributes it may have."""
     return {
-        "Conv": (layers.conv, ("group", *_WINDOW, *_PRECISIONS)),
-        "Gemm": (layers.gemm, ("alpha", "beta", "transA", "transB", *_PRECISIONS)),
-        "MatMul": (layers.matmul, _PRECISIONS),
-        "Mul": (arithmetic.mul, _PRECISIONS),
-        "Add": (arithmetic.add, (*arithmetic.ADD_ATTRIBUTES, "out_signed", *_PRECISIONS)),
-        "Div": (arithmetic.div, _PRECISIONS),
-        "Floor": (arithmetic.floor, ()),
-        "Clip": (arithmetic.clip, ("min", "max", *_PRECISIONS)),
-        "Relu": (arithmetic.relu, _PRECISIONS),
-        "RequantShift": (arithmetic.requant_shift, ("div", "signed", "n_levels_out", *_PRECISIONS)),
-        "Cast": (shapes.same, ("to",)),
-        "Identity": (shapes.same, ()),
-        "MaxPool": (pooling.max_pool, (*_WINDOW, "storage_order")),
-        "AveragePool": (pooling.average_pool, _WINDOW),
-        "GlobalAveragePool": (pooling.global_average_pool, ()),
-        "Pad": (shapes.pad, ("pads", "mode", "value")),
-        "Flatten": (shapes.flatten, ("axis",)),
-        "Reshape": (shapes.reshape, ("allowzero",)),
+        "Conv": (layers.conv, 3, ("group", *_WINDOW, *_PRECISIONS)),
+        "Gemm": (layers.gemm, 3, ("alpha", "beta", "transA", "transB", *_PRECISIONS)),
+        "MatMul": (layers.matmul, 2, _PRECISIONS),
+        "Mul": (arithmetic.mul, 2, _PRECISIONS),
+        "Add": (arithmetic.add, 2, (*arithmetic.ADD_ATTRIBUTES, arithmetic.SIGNED_SUM, *_PRECISIONS)),
+        "Div": (arithmetic.div, 2, _PRECISIONS),
+        "Floor": (arithmetic.floor, 1, ()),
+        "Clip": (arithmetic.clip, 3, ("min", "max", *_PRECISIONS)),
+        "Relu": (arithmetic.relu, 1, _PRECISIONS),
+        "RequantShift": (arithmetic.requant_shift, 3, ("div", "signed", "n_levels_out", *_PRECISIONS)),
+        "Cast": (shapes.same, 1, ("to",)),
+        "Identity": (shapes.same, 1, ()),
+        "MaxPool": (pooling.max_pool, 1, (*_WINDOW, "storage_order")),
+        "AveragePool": (pooling.average_pool, 1, _WINDOW),
+        "GlobalAveragePool": (pooling.global_average_pool, 1, ()),
+        "Pad": (shapes.pad, 3, ("pads", "mode", "value")),
+        "Flatten": (shapes.flatten, 1, ("axis",)),
+        "Reshape": (shapes.reshape, 2, ("allowzero",)),
     }
 
 

@@ -13,6 +13,9 @@ from match.relay import relay
 ADD_ATTRIBUTES = frozenset(
     f"{side}_{part}" for side in ("in1", "in2", "out") for part in ("mul", "add", "shift", "n_levels", "rq")
 )
+"""Those of an addition with requantization, which must all be there; `SIGNED_SUM` may be left out."""
+
+SIGNED_SUM = "out_signed"
 
 
 def mul(read: Reader, node: Node) -> Value:
@@ -30,7 +33,7 @@ def mul(read: Reader, node: Node) -> Value:
 
 def add(read: Reader, node: Node) -> Value:
     """Add of a constant, of two tensors, or Quantlab's with requantization in attributes."""
-    if any(name in node.attributes for name in ADD_ATTRIBUTES):
+    if any(name in node.attributes for name in (*ADD_ATTRIBUTES, SIGNED_SUM)):
         return _requantized_add(read, node)
     position = 1 if read.constant(node, 1) is not None else 0
     term = read.constant(node, position)
@@ -62,7 +65,7 @@ def _requantized_add(read: Reader, node: Node) -> Value:
     total = replace(narrow[0], expr=relay.add(*parts), dtype="int64")
     if node.attributes["out_rq"]:
         total = _requantized_side(node, "out", total)
-    signed = bool(node.attributes.get("out_signed", any(value.dtype == "int8" for value in narrow)))
+    signed = bool(node.attributes.get(SIGNED_SUM, any(value.dtype == "int8" for value in narrow)))
     return _clipped(read, node, total, *_levels(node, "out", signed))
 
 

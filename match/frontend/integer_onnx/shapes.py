@@ -26,6 +26,8 @@ def pad(read: Reader, node: Node) -> Value:
     rank = len(x.shape)
     if attributes.get("mode", "constant") != "constant" or pads.size != 2 * rank or filled:
         raise read.error(node, "pads with something else than zeros; only zeros are supported")
+    if np.any(pads < 0):
+        raise read.error(node, "cuts off what is at the border; only padding is supported")
     widths = [(int(pads[axis]), int(pads[axis + rank])) for axis in range(rank)]
     shape = tuple(size + before + behind for size, (before, behind) in zip(x.shape, widths, strict=True))
     return replace(x, expr=relay.nn.pad(x.expr, widths, relay.const(0, x.dtype)), shape=shape)
@@ -44,6 +46,8 @@ def reshape(read: Reader, node: Node) -> Value:
     x, target = rounded(read.tensor(node)), read.constant(node, 1)
     if target is None:
         raise read.error(node, "reshapes to a computed shape; export the model with static shapes")
+    if node.attributes.get("allowzero", 0) and 0 in target:
+        raise read.error(node, "reshapes to an empty tensor; correct it")
     wanted = [x.shape[axis] if extent == 0 else int(extent) for axis, extent in enumerate(target.reshape(-1))]
     if -1 in wanted:
         wanted[wanted.index(-1)] = math.prod(x.shape) // -math.prod(wanted)

@@ -1,0 +1,65 @@
+"""``python -m benchmarks.instructions``: kernels in portable C against TVM's C, counted on one core under QEMU."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from benchmarks.instructions.count import count
+from benchmarks.instructions.results import Results, table
+from match.cli import execute
+from match.errors import OptionError
+from match.output import whole_file
+from match.registry import get_target
+from match.run.tools import call, need
+
+NETWORKS = ("pretrainedResnet_quant", "kws_ref_model", "vww_96_int8")
+OPTIMIZATION = "-O2"
+
+
+def main(
+    models: Annotated[Path, typer.Option(envvar="MATCH_MODELS", help="Folder of the MLPerf Tiny model files.")] = Path(
+        "../shared/models"
+    ),
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    target: Annotated[str, typer.Option(help="A target with a cluster.")] = "gap8",
+    on: Annotated[str, typer.Option(help="The platform, one that counts.")] = "qemu",
+    flags: Annotated[str, typer.Option(help="Optimization, of the kernels and of TVM's C alike.")] = OPTIMIZATION,
+    seed: Annotated[int, typer.Option(help="Of the random input, which both get.")] = 0,
+) -> None:
+    """Set what each layer costs as kernels beside what it costs as TVM's C."""
+    platform = next((platform for platform in get_target(target).platforms if platform.name == on), None)
+    if platform is None or platform.compiler is None:
+        raise OptionError(f"target {target!r} has no platform {on!r} with a compiler of its own; choose another.")
+    need([platform.compiler], "the benchmark")
+    os.environ["CFLAGS"] = flags
+    results = Results(
+        target=target,
+        platform=on,
+        compiler=call([platform.compiler, "--version"], platform.compiler).splitlines()[0],
+        flags=" ".join((flags, *platform.flags)),
+        networks=tuple(count(models / f"{name}.tflite", target, on, seed) for name in NETWORKS),
+    )
+    if output is not None:
+        with whole_file(output) as unfinished:
+            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+    console = Console(width=None if Console().is_terminal else 160)
+    console.print(f"{results.compiler} {results.flags}", highlight=False, soft_wrap=True)
+    console.print(table(results.networks))
+
+
+def app() -> typer.Typer:
+    """The command."""
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command.command()(main)
+    return command
+
+
+if __name__ == "__main__":
+    execute(app(), "python -m benchmarks.instructions", sys.argv[1:])

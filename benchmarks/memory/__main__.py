@@ -1,0 +1,5 @@
+"""The entry point of ``python -m benchmarks.memory``."""
+
+from benchmarks.memory.cli import main
+
+main()

@@ -1,0 +1,62 @@
+"""Networks of the zoo that take and give integers, and what onnxruntime computes with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper
+
+import match
+
+
+def integers(name: str) -> onnx.ModelProto:
+    """A network of the zoo from its quantized input, as a camera gives it, to the scores before the softmax.
+
+    Raises:
+        OptionError: there is no such network.
+    """
+    model = match.zoo.build(name)
+    graph = model.graph
+    image = graph.input[0]
+    first = next(node for node in graph.node if node.input[0] == image.name)
+    kinds = {initializer.name: initializer.data_type for initializer in graph.initializer}
+    shape = [dimension.dim_value for dimension in image.type.tensor_type.shape.dim]
+    graph.node.remove(first)
+    graph.input.remove(image)
+    graph.input.append(helper.make_tensor_value_info(first.output[0], kinds[first.input[2]], shape))
+    softmax = next((node for node in graph.node if node.op_type == "Softmax"), None)
+    if softmax is not None:
+        behind = [*graph.node][[*graph.node].index(softmax) :]
+        for node in behind:
+            graph.node.remove(node)
+        dimensions = [dimension.dim_value for dimension in graph.output[0].type.tensor_type.shape.dim]
+        graph.output.remove(graph.output[0])
+        graph.output.append(helper.make_tensor_value_info(softmax.input[0], TensorProto.FLOAT, dimensions))
+    read = {name for node in graph.node for name in node.input}
+    for initializer in [initializer for initializer in graph.initializer if initializer.name not in read]:
+        graph.initializer.remove(initializer)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def sample(model: onnx.ModelProto, seed: int = 0) -> dict[str, npt.NDArray[np.generic]]:
+    """One random input."""
+    tensor = model.graph.input[0].type.tensor_type
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    limits = np.iinfo(dtype)
+    shape = [dimension.dim_value for dimension in tensor.shape.dim]
+    rng = np.random.default_rng(seed)
+    return {model.graph.input[0].name: rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)}
+
+
+def onnxruntime_outputs(model: onnx.ModelProto, inputs: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
+    """What onnxruntime computes, without its approximations."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    (output,) = session.run(None, inputs)
+    return output

@@ -1,0 +1,1 @@
+"""STM32H743 as a target of the MATCH compiler."""

@@ -1,0 +1,157 @@
+"""The loops of the innermost memory as C: what a kernel is told about its tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from match.codegen.axis_text import AxisText
+from match.codegen.constants import channel_bytes, component_offsets
+from match.codegen.level_text import LevelText
+from match.codegen.nest import size_name
+from match.codegen.operand_text import OperandText
+from match.errors import TargetError
+from match.layer import Dim, Op
+from match.operands import FILTER, REQUANTIZATION, TABLE
+from match.plan import LayerPlan
+
+WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
+
+_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters"}
+
+
+class KernelText(LevelText):
+    """What the template asks about the loops around a kernel."""
+
+    def __init__(self, plan: LayerPlan, outer: LevelText | None = None) -> None:
+        """Prepares the innermost memory of a plan's schedule; `outer` is the one outside of it."""
+        super().__init__(plan, len(plan.schedule.memories) - 1, outer)
+
+    @property
+    def innermost(self) -> bool:
+        """It is."""
+        return True
+
+    @property
+    def functions(self) -> tuple[str, str, str, str]:
+        """Those of the module."""
+        api = self.plan.api
+        return api.memory.transfer, api.memory.copy_in, api.memory.copy_out, api.sync.wait_transfer
+
+    @property
+    def kernel_output(self) -> OperandText:
+        """The output, which the innermost memory always holds."""
+        assert self.output is not None
+        return self.output
+
+    @cached_property
+    def components(self) -> tuple[tuple[str, str, int, int], ...]:
+        """Field of the kernel's context, constant, byte offset and bytes per channel of each part of the constants.
+
+        Bytes per channel are 0 where tiles do not take a part of a block.
+        """
+        if self.weights is None:
+            return ()
+        cut = len(self.nest.of(Dim.K, self.weights.depth)) < len(self.nest.of(Dim.K, len(self.nest)))
+        found: list[tuple[str, str, int, int]] = []
+        offsets = component_offsets(self.weights.operand, self.schedule)
+        for component, offset in zip(self.weights.operand.components, offsets, strict=True):
+            if component.name not in _COMPONENT_FIELDS:
+                raise TargetError(
+                    f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
+                    f"not {component.name!r}."
+                )
+            stride = channel_bytes(component, self.schedule) if cut else 0
+            found.append((_COMPONENT_FIELDS[component.name], component.name.upper(), offset, stride))
+        return tuple(found)
+
+    def tile_spans(self) -> Iterator[tuple[str, str]]:
+        """Variables for the spans of tiles that are pieces of their blocks, and their values."""
+        for operand in self.activations:
+            for axis in operand.axes:
+                if axis.tiled and axis.tile in self.mentioned:
+                    yield axis.tile, self.span(axis, len(self.nest))
+
+    def body(self) -> Iterator[str]:
+        """What is said about the tile."""
+        yield from (value for _, value in self.tile)
+        yield self.sums
+        yield self.output_sums
+
+    @property
+    def sums(self) -> str:
+        """Address of the tile's partial sums, which lie as the output's block does; empty if there are none."""
+        return self.kernel_output.tile_in("l1->sums") if self.schedule.partial_bytes else ""
+
+    @property
+    def output_sums(self) -> str:
+        """Address of the tile's outputs where they are sums of 32 bits; else empty."""
+        output = self.kernel_output
+        return "" if output.element_bytes == 1 else output.tile_in(f"(int32_t *){output.pointer}")
+
+    @property
+    def tile(self) -> Iterator[tuple[str, str]]:
+        """Fields of the kernel's context and their values."""
+        layer, output = self.layer, self.kernel_output
+        rows, columns, channels = self.inputs[0].axes
+        for operand in self.inputs:
+            yield operand.name, operand.tile_pointer
+        yield from self._constant_fields()
+        outputs = "output_sums" if self.output_sums else "NULL"
+        yield "output", "(uint8_t *)output_sums" if self.output_sums else output.tile_pointer
+        if self.schedule.partial_bytes:
+            depth = len(self.nest)
+            yield "sums_in", f"{self.nest.start(Dim.C, depth)} > 0 ? sums : NULL"
+            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : {outputs}"
+        elif self.output_sums:
+            yield "sums_out", outputs
+        if self.schedule.scratch:
+            yield "scratch", "l1->scratch"
+        yield "channels_in", channels.tile_count
+        yield "channels_out", output.axes[2].tile_count
+        yield "input_height", rows.tile_count
+        yield "input_width", columns.tile_count
+        for operand in self.activations:
+            if operand is output:
+                yield "output_height", operand.axes[0].tile_count
+                yield "output_width", operand.axes[1].tile_count
+            yield f"{operand.name}_row_stride", operand.row_stride
+            yield f"{operand.name}_pixel_stride", operand.pixel_stride
+            if operand.channel_stride:
+                yield f"{operand.name}_channel_stride", operand.channel_stride
+        if layer.op in WINDOWED:
+            yield from self._window_fields(rows, columns)
+        if not self.output_sums:
+            yield "clip_low", str(layer.clip[0])
+            yield "clip_high", str(layer.clip[1])
+        if self.plan.negative_step:
+            yield "negative_step", f"INT64_C({self.plan.negative_step})"
+        if self.plan.shift:
+            yield "shift", str(self.plan.shift)
+
+    def _window_fields(self, rows: AxisText, columns: AxisText) -> Iterator[tuple[str, str]]:
+        yield "filter_height", "FILTER_HEIGHT"
+        yield "filter_width", "FILTER_WIDTH"
+        yield "stride_y", "STRIDE_Y"
+        yield "stride_x", "STRIDE_X"
+        yield "dilation_y", "DILATION_Y"
+        yield "dilation_x", "DILATION_X"
+        pads = {
+            "pad_top": rows.pad(behind=False),
+            "pad_left": columns.pad(behind=False),
+            "pad_bottom": rows.pad(behind=True),
+            "pad_right": columns.pad(behind=True),
+        }
+        yield from ((name, pad) for name, pad in pads.items() if pad)
+        if any(pads.values()):
+            yield "pad_value", str(self.layer.pad_value)
+
+    def _constant_fields(self) -> Iterator[tuple[str, str]]:
+        if self.weights is None:
+            return
+        start = self.nest.start(Dim.K, len(self.nest))
+        outer = self.nest.start(Dim.K, self.weights.depth)
+        relative = start if outer == "0" else f"({start} - {outer})"
+        for field, name, offset, stride in self.components:
+            value = self.weights.pointer + (f" + {name}_OFFSET" if offset else "")
+            yield field, value + (f" + {relative} * {name}_CHANNEL_BYTES" if stride else "")

@@ -1,0 +1,101 @@
+"""The loops of a memory outside of the innermost one as C: what they tell about the part of the layer they are at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from functools import cached_property
+from typing import NamedTuple
+
+from match.codegen.c_text import identifier
+from match.codegen.level_text import LevelText
+from match.codegen.operand_text import OperandText
+from match.hardware import ExternalApi
+from match.layer import Dim, Operand, Role
+from match.plan import LayerPlan
+
+
+class Field(NamedTuple):
+    """A field of the structure that describes a part of the layer; `type` ends where the name begins."""
+
+    type: str
+    name: str
+    value: str
+
+
+class PartText(LevelText):
+    """What the template asks about loops in whose body those of the innermost memory are executed."""
+
+    def __init__(self, plan: LayerPlan, external: ExternalApi, wanted: Set[str]) -> None:
+        """Prepares the first memory of a plan's schedule; `wanted` are the fields that the inner loops use."""
+        super().__init__(plan, 0)
+        self._external = external
+        self._wanted = wanted
+
+    @property
+    def innermost(self) -> bool:
+        """It is not."""
+        return False
+
+    @property
+    def functions(self) -> tuple[str, str, str, str]:
+        """Those of the external memory."""
+        external = self._external
+        return external.transfer, external.copy_in, external.copy_out, external.wait
+
+    def body(self) -> Iterator[str]:
+        """What is said about the part."""
+        return (field.value for field in self.fields)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """What the inner loops have to know: iterations, arrays, and what of the tensors these hold."""
+        return tuple(field for field in self._fields() if field.name in self._wanted)
+
+    def _fields(self) -> Iterator[Field]:
+        nest, depth = self.nest, len(self.nest)
+        for dim in dict.fromkeys(loop.dim for loop in nest.loops):
+            name = dim.lower()
+            yield Field("int32_t ", name, nest.start(dim, depth))
+            yield Field("int32_t ", f"{name}_end", nest.bound(dim, depth))
+        held = {operand.name: operand for operand in self.operands}
+        for operand in self.schedule.operands:
+            const = "" if operand.role is Role.OUTPUT else "const "
+            yield Field(f"{const}uint8_t *", operand.name, self._pointer(operand, held.get(operand.name)))
+            if operand.name in held:
+                yield from self._extent(held[operand.name])
+
+    def _pointer(self, operand: Operand, held: OperandText | None) -> str:
+        """Where an operand is that the inner loops fetch: its block here, or else the tensor."""
+        if held is not None:
+            return held.pointer
+        if operand.role is not Role.CONSTANT:
+            return f"arguments->{operand.name}"
+        return "constants" if self.plan.constants_at == "code" else "arguments->constants"
+
+    def _extent(self, operand: OperandText) -> Iterator[Field]:
+        """What of its tensor a block has, where it is a piece."""
+        if not operand.constant:
+            for axis in operand.cut_axes:
+                yield Field("match_span_t ", axis.variable, axis.variable)
+            return
+        yield Field("int32_t ", "weights_k", self.nest.start(Dim.K, operand.depth))
+        yield Field("int32_t ", "weights_k_end", self.nest.bound(Dim.K, operand.depth))
+
+    @property
+    def region(self) -> Iterator[tuple[str, str]]:
+        """Members of the structure of blocks in main memory, and where in their region they lie."""
+        for operand in self.operands:
+            buffer = operand.reserved
+            offsets = [buffer.offset + n * buffer.bytes for n in range(1 + operand.double)]
+            places = ["arguments->blocks" + (f" + {offset}" if offset else "") for offset in offsets]
+            yield operand.name, f"{{{', '.join(places)}}}" if operand.double else places[0]
+
+    @property
+    def region_name(self) -> str:
+        """Variable with that structure."""
+        return identifier(self.memory.name)
+
+    @property
+    def inner_types(self) -> str:
+        """Beginning of the names of types of the innermost memory."""
+        return f"{identifier(self.schedule.inner_memory.name)}_"

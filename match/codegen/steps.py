@@ -1,0 +1,80 @@
+"""The calls of a network in the order in which TVM's executor makes them, and the buffers that they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from match.relay import tvm
+
+_PLANNED = "tir.usmp.ConvertPoolAllocationsToOffsets"
+_MAIN = "__tvm_main__"
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """What TVM reserves in the workspace: the name that its memory planner knows, and bytes."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CallStep:
+    """A call of `main`: the C function, the buffer of each argument (None: a tensor of the network), and its own."""
+
+    function: str
+    arguments: tuple[Buffer | None, ...]
+    own: tuple[Buffer, ...]
+
+
+@tvm.ir.instrument.pass_instrument
+class StepReader:
+    """Reads `steps` when TVM has planned the memory of a network, before it forgets what it planned for."""
+
+    def __init__(self) -> None:
+        self.steps: tuple[CallStep, ...] = ()
+
+    def run_before_pass(self, module: Any, info: Any) -> None:
+        """Called by TVM."""
+        if info.name == _PLANNED:
+            self.steps = tuple(_steps(module))
+
+
+def _steps(module: Any) -> Iterator[CallStep]:
+    functions = {
+        str(function.attrs["global_symbol"]) if function.attrs and "global_symbol" in function.attrs else name: function
+        for variable, function in module.functions.items()
+        for name in [variable.name_hint]
+    }
+    main = next(function for name, function in functions.items() if name.endswith(_MAIN))
+    buffers = {
+        variable: Buffer(str(info.name_hint), int(info.size_bytes))
+        for info, statement in tvm.tir.usmp.analysis.extract_buffer_info(main, module).buffer_info_stmts.items()
+        if isinstance(statement, tvm.tir.Allocate)
+        for variable in [statement.buffer_var]
+    }
+    calls: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tvm.tir.Call) and node.op.name == "tir.call_extern":
+            calls.append(node)
+
+    tvm.tir.stmt_functor.post_order_visit(main.body, visit)
+    for call in calls:
+        name = str(call.args[0].value)
+        own = tuple(buffers[variable] for variable in _allocated(functions.get(name)) if variable in buffers)
+        yield CallStep(name, tuple(buffers.get(argument) for argument in call.args[1:]), own)
+
+
+def _allocated(function: Any) -> list[Any]:
+    found: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tvm.tir.Allocate):
+            found.append(node.buffer_var)
+
+    if isinstance(function, tvm.tir.PrimFunc):
+        tvm.tir.stmt_functor.post_order_visit(function.body, visit)
+    return found

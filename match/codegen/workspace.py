@@ -1,0 +1,106 @@
+"""Where TVM's buffers lie in the workspace: TVM's own algorithms, or places that were planned for the whole network."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from match.errors import CapacityError
+from match.relay import tvm
+
+PLANNER = "match"
+"""The name of this module's algorithm among those of TVM's unified static memory planner."""
+
+EXTERNAL = "external"
+_MAIN = "workspace"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of a buffer: whether it is in external memory, its offset in that or in the main memory, and its bytes."""
+
+    external: bool
+    offset: int
+    bytes: int
+
+
+Places = Mapping[str, Place]
+
+
+@contextmanager
+def planner(places: Places | None) -> Generator[None]:
+    """While it is open, TVM's builds put buffers where `places` says, by name; without it, where TVM thinks best."""
+    algorithm = _plan if places is None else partial(_follow, places)
+    tvm.register_func(f"tir.usmp.algo.{PLANNER}", algorithm, override=True)
+    try:
+        yield
+    finally:
+        tvm.register_func(f"tir.usmp.algo.{PLANNER}", _plan, override=True)
+
+
+def pools(places: Places | None, target: Any) -> dict[str, Any]:
+    """What `tvm.relay.build` is told of memories; nothing where it plans itself."""
+    if places is None:
+        return {}
+    names = (_MAIN, EXTERNAL) if any(place.external for place in places.values()) else (_MAIN,)
+    kinds = tvm.ir.memory_pools
+    return {
+        "workspace_memory_pools": kinds.WorkspaceMemoryPools([kinds.WorkspacePoolInfo(n, [target]) for n in names]),
+        "constant_memory_pools": kinds.ConstantMemoryPools([kinds.ConstantPoolInfo("constants", [target], [])]),
+    }
+
+
+def _plan(buffers: Any, pressure: Any) -> dict[Any, Any]:
+    """Offsets of TVM's buffers: activations by hill climbing, constants by size.
+
+    Constants are all alive at once, so there is nothing to gain for them; hill climbing would try for minutes.
+    """
+    planned: dict[Any, Any] = {}
+    for algorithm, constant in (("greedy_by_size", True), ("hill_climb", False)):
+        part = [buffer for buffer in buffers if _is_constant(buffer) is constant]
+        if part:
+            planned.update(tvm.get_global_func(f"tir.usmp.algo.{algorithm}")(part, pressure).items())
+    return planned
+
+
+def _follow(places: Places, buffers: Any, pressure: Any) -> dict[Any, Any]:
+    constants = [buffer for buffer in buffers if _is_constant(buffer)]
+    planned: dict[Any, Any] = {}
+    if constants:
+        planned.update(tvm.get_global_func("tir.usmp.algo.greedy_by_size")(constants, pressure).items())
+    others = [buffer for buffer in buffers if not _is_constant(buffer)]
+    _check(places, others)
+    for buffer in others:
+        place = places[str(buffer.name_hint)]
+        pool = next(pool for pool in buffer.pool_candidates if (str(pool.pool_name) == EXTERNAL) is place.external)
+        planned[buffer] = tvm.tir.usmp.utils.PoolAllocation(pool, place.offset)
+    return planned
+
+
+def _check(places: Places, buffers: Sequence[Any]) -> None:
+    """The buffers have to be those that the places were planned for, and those alive together have to lie apart."""
+    wanted = {str(buffer.name_hint): int(buffer.size_bytes) for buffer in buffers}
+    if wanted != {name: place.bytes for name, place in places.items()}:
+        odd = sorted(set(wanted.items()) ^ {(name, place.bytes) for name, place in places.items()})
+        raise CapacityError(
+            f"the memory was planned for other buffers than TVM has: {odd[0][0]} of {odd[0][1]} bytes is on one side "
+            "only; please report this network."
+        )
+    for buffer in buffers:
+        one = places[str(buffer.name_hint)]
+        for conflict in buffer.conflicts:
+            other = places[str(conflict.name_hint)]
+            if one.external is other.external and (
+                one.offset < other.offset + other.bytes and other.offset < one.offset + one.bytes
+            ):
+                raise CapacityError(
+                    f"the memory was planned with {buffer.name_hint} and {conflict.name_hint} at the same place, which "
+                    "TVM has alive at the same time; please report this network."
+                )
+
+
+def _is_constant(buffer: Any) -> bool:
+    return isinstance(buffer.pool_candidates[0], tvm.ir.memory_pools.ConstantPoolInfo)

@@ -1,0 +1,77 @@
+"""What TVM's ONNX importer would drop without a word: operators of other domains, and attributes that it ignores.
+
+`onnx.checker` knows the attributes of standard operators only, and the importer looks up operators by name alone: an
+``Add`` of anyone's domain is to it the standard one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+
+from match.errors import ModelError
+
+_STANDARD = ("", "ai.onnx")
+_WINDOW = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
+
+_MICROSOFT: Mapping[str, tuple[str, ...]] = {
+    "QuantizeLinear": ("axis",),
+    "DequantizeLinear": ("axis",),
+    "QGemm": ("alpha", "transA", "transB"),
+    "QLinearAdd": (),
+    "QLinearAveragePool": _WINDOW,
+    "QLinearConcat": ("axis",),
+    "QLinearGlobalAveragePool": (),
+    "QLinearLeakyRelu": ("alpha",),
+    "QLinearMul": (),
+    "QLinearSigmoid": (),
+    "QLinearSoftmax": ("axis", "opset"),
+}
+"""onnxruntime's own quantized operators that the importer has, and the attributes that it reads of them."""
+
+_IGNORED: Mapping[str, Mapping[str, Any]] = {
+    "BatchNormalization": {"training_mode": 0},
+    "DequantizeLinear": {"block_size": 0, "output_dtype": 0},
+    "MaxPool": {"storage_order": 0},
+    "QLinearAveragePool": {"channels_last": 0},
+    "QLinearGlobalAveragePool": {"channels_last": 0},
+    "QuantizeLinear": {"block_size": 0, "output_dtype": 0, "precision": 0},
+    "Reshape": {"allowzero": 0},
+    "Resize": {"antialias": 0, "keep_aspect_ratio_policy": b"stretch"},
+}
+"""Attributes that the importer does not read, or reads as something else, with the value that they may have."""
+
+
+def check_attributes(proto: Any, path: object) -> None:
+    """Refuse a model, of quantization operators, whose operators say what its import would not keep.
+
+    Raises:
+        ModelError: it has an operator of an unknown domain, or an attribute that would be dropped.
+    """
+    for position, node in enumerate(proto.graph.node):
+        what = f"{node.op_type} ({node.name or f'number {position}'})"
+        if node.domain not in _STANDARD and (node.domain != "com.microsoft" or node.op_type not in _MICROSOFT):
+            raise ModelError(
+                f"{path} has {what} of the domain {node.domain!r}, which is unknown and cannot be compiled; replace it "
+                "in the model"
+            )
+        for attribute in node.attribute:
+            allowed = _IGNORED.get(node.op_type, {})
+            if attribute.name in allowed:
+                value = onnx.helper.get_attribute_value(attribute)
+                if value != allowed[attribute.name]:
+                    raise ModelError(
+                        f"{path} has {what} with the attribute {attribute.name!r} of {_text(value)}, which cannot be "
+                        f"compiled; only {_text(allowed[attribute.name])} can"
+                    )
+            elif node.domain not in _STANDARD and attribute.name not in _MICROSOFT[node.op_type]:
+                raise ModelError(
+                    f"{path} has {what} with the attribute {attribute.name!r}, whose meaning is unknown; remove it or "
+                    "export the model without it"
+                )
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

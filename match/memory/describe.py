@@ -1,0 +1,105 @@
+"""What the placement of a network is asked: its steps, tensors and constants in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from match.codegen.backend import WORKSPACE_ALIGNMENT, Built
+from match.codegen.network import tensor_bytes
+from match.codegen.steps import Buffer, CallStep
+from match.cost import Block
+from match.hardware import External, MatchTarget
+from match.layer import Role
+from match.placement.problem import Problem, Step, Tensor
+from match.plan import LayerDecision, LayerPlan
+from match.schedule.mapping import align
+
+_ROOM = 1 << 17
+"""Bytes for the blocks of a layer that is cut, where they are there: with more, layers gain next to nothing."""
+
+
+def describe(built: Built, decisions: Sequence[LayerDecision], target: MatchTarget, external: External) -> Problem:
+    """The problem of a network that was built, after `decisions` about its layers."""
+    network, memory = built.network, target.main_memory
+    plans = {d.plan.symbol: d.plan for d in decisions if d.plan}
+    alignment = max(WORKSPACE_ALIGNMENT, memory.alignment)
+    outside = sum(align(tensor_bytes([tensor]), memory.alignment) for tensor in (*network.inputs, *network.outputs))
+    cycles = _cycles(built.steps, decisions)
+    constants = sum(align(len(plan.constants), alignment) for plan in plans.values())
+    return Problem(
+        steps=tuple(
+            _step(step, plans.get(step.function), cycles[number], external) for number, step in enumerate(built.steps)
+        ),
+        tensors=tuple(_tensors(built.steps, plans)),
+        main=memory.size - outside - (alignment - memory.alignment),
+        external=external.memory.size - constants - align(network.operator_constant_bytes, alignment),
+        alignment=alignment,
+        resident=network.operator_constant_bytes,
+        issue=_issue(plans, target),
+        room=_ROOM,
+    )
+
+
+def _issue(plans: Mapping[str, LayerPlan], target: MatchTarget) -> float:
+    """Cycles of the core to start a transfer: the most that a module's cost model gives for one of its own."""
+    modules = {module.name: module for module in target.modules}
+    return max(
+        (modules[plan.module].cost(plan.layer, plan.requantizer).issue(plan.layer) for plan in plans.values()),
+        default=0.0,
+    )
+
+
+def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> list[float]:
+    """Predicted cycles of each step. What was predicted for the control core goes to its next step behind a layer."""
+    order = {step.function: number for number, step in enumerate(steps)}
+    symbols = {d.plan.symbol for d in decisions if d.plan}
+    cycles = [0.0] * len(steps)
+    at = -1
+    for decision in decisions:
+        if decision.plan is not None:
+            at = order[decision.plan.symbol]
+            cycles[at] += decision.cycles
+        else:
+            following = at + 1 < len(steps) and steps[at + 1].function not in symbols
+            cycles[at + 1 if following else max(at, 0)] += decision.cycles
+    return cycles
+
+
+def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External) -> Step:
+    touched = tuple(dict.fromkeys(b.name for b in (*step.arguments, *step.own) if b is not None))
+    if plan is None:
+        return Step(step.function, cycles, touched)
+    schedule = plan.schedule
+    memory = schedule.inner_memory
+    blocks = {buffer.placement.operand: buffer.bytes * buffer.placement.buffers for buffer in schedule.buffers(memory)}
+    constant = next((o.name for o in schedule.operands if o.role is Role.CONSTANT), None)
+    size = len(plan.constants)
+    whole = Block(constant or "", (size,), size, 1)
+    return Step(
+        name=step.function,
+        cycles=cycles,
+        tensors=touched,
+        constants=size,
+        fetch=external.dma.transfer(whole) if size else 0.0,
+        constant_block=blocks[constant] if constant is not None and size else None,
+        tensor_blocks=tuple((buffer.name, blocks[operand]) for operand, buffer in buffers(plan, step)),
+    )
+
+
+def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Buffer]]:
+    """Names of a layer's operands that lie in the workspace, and where; a tensor of the network does not."""
+    operands = plan.schedule.operands
+    ordered = [o.name for role in (Role.INPUT, Role.OUTPUT) for o in operands if o.role is role]
+    for operand, buffer in zip(ordered, step.arguments, strict=True):
+        if buffer is not None:
+            yield operand, buffer
+
+
+def _tensors(steps: Sequence[CallStep], plans: Mapping[str, LayerPlan]) -> Iterator[Tensor]:
+    sizes = {b.name: b.bytes for step in steps for b in (*step.arguments, *step.own) if b is not None}
+    for name, size in sizes.items():
+        touching = [
+            n for n, s in enumerate(steps) if any(b is not None and b.name == name for b in (*s.arguments, *s.own))
+        ]
+        movable = all(steps[n].function in plans for n in touching)
+        yield Tensor(name, size, touching[0], touching[-1], movable)

@@ -1,0 +1,37 @@
+"""What to say of a network that does not fit, even with external memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from match.codegen.backend import Built
+from match.codegen.network import tensor_bytes
+from match.hardware import MatchTarget
+from match.placement.contents import BLOCKS, CONSTANTS
+from match.placement.decide import Shortage
+from match.plan import LayerDecision
+
+_NAMES = {CONSTANTS: "its constants", BLOCKS: "blocks of what it reads and writes", "": "tables of operators"}
+_PARTS = 4
+
+
+def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecision], target: MatchTarget) -> str:
+    """What is short where, because of what, and what would help; `layers` are those on modules, by symbol."""
+    network, memory = built.network, target.main_memory
+
+    def name(function: str) -> str:
+        return f"layer {layers[function].name}" if function in layers else f"operator {function}"
+
+    writers = {b.name: s.function for s in built.steps for b in (*s.arguments[-1:], *s.own) if b is not None}
+    parts = ", ".join(
+        f"{size} for {_NAMES[part] if part in _NAMES else 'what ' + name(writers[part]) + ' writes'}"
+        for part, size in shortage.parts[:_PARTS]
+    )
+    outside = tensor_bytes((*network.inputs, *network.outputs))
+    where = name(built.steps[shortage.step].function)
+    return (
+        f"{network.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes, even with all in external "
+        f"memory that can be there: {where} is {shortage.needed - shortage.available} bytes short; it needs "
+        f"{shortage.needed} ({parts}) beside {outside} for inputs and outputs of the network; a larger {memory.name} "
+        f"(--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
+    )

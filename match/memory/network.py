@@ -1,0 +1,199 @@
+"""Puts a network that main memory cannot hold into main and external memory.
+
+It was built once, which says in which order layers run and what they read and write. `match.placement` decides from
+that what is fetched, cut and kept outside; layers that are cut are searched again, and the network is built again with
+every buffer at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from match.codegen.backend import Built, lower
+from match.codegen.network import Network, NetworkMemory
+from match.codegen.steps import CallStep
+from match.codegen.workspace import Place
+from match.dispatch import Again, search_again
+from match.errors import CapacityError
+from match.external_cost import external_cost
+from match.frontend.model import Model
+from match.hardware import MatchTarget
+from match.layer import Role
+from match.memory.describe import buffers, describe
+from match.memory.message import sentence
+from match.options import Options
+from match.partitioner import Partitioned
+from match.placement.decide import Decision, Shortage, decide
+from match.placement.place import Plan, place
+from match.placement.problem import Cut, Problem, Step
+from match.plan import CPU, LayerDecision, LayerPlan
+from match.schedule.mapping import Memory
+from match.simulate import Kind, simulate
+from match.stopwatch import Stopwatch
+
+_ATTEMPTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A network in two memories: as it was decided on, and as it was built."""
+
+    partitioned: Partitioned
+    network: Network
+
+
+def place_network(
+    partitioned: Partitioned,
+    built: Built,
+    target: MatchTarget,
+    model: Model,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> Placed:
+    """The network with what main memory cannot hold in the target's external memory.
+
+    Time is counted in the phases "memory", "search" and "codegen".
+
+    Raises:
+        CapacityError: if it does not fit both.
+        CostModelError: if a cost model fails.
+    """
+    assert target.external is not None
+    with stopwatch.phase("memory"):
+        problem = describe(built, partitioned.decisions, target, target.external)
+        problem, decision, decisions = _decided(problem, partitioned, built, target, options, stopwatch)
+        symbols = _symbols(built.steps, decisions)
+        plans = {d.plan.symbol: d.plan for d in decisions.values() if d.plan}
+        images = {n: len(plans[s].constants) for n, s in enumerate(symbols) if s is not None and plans[s].constants}
+        cuts = {n: _cut(plans[str(symbols[n])], target) for n in decision.rooms}
+        plan = place(problem, decision, cuts, images)
+        if plan.external > target.external.memory.size:
+            raise CapacityError(
+                f"{model.name} needs {plan.external} bytes of {target.name}'s {target.external.memory.name}, which has "
+                f"{target.external.memory.size}, so that {plan.external - target.external.memory.size} are short; take "
+                f"a smaller network."
+            )
+        places = {
+            tensor.name: Place(tensor.name in plan.choice.spilled, plan.tensors[tensor.name], tensor.bytes)
+            for tensor in problem.tensors
+        }
+        result = partitioned.decided([decisions.get(d.name, d) for d in partitioned.decisions])
+    with stopwatch.phase("codegen"):
+        again = lower(result.module, target, model, places)
+    if again.steps != built.steps:
+        raise CapacityError(f"{model.name} has other steps when it is built again; please report this network.")
+    memory = NetworkMemory(
+        api=target.external.api,
+        problem=problem,
+        plan=plan,
+        symbols=symbols,
+        image=_image(again.network, plan, symbols, plans),
+        whole=built.network.main_bytes,
+    )
+    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main))
+
+
+def _decided(
+    problem: Problem,
+    partitioned: Partitioned,
+    built: Built,
+    target: MatchTarget,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> tuple[Problem, Decision, dict[str, LayerDecision]]:
+    """A decision whose cut layers have schedules, with the decisions about layers by name.
+
+    Where a layer has none in the room that it was given, it is given more.
+    """
+    symbols = _symbols(built.steps, {d.name: d for d in partitioned.decisions})
+    by_symbol = {d.plan.symbol: d for d in partitioned.decisions if d.plan}
+    refused: dict[int, int] = {}
+    for _ in range(_ATTEMPTS):
+        decision = decide(problem)
+        if isinstance(decision, Shortage):
+            raise CapacityError(sentence(decision, built, by_symbol, target))
+        asked: dict[int, Again] = {}
+        for step, room in decision.rooms.items():
+            taken = by_symbol[str(symbols[step])]
+            held = _held(decision, step, taken, built.steps[step])
+            memory = Memory(target.main_memory.name, room, problem.alignment, holds=frozenset(held))
+            asked[step] = Again(partitioned.workloads[str(symbols[step])], taken, memory)
+        found = dict(zip(asked, search_again(list(asked.values()), target, options, stopwatch), strict=True))
+        refused = {step: decision.rooms[step] for step, answer in found.items() if isinstance(answer, str)}
+        if not refused:
+            decisions = {d.name: _outside(d) for d in partitioned.decisions}
+            decisions |= {d.name: _outside(d) for d in found.values() if isinstance(d, LayerDecision)}
+            return problem, decision, decisions
+        problem = _with_more_room(problem, refused)
+    names = ", ".join(by_symbol[str(symbols[step])].name for step in refused)
+    raise CapacityError(
+        f"{built.network.name} does not fit {target.name}'s {target.main_memory.name} of {target.main_memory.size} "
+        f"bytes: for {names} there is no schedule in what is left; take more of it (--l2) or a smaller L1 (--l1)."
+    )
+
+
+def _outside(decision: LayerDecision) -> LayerDecision:
+    """The decision with constants that the network brings."""
+    if decision.plan is None or not decision.plan.constants:
+        return decision
+    return replace(decision, plan=replace(decision.plan, constants_at="network"))
+
+
+def _with_more_room(problem: Problem, refused: Mapping[int, int]) -> Problem:
+    """The problem where steps need more than the room in which they had no schedule."""
+
+    def more(number: int, step: Step) -> Step:
+        if number not in refused:
+            return step
+        total = sum(size for _, size in step.tensor_blocks) + (step.constant_block or 0)
+        factor = 1.5 * max(1.0, refused[number] / max(total, 1))
+        return replace(
+            step,
+            constant_block=None if step.constant_block is None else int(step.constant_block * factor),
+            tensor_blocks=tuple((name, int(size * factor)) for name, size in step.tensor_blocks),
+        )
+
+    return replace(problem, steps=tuple(more(number, step) for number, step in enumerate(problem.steps)))
+
+
+def _symbols(steps: Iterable[CallStep], decisions: Mapping[str, LayerDecision]) -> tuple[str | None, ...]:
+    known = {d.plan.symbol for d in decisions.values() if d.module != CPU and d.plan}
+    return tuple(step.function if step.function in known else None for step in steps)
+
+
+def _held(decision: Decision, step: int, taken: LayerDecision, call: CallStep) -> Iterator[str]:
+    """Operands of a layer that pass main memory block by block."""
+    assert taken.plan is not None
+    for operand, buffer in buffers(taken.plan, call):
+        if buffer.name in decision.choice.spilled:
+            yield operand
+    if step in decision.choice.cut:
+        yield next(o.name for o in taken.plan.schedule.operands if o.role is Role.CONSTANT)
+
+
+def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:
+    """What a layer takes of main memory and of the external memory's DMA."""
+    assert target.external is not None
+    module = next(module for module in target.modules if module.name == plan.module)
+    memory = plan.schedule.memories[0]
+    model = external_cost(module.cost(plan.layer, plan.requantizer), target.external, memory.name)
+    timeline = simulate(plan.schedule, model)
+    traffic = sum(
+        event.end - event.begin
+        for event in timeline.events
+        if event.action.kind in (Kind.FETCH, Kind.STORE) and event.action.memory == memory.name
+    )
+    return Cut(plan.schedule.used_bytes(memory), timeline.cycles, traffic)
+
+
+def _image(network: Network, plan: Plan, symbols: Sequence[str | None], plans: Mapping[str, LayerPlan]) -> bytes:
+    """Constants of the operators where TVM has them, those of layers where the plan has them."""
+    image = bytearray(plan.image)
+    for constant in network.constants:
+        data = constant.data.tobytes()
+        image[constant.offset : constant.offset + len(data)] = data
+    for step, offset in plan.images.items():
+        data = plans[str(symbols[step])].constants
+        image[offset : offset + len(data)] = data
+    return bytes(image)

@@ -1,0 +1,136 @@
+"""Decides what is fetched whole, what is cut and what lives in external memory, so that every step fits.
+
+At first every tensor is in main memory, and constants are fetched whole while the step before runs. As long as a step
+has more than there is room for, what it can do without longest goes: the constants of later steps come later; its own
+are cut; tensors go to external memory. Each of these takes bytes away from some steps and gives none to others, so a
+choice is found wherever one exists, but for what packing loses. Then what need not have gone comes back, and constants
+are fetched where the prediction says that they cost least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, load, packed, stays
+from match.placement.improve import fetched_at, improved, least_block, with_residents
+from match.placement.packing import aligned, gap
+from match.placement.problem import Choice, Cut, Problem, Tensor, blocks, is_cut
+
+_ROUND = 1024
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A choice that fits; `rooms`: for each step that is cut, the bytes of main memory that its blocks may take."""
+
+    choice: Choice
+    rooms: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """Why there is none: what must lie in main memory at `step` takes `needed` bytes, of `available`.
+
+    parts: what the needed bytes are, the largest first: tensors by name, CONSTANTS or BLOCKS of the step itself, or
+        nothing ("") for what is there in any case. Without parts, bytes of external memory are meant.
+    """
+
+    step: int
+    needed: int
+    available: int
+    parts: tuple[tuple[str, int], ...]
+
+
+def decide(problem: Problem) -> Decision | Shortage:
+    """The choice for a network, or why it does not fit."""
+    choice = Choice(tuple(_previous(problem, n) if step.constants else None for n, step in enumerate(problem.steps)))
+    while packed(problem, choice, {}) is None:
+        loads = load(problem, choice, {})
+        over = [step for step, size in enumerate(loads) if size > problem.main]
+        fullest = sorted(range(len(loads)), key=lambda step: (-loads[step], step))
+        relieved = next(
+            (found for step in over[:1] or fullest if (found := _relieved(problem, choice, step, loads[step]))), None
+        )
+        if relieved is None:
+            return _shortage(problem, choice, (over or fullest)[0])
+        choice = relieved
+    choice = improved(problem, choice, {}, whole=True)
+    rooms = {step: Cut(size, 0.0, 0.0) for step, size in _rooms(problem, choice).items()}
+    choice = with_residents(problem, choice, rooms, saving=True)
+    choice = improved(problem, choice, {}, whole=True, cutting=True)
+    return Decision(choice, _rooms(problem, choice))
+
+
+def _relieved(problem: Problem, choice: Choice, step: int, loaded: int) -> Choice | None:
+    """A choice with fewer bytes at a step, and no more at any other."""
+    later = [n for n, at in enumerate(choice.fetched) if at is not None and at <= step < n]
+    if later:
+        last = max(later)
+        at = next(start for start in problem.starts if step < start <= last)
+        return fetched_at(choice, last, at)
+    if choice.fetched[step] is not None and least_block(problem, step) < problem.steps[step].constants:
+        return replace(fetched_at(choice, step, None), cut=choice.cut | {step})
+    spills = [(saved, tensor) for tensor in problem.tensors if (saved := _saved(problem, choice, tensor, step)) > 0]
+    if not spills:
+        return None
+    enough = [(saved, tensor) for saved, tensor in spills if loaded - saved <= problem.main]
+    if enough:
+        chosen = min(enough, key=lambda found: (_traffic(problem, found[1]), found[1].name))[1]
+    else:
+        chosen = max(spills, key=lambda found: (found[0], found[1].name))[1]
+    return replace(choice, spilled=choice.spilled | {chosen.name})
+
+
+def _saved(problem: Problem, choice: Choice, tensor: Tensor, step: int) -> int:
+    """Bytes that a step has less when a tensor goes to external memory; 0 where it cannot."""
+    if not tensor.movable or tensor.name in choice.spilled or not tensor.first <= step <= tensor.last:
+        return 0
+    further = replace(choice, spilled=choice.spilled | {tensor.name})
+    size = aligned(tensor.bytes, problem.alignment)
+    touching = (n for n, asked in enumerate(problem.steps) if tensor.name in asked.tensors)
+    saved = {n: size - _more(problem, choice, further, n) for n in touching}
+    return saved.get(step, size) if min(saved.values(), default=1) > 0 else 0
+
+
+def _more(problem: Problem, choice: Choice, further: Choice, step: int) -> int:
+    return aligned(blocks(problem, further, step), problem.alignment) - aligned(
+        blocks(problem, choice, step), problem.alignment
+    )
+
+
+def _traffic(problem: Problem, tensor: Tensor) -> int:
+    return tensor.bytes * sum(tensor.name in step.tensors for step in problem.steps)
+
+
+def _previous(problem: Problem, step: int) -> int:
+    """The last step before this one that can start transfers; the first step for itself."""
+    return max((start for start in problem.starts if start < step), default=step)
+
+
+def _rooms(problem: Problem, choice: Choice) -> dict[int, int]:
+    """Main memory for the blocks of each step that is cut: what all else leaves in one piece, up to `problem.room`."""
+    limit = problem.main - held(problem, choice)
+    packing = packed(problem, choice, {})
+    assert packing is not None, "the choice fits"
+    others = list(stays(problem, choice))
+    rooms: dict[int, int] = {}
+    for item in cut_blocks(problem, choice, {}):
+        _, free = gap(others, packing.offsets, item.first, problem.alignment, limit)
+        rooms[item.first] = max(item.bytes, min(free, problem.room) // _ROUND * _ROUND)
+    return rooms
+
+
+def _shortage(problem: Problem, choice: Choice, step: int) -> Shortage:
+    parts = {
+        tensor.name: tensor.bytes
+        for tensor in problem.tensors
+        if tensor.first <= step <= tensor.last and tensor.name not in choice.spilled
+    }
+    if choice.fetched[step] is not None:
+        parts[CONSTANTS] = problem.steps[step].constants
+    if is_cut(problem, choice, step):
+        parts[BLOCKS] = blocks(problem, choice, step)
+    parts[""] = held(problem, choice)
+    listed = tuple(sorted(((n, s) for n, s in parts.items() if s), key=lambda part: (-part[1], part[0])))
+    return Shortage(step, load(problem, choice, {})[step], problem.main, listed)

@@ -1,0 +1,97 @@
+"""Makes a choice faster, under the prediction, by one change after the other; what fits stays fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
+from functools import partial
+
+from match.placement.contents import packed
+from match.placement.latency import predict
+from match.placement.packing import aligned
+from match.placement.problem import Choice, Cut, Problem
+
+_EARLIER = 6
+_SWEEPS = 2
+
+
+def improved(
+    problem: Problem, choice: Choice, used: Mapping[int, Cut], *, whole: bool = False, cutting: bool = False
+) -> Choice:
+    """A faster choice: other times to fetch, and, where asked for, other operands that are cut.
+
+    Args:
+        problem: what it is about.
+        choice: one that fits.
+        used: what the blocks of layers that are cut take, where that is known.
+        whole: whether operands that come in pieces may come whole again.
+        cutting: whether constants that come whole may come in pieces.
+    """
+    best = predict(problem, choice, used).cycles
+    for _ in range(_SWEEPS):
+        before = best
+        for step in range(len(problem.steps)):
+            for other in _alternatives(problem, choice, step, whole, cutting):
+                cycles = predict(problem, other, used).cycles
+                if cycles < best and packed(problem, other, used) is not None:
+                    choice, best = other, cycles
+        if best == before:
+            break
+    return choice
+
+
+def _alternatives(problem: Problem, choice: Choice, step: int, whole: bool, cutting: bool) -> Iterator[Choice]:
+    """Other ways for the constants of a step to come; what it touches back in main memory."""
+    asked = problem.steps[step]
+    if whole:
+        for name in asked.tensors:
+            if name in choice.spilled:
+                yield replace(choice, spilled=choice.spilled - {name})
+    if not asked.constants or step in choice.resident or (step in choice.cut and not whole):
+        return
+    uncut = replace(choice, cut=choice.cut - {step})
+    for at in [start for start in problem.starts if start <= step][: -_EARLIER - 1 : -1]:
+        if choice.fetched[step] != at:
+            yield fetched_at(uncut, step, at)
+    if cutting and step not in choice.cut and least_block(problem, step) < asked.constants:
+        yield replace(fetched_at(choice, step, None), cut=choice.cut | {step})
+
+
+def with_residents(problem: Problem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:
+    """The choice with constants that stay in main memory, those first that save most cycles a byte.
+
+    As many as fit, or if `saving` only those that make it faster.
+    """
+    left: Set[int] = {step for step, at in enumerate(choice.fetched) if at is not None}
+    while left:
+        others = {step: other for step in left if packed(problem, other := _resident(choice, step), used) is not None}
+        if not others:
+            break
+        now = predict(problem, choice, used).cycles
+        worth = {step: (now - predict(problem, other, used).cycles) for step, other in others.items()}
+        best = max(others, key=partial(_order, problem, worth))
+        if saving and worth[best] <= 0:
+            break
+        choice, left = others[best], others.keys() - {best}
+    return choice
+
+
+def _order(problem: Problem, worth: Mapping[int, float], step: int) -> tuple[float, int]:
+    return worth[step] / problem.steps[step].constants, -step
+
+
+def _resident(choice: Choice, step: int) -> Choice:
+    return replace(fetched_at(choice, step, None), resident=choice.resident | {step})
+
+
+def least_block(problem: Problem, step: int) -> int:
+    """Least bytes of a block of constants; as many as all of them where they cannot be cut."""
+    asked = problem.steps[step]
+    return asked.constants if asked.constant_block is None else aligned(asked.constant_block, problem.alignment)
+
+
+def fetched_at(choice: Choice, step: int, at: int | None) -> Choice:
+    """The choice with the constants of a step fetched at the beginning of another one, or not."""
+    fetched = list(choice.fetched)
+    fetched[step] = at
+    return replace(choice, fetched=tuple(fetched))

@@ -1,0 +1,82 @@
+"""Predicted cycles of a network whose constants and tensors come from external memory.
+
+One core executes the steps, one DMA serves transfers in the order in which they are started. A step first waits for
+its own constants, then starts those that the choice wants started there. A layer that is cut uses the DMA from its
+beginning to its end: what was started before it goes first, and delays it by as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from match.placement.problem import Choice, Cut, Problem, is_cut
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Cycles in all; `exposed`: by step, those that it takes longer than with everything in main memory.
+
+    traffic: cycles in which the DMA of the external memory is at work.
+    """
+
+    cycles: float
+    exposed: tuple[float, ...]
+    traffic: float
+
+    @property
+    def hidden(self) -> float:
+        """Share of the external memory's traffic behind which something else is done; 1 without traffic."""
+        return max(0.0, 1.0 - sum(self.exposed) / self.traffic) if self.traffic else 1.0
+
+
+def predict(problem: Problem, choice: Choice, cuts: Mapping[int, Cut]) -> Latency:
+    """The latency of a choice; `cuts` has those steps that were searched, the others are estimated."""
+    now = free = traffic = 0.0
+    done: dict[int, float] = {}
+    exposed: list[float] = []
+    starting: dict[int, list[int]] = {}
+    for step, at in enumerate(choice.fetched):
+        if at is not None:
+            starting.setdefault(at, []).append(step)
+
+    def start(fetched: int) -> None:
+        nonlocal now, free, traffic
+        now += problem.issue
+        free = max(free, now) + problem.steps[fetched].fetch
+        traffic += problem.steps[fetched].fetch
+        done[fetched] = free
+
+    for number, step in enumerate(problem.steps):
+        began = now
+        pending = starting.get(number, [])
+        if number in pending:
+            start(number)
+        if choice.fetched[number] is not None:
+            now = max(now, done[number])
+        for fetched in pending:
+            if fetched != number:
+                start(fetched)
+        if is_cut(problem, choice, number):
+            cut = cuts.get(number) or estimate(problem, choice, number)
+            now = free = max(now, free) + cut.cycles
+            traffic += cut.traffic
+        else:
+            now += step.cycles
+        exposed.append(now - began - step.cycles)
+    return Latency(now, tuple(exposed), traffic)
+
+
+def estimate(problem: Problem, choice: Choice, number: int) -> Cut:
+    """What cutting a step may cost before it is searched: the longer of its work and its traffic, and a first block.
+
+    A spilled tensor is taken to move as fast as constants do.
+    """
+    step = problem.steps[number]
+    speed = max((other.fetch / other.constants for other in problem.steps if other.constants), default=1.0)
+    moved = sum(problem.by_name[name].bytes for name, _ in step.tensor_blocks if name in choice.spilled) * speed
+    first = sum(size for name, size in step.tensor_blocks if name in choice.spilled) * speed
+    if number in choice.cut:
+        moved += step.fetch
+        first += (step.constant_block or 0) * speed
+    return Cut(0, max(step.cycles, moved) + first, moved)

@@ -1,0 +1,109 @@
+"""What the placement of a network is asked: steps, tensors, constants, and how much memory there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of `bytes` bytes, written by step `first` and read for the last time by step `last`.
+
+    `movable`: it may live in external memory, because every step that touches it can cut it.
+    """
+
+    name: str
+    bytes: int
+    first: int
+    last: int
+    movable: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of the network: `cycles` with all operands in main memory, and what it touches.
+
+    tensors: names of the tensors that it reads or writes.
+    constants: bytes of its constants, 0 if it brings none. Steps with constants can start transfers.
+    fetch: cycles in which the external memory's DMA brings them in whole.
+    constant_block: least main memory in bytes to bring them in piece by piece instead; None where that is impossible.
+    tensor_blocks: the same for each tensor that can stay in external memory while the step runs.
+    """
+
+    name: str
+    cycles: float
+    tensors: tuple[str, ...] = ()
+    constants: int = 0
+    fetch: float = 0.0
+    constant_block: int | None = None
+    tensor_blocks: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A network and its room.
+
+    main: bytes of main memory for tensors, constants and blocks together. external: bytes of external memory.
+    alignment: of everything that is placed. resident: bytes that main memory holds in any case.
+    issue: cycles of the core to start a transfer. room: bytes that a layer that is cut gets where they are there.
+    """
+
+    steps: tuple[Step, ...]
+    tensors: tuple[Tensor, ...]
+    main: int
+    external: int
+    alignment: int = 8
+    resident: int = 0
+    issue: float = 0.0
+    room: int = 1 << 17
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Tensor]:
+        """Tensors by name."""
+        return {tensor.name: tensor for tensor in self.tensors}
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Steps at whose beginning transfers can be started: the first, and those with constants."""
+        return tuple(n for n, step in enumerate(self.steps) if not n or step.constants)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How constants come and what lives outside.
+
+    fetched: for each step that at which its constants are fetched whole; None for those that have none, are cut or
+        stay. cut: steps whose constants come in pieces. resident: steps whose constants stay in main memory for good.
+    spilled: names of the tensors in external memory.
+    """
+
+    fetched: tuple[int | None, ...]
+    cut: frozenset[int] = frozenset()
+    resident: frozenset[int] = frozenset()
+    spilled: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A layer whose operands come in pieces: `bytes` of its blocks in main memory, its `cycles` alone.
+
+    traffic: cycles in which the external memory's DMA serves it.
+    """
+
+    bytes: int
+    cycles: float
+    traffic: float
+
+
+def blocks(problem: Problem, choice: Choice, step: int) -> int:
+    """The least bytes of blocks of a step in main memory; 0 if it is not cut."""
+    asked = problem.steps[step]
+    kept = sum(size for name, size in asked.tensor_blocks if name in choice.spilled)
+    return kept + ((asked.constant_block or 0) if step in choice.cut else 0)
+
+
+def is_cut(problem: Problem, choice: Choice, step: int) -> bool:
+    """Whether some operand of a step comes in pieces."""
+    return step in choice.cut or any(name in choice.spilled for name in problem.steps[step].tensors)

@@ -1,0 +1,69 @@
+"""The part of the report about a network that main memory cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from match.codegen.network import NetworkMemory
+from match.hardware import External
+from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, TensorPlace
+
+
+def summarize(
+    memory: NetworkMemory, external: External, main_bytes: int, names: Mapping[str, str]
+) -> MemoryPlanSummary:
+    """Where everything lies and what that costs; `names` are those of layers by their C functions."""
+    plan, problem = memory.plan, memory.problem
+    return MemoryPlanSummary(
+        external_memory=MemorySummary(external.memory.name, external.memory.size),
+        main_bytes=main_bytes,
+        external_bytes=plan.external,
+        image_bytes=plan.image,
+        whole_bytes=memory.whole,
+        traffic_cycles=round(plan.latency.traffic),
+        exposed_cycles=round(sum(plan.latency.exposed)),
+        hidden=plan.latency.hidden,
+        steps=tuple(
+            _step(memory, number, names.get(step.name, step.name)) for number, step in enumerate(problem.steps)
+        ),
+        tensors=tuple(
+            TensorPlace(
+                name=tensor.name,
+                bytes=tensor.bytes,
+                external=tensor.name in plan.choice.spilled,
+                offset=plan.tensors[tensor.name],
+                first=tensor.first,
+                last=tensor.last,
+                read_by=tuple(
+                    n for n, step in enumerate(problem.steps) if n > tensor.first and tensor.name in step.tensors
+                ),
+            )
+            for tensor in problem.tensors
+        ),
+    )
+
+
+def _step(memory: NetworkMemory, number: int, name: str) -> MemoryStep:
+    plan = memory.plan
+    cut = plan.cuts.get(number)
+    return MemoryStep(
+        name=name,
+        constants=_way(memory, number),
+        constant_bytes=memory.problem.steps[number].constants,
+        offset=plan.constants.get(number),
+        fetched_at=plan.choice.fetched[number],
+        cut=cut is not None,
+        block_bytes=cut.bytes if cut else 0,
+        block_offset=plan.blocks.get(number),
+        exposed_cycles=round(plan.latency.exposed[number]),
+    )
+
+
+def _way(memory: NetworkMemory, number: int) -> Literal["none", "resident", "fetched", "cut"]:
+    choice = memory.plan.choice
+    if number in choice.resident:
+        return "resident"
+    if number in choice.cut:
+        return "cut"
+    return "none" if choice.fetched[number] is None else "fetched"

@@ -1,0 +1,35 @@
+"""External memory behind the HyperBus of a PULP chip, and the C functions that serve it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from match.cost_models.dma import IoDma
+from match.hardware import External, ExternalApi
+from match.schedule.mapping import Memory
+
+HYPERRAM_BYTES = 8 << 20
+"""64 Mbit, as on the boards of GAP8 and GAP9."""
+
+API = ExternalApi(
+    headers=("pulp_external.h",),
+    allocate="pulp_external_alloc",
+    free="pulp_external_free",
+    load="pulp_external_load",
+    transfer="pulp_external_transfer_t",
+    copy_in="pulp_external_copy_in",
+    copy_out="pulp_external_copy_out",
+    wait="pulp_external_wait",
+)
+
+
+def hyperram(clock_hz: float) -> External:
+    """HyperRAM of a chip whose cycles are those of `clock_hz`; on a PC it is as late as L2's DMA."""
+    return External(
+        memory=Memory("L3", HYPERRAM_BYTES),
+        api=API,
+        dma=IoDma(clock_hz),
+        sources=(Path("targets/pulp/external/pulp_external.c"),),
+        include=(Path("targets/pulp/external"),),
+        defines={"PULP_EXTERNAL_BYTES": str(HYPERRAM_BYTES)},
+    )

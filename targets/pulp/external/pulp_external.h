@@ -1,0 +1,36 @@
+/* External memory of a PULP chip: HyperRAM, which no core reads or writes. Its addresses count bytes and are for the
+ * I/O DMA alone. The functions are for the control core and for the cluster's master core. */
+#ifndef PULP_EXTERNAL_H
+#define PULP_EXTERNAL_H
+
+#include <stdint.h>
+
+#include "match_copy.h"
+#include "match_host_dma.h"
+
+#ifndef PULP_EXTERNAL_BYTES
+#define PULP_EXTERNAL_BYTES (8 * 1024 * 1024)
+#endif
+
+/* A transfer; zero when there is none outstanding. */
+typedef match_host_dma_t pulp_external_transfer_t;
+
+/* A block of external memory, NULL when it is exhausted. Free in reverse order of allocation; free(NULL) does nothing. */
+void *pulp_external_alloc(uint32_t bytes);
+void pulp_external_free(void *block);
+
+/* Fill `bytes` bytes with the beginning of the image that the program comes with. MATCH_ERROR_TRANSFER if they leave
+ * their block, or the image is shorter. */
+int32_t pulp_external_load(void *external, uint32_t bytes);
+
+/* Start a transfer between L2 and external memory, as pulp_dma_copy_in and pulp_dma_copy_out do between L2 and L1. */
+void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,
+                           const match_copy_t *shape);
+void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
+                            const match_copy_t *shape);
+
+/* Wait for the transfer started last with this descriptor. MATCH_ERROR_TRANSFER when there is none, or when it leaves
+ * its block of external memory. */
+int32_t pulp_external_wait(pulp_external_transfer_t *transfer);
+
+#endif

@@ -1,0 +1,190 @@
+"""What goes wrong outside of the arguments: targets from elsewhere, tools, disks, Ctrl-C."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import match.__main__
+from match import npz
+from match.demo import INPUT
+from tests.cli.conftest import DIGITS, Command
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
+PLUGINS = {
+    "at_import": "raise RuntimeError('no licence\\nfound')",
+    "at_syntax": "class Chip(",
+    "no_class": "chip = 3",
+    "in_init": "class Chip(Minichip):\n    def __init__(self):\n        raise KeyError('revision')",
+    "in_cost": (
+        "class Cost(EngineCost):\n    def compute(self, layer, tile):\n        raise ZeroDivisionError('lanes')\n"
+        "class Unit(Engine):\n    cost_model = Cost()\nclass Chip(Minichip):\n    modules = (Unit(),)"
+    ),
+    "in_operands": (
+        "class Unit(Engine):\n    def operands(self, layer, requantizer):\n        raise KeyError(layer.op)\n"
+        "class Chip(Minichip):\n    modules = (Unit(),)"
+    ),
+    "in_patterns": (
+        "class Unit(Engine):\n    def patterns(self):\n        raise KeyError('conv')\n"
+        "class Chip(Minichip):\n    modules = (Unit(),)"
+    ),
+}
+
+
+@pytest.fixture
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed packages with targets that fail."""
+    site = tmp_path / "site"
+    metadata = site / "faulty-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
+    entries = "".join(f"{name} = faulty_{name}:Chip\n" for name in PLUGINS)
+    (metadata / "entry_points.txt").write_text(f"[match.targets]\n{entries}gone = faulty_gone:Chip\n")
+    for name, code in PLUGINS.items():
+        (site / f"faulty_{name}.py").write_text(f"from minichip.target import *\n{code}\n")
+    monkeypatch.syspath_prepend(EXAMPLE)
+    monkeypatch.syspath_prepend(site)
+
+
+@pytest.mark.usefixtures("plugins")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("at_import", "target at_import cannot be loaded from faulty_at_import:Chip: RuntimeError: no licence found."),
+        ("at_syntax", "target at_syntax cannot be loaded from faulty_at_syntax:Chip: SyntaxError: "),
+        ("no_class", "target no_class cannot be loaded from faulty_no_class:Chip: AttributeError: "),
+        ("gone", "target gone cannot be loaded from faulty_gone:Chip: ModuleNotFoundError: "),
+        ("in_init", "target in_init, faulty_in_init:Chip, cannot be made: KeyError: 'revision'."),
+        ("in_cost", "module engine: cost model Cost, layer conv2d_2: compute(Tile("),
+        ("in_operands", "module engine, layer conv2d_2: its operands and tiles: KeyError: <Op.CONV2D: 'conv2d'>"),
+        ("in_patterns", "module engine, layer lookup_0: its patterns: KeyError: 'conv'; `match check-target`"),
+    ],
+)
+def test_targets_from_elsewhere(command: Command, tmp_path: Path, name: str, words: str) -> None:
+    sentence = command("compile", DIGITS, "--target", name, "-o", tmp_path / "out").error
+    assert sentence.startswith(words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_cc_is_none(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", " ")
+    assert command("run", project).status == 0
+
+
+def test_no_make(command: Command, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = shutil.which("cc")
+    assert compiler is not None
+    (tmp_path / "cc").symlink_to(compiler)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert "needs 'make', which is not on the PATH" in command("run", project).error
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
+def test_broken_npz(command: Command, project: Path, tmp_path: Path, share: float) -> None:
+    npz.write(tmp_path / "whole.npz", {INPUT: np.zeros((1, 1, 16, 16), np.float32)})
+    whole = (tmp_path / "whole.npz").read_bytes()
+    (tmp_path / "x.npz").write_bytes(whole[: int(len(whole) * share)])
+    sentence = command("run", project, "--input", tmp_path / "x.npz", "--output", tmp_path / "y.npz").error
+    assert "x.npz is not an .npz file of arrays" in sentence
+    assert not (tmp_path / "y.npz").exists()
+
+
+def test_nan(command: Command, project: Path, tmp_path: Path) -> None:
+    image = np.zeros((1, 1, 16, 16), np.float32)
+    image[0, 0, :2] = np.nan
+    npz.write(tmp_path / "x.npz", {INPUT: image})
+    assert f"input {INPUT} has 32 values that are NaN" in command("run", project, "--input", tmp_path / "x.npz").error
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    """Contents of a project but for its report, which has the seconds it took."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.name != "report.json")
+    return {path.relative_to(folder): path.read_bytes() for path in paths if "build" not in path.parts}
+
+
+@pytest.mark.parametrize("damage", ["text", "half", "folder", "unwritable"])
+def test_a_broken_cache_changes_nothing(
+    command: Command, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("MATCH_CACHE_DIR", str(cache))
+    if damage == "unwritable":
+        cache.write_text("a file")
+    else:
+        assert command("compile", DIGITS, "-o", tmp_path / "first").status == 0
+        for entry in list(cache.iterdir()):
+            whole = entry.read_bytes()
+            entry.write_bytes(b"text" if damage == "text" else whole[: len(whole) // 2])
+            if damage == "folder":
+                entry.unlink()
+                entry.mkdir()
+    assert command("compile", DIGITS, "-o", tmp_path / "again").status == 0
+    assert files(tmp_path / "again") == files(project)
+
+
+@contextmanager
+def small_files(most: int) -> Iterator[None]:
+    """No file grows beyond `most` bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compile", DIGITS, "--no-cache", "-o", "out"),
+        ("compile", DIGITS, "--no-cache", "-o", "out", "--timeline", "t.json"),
+        ("zoo", "autoencoder", "-o", "x.onnx"),
+        ("new-target", "chip"),
+    ],
+)
+def test_a_full_disk(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str | Path, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with small_files(1000):
+        sentence = command(*arguments).error
+    assert "File too large" in sentence
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_room_for_temporary_files(command: Command, project: Path, tmp_path: Path) -> None:
+    assert command("run", project).status == 0
+    npz.write(tmp_path / "x.npz", {INPUT: np.zeros((9, 1, 1, 16, 16), np.float32)})
+    with small_files(8000):
+        sentence = command("run", project, "--input", tmp_path / "x.npz").error
+    assert sentence == "tensors cannot be written to a temporary file: File too large; set TMPDIR."
+
+
+def interrupted(*arguments: Any, **options: Any) -> None:
+    """Ctrl-C comes."""
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("place", ["match.compiler.cut", "match.compiler.build", "pathlib.Path.rename"])
+def test_interrupted(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(place, interrupted)
+        outcome = command("compile", DIGITS, "-o", tmp_path / "out")
+    assert (outcome.status, outcome.out, outcome.err) == (130, "", "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("match.cli.main", interrupted)
+    with pytest.raises(SystemExit) as ending:
+        match.__main__.main()
+    assert ending.value.code == 130

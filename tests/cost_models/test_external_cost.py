@@ -1,0 +1,66 @@
+"""A module's cost model where a schedule's first memory is the main memory."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from match.cost import Block, CostModel, MappingView, Tile
+from match.cost_models.dma import IoDma
+from match.errors import NoMappingError
+from match.external_cost import external_cost
+from match.hardware import External
+from match.layer import Layer, Op
+from match.schedule.engine import engine
+from match.schedule.mapping import Memory
+from match.schedule.predict import predict
+from match.simulate import Kind, simulate
+from tests.codegen.mock_target import EXTERNAL_API
+from tests.schedule.random_schedules import SteppedCost, operands_of, random_layer, random_schedule
+
+EXTERNAL = External(Memory("L3", 1 << 23), EXTERNAL_API, IoDma(100e6))
+MODULE = SteppedCost(kernel_scratch=2)
+LAYER = Layer("dense", Op.DENSE, 64, 300, 1, 1, 1, 1)
+
+
+def test_only_blocks_into_main_memory_have_another_price() -> None:
+    model, tile = external_cost(MODULE, EXTERNAL, "L2"), Tile(3, 4, 5, 6, 7, 8, 1, 1)
+    block = Block("weights", (3, 4), 100, 2, 1, "L1")
+    assert model.transfer(LAYER, block) == MODULE.transfer(LAYER, block)
+    outer = block._replace(memory="L2")
+    assert model.transfer(LAYER, outer) == 2 * 44 + 100 != MODULE.transfer(LAYER, outer)
+    assert (model.overlap, model.regular, model.energy) == (MODULE.overlap, MODULE.regular, MODULE.energy)
+    assert model.compute(LAYER, tile) == MODULE.compute(LAYER, tile)
+    assert model.scratch(LAYER, tile) == MODULE.scratch(LAYER, tile) > 0
+    for method in ("launch", "issue", "overhead"):
+        assert getattr(model, method)(LAYER) == getattr(MODULE, method)(LAYER) > 0
+
+
+def test_prediction_and_simulation_ask_it() -> None:
+    rng = random.Random(1)
+    model = external_cost(MODULE, EXTERNAL, "L2")
+    for _ in range(20):
+        schedule = random_schedule(rng, random_layer(rng), 5, (Memory("L2", 1 << 30), Memory("L1", 1 << 30)))
+        timeline = simulate(schedule, model)
+        assert timeline.cycles == pytest.approx(predict(schedule, model).cycles, rel=1e-12)
+        moves = [e for e in timeline.events if e.action.memory == "L2" and e.action.kind is not Kind.WAIT]
+        assert moves
+        assert all(event.end - event.begin >= event.action.bytes for event in moves)
+
+
+def test_searches_see_a_latency_of_the_module() -> None:
+    @dataclass(frozen=True)
+    class Whole(SteppedCost):
+        def latency(self, view: MappingView) -> float | None:
+            return view.cycles + 1
+
+    memories = (Memory("L2", 8000, holds=frozenset({"weights"})), Memory("L1", 4000))
+    arguments = LAYER, operands_of(LAYER), memories
+    found = engine("exact").search(*arguments, external_cost(MODULE, EXTERNAL, "L2"))
+    assert found.memories == memories
+    model = external_cost(Whole(), EXTERNAL, "L2")
+    assert type(model).latency is not CostModel.latency
+    with pytest.raises(NoMappingError, match="leaves the latency of mappings to the engine"):
+        engine("exact").search(*arguments, model)

@@ -1,0 +1,181 @@
+"""What the stock importers read past in silence is an error that names it: operators, attributes, options, inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from match.errors import ModelError
+from match.frontend import load
+from tests.frontend.test_integer_onnx import Network
+from tests.transform.onnx_models import OnnxModel, quantize
+from tests.transform.tflite_models import TfliteModel
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ModelError) as caught:
+        load(path)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert str(path) in sentence
+    return sentence
+
+
+# ---- QDQ and QOperator ONNX ----
+
+
+def residual(folder: Path, form: str = "QDQ") -> Any:
+    network = OnnxModel((1, 3, 6, 6))
+    first = network.conv(3, (1, 1))
+    network.add("Add", first)
+    network.add("MaxPool", kernel_shape=[2, 2])
+    return onnx.load(quantize(network, folder, form, "QUInt8", True))
+
+
+def node_of(model: Any, op: str) -> Any:
+    return next(node for node in model.graph.node if node.op_type == op)
+
+
+def attribute(op: str, name: str, value: Any) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        node = node_of(model, op)
+        kept = [item for item in node.attribute if item.name != name]
+        del node.attribute[:]
+        node.attribute.extend([*kept, helper.make_attribute(name, value)])
+
+    return change
+
+
+def domain(op: str, name: str) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        node_of(model, op).domain = name
+        model.opset_import.append(helper.make_opsetid(name, 1))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("form", "change", "named"),
+    [
+        ("QDQ", attribute("Add", "in1_mul", 77), "in1_mul"),
+        ("QDQ", attribute("Conv", "weight_bits", 4), "weight_bits"),
+        ("QDQ", attribute("QuantizeLinear", "rounding", 1), "rounding"),
+        ("QDQ", domain("Add", "com.example"), "of the domain 'com.example'"),
+        ("QDQ", domain("Add", "com.microsoft"), "Add"),
+        ("QDQ", domain("Relu", "com.example"), "Relu"),
+        ("QDQ", attribute("MaxPool", "storage_order", 1), "'storage_order' of 1"),
+        ("QOperator", attribute("QLinearAdd", "in1_mul", 77), "'in1_mul'"),
+        ("QOperator", attribute("QLinearConv", "weight_bits", 4), "weight_bits"),
+    ],
+)
+def test_onnx(form: str, change: Callable[[Any], None], named: str, tmp_path: Path) -> None:
+    model = residual(tmp_path, form)
+    path = tmp_path / "changed.onnx"
+    if not any(node.op_type == "Relu" for node in model.graph.node):
+        model.graph.node.append(helper.make_node("Relu", [model.graph.output[0].name], ["last"], name="Relu_last"))
+        model.graph.output[0].name = "last"
+    onnx.save(model, path)
+    load(path)
+    change(model)
+    onnx.save(model, path)
+    assert named in refusal(path)
+
+
+def test_types_that_a_quantization_names_itself(tmp_path: Path) -> None:
+    """Without a zero point the type would be taken for uint8."""
+    model = residual(tmp_path)
+    node = node_of(model, "QuantizeLinear")
+    del node.input[2]
+    node.attribute.append(helper.make_attribute("output_dtype", int(TensorProto.INT8)))
+    model.opset_import[0].version, model.ir_version = 21, 10
+    path = tmp_path / "typed.onnx"
+    onnx.save(model, path)
+    assert "'output_dtype'" in refusal(path)
+
+
+# ---- integer ONNX ----
+
+
+def integer(build: Callable[[Network], Any], folder: Path) -> str:
+    """The sentence for a network that ends in what `build` adds, after a layer that makes it an integer network."""
+    net = Network((1, 4, 8, 8))
+    net.add("Conv", net.weights(8, 4, 3, 3, dtype=np.int8), kernel_shape=[3, 3])
+    net.add("Mul", np.float32(3))
+    net.add("Div", np.float32(64))
+    net.add("Floor")
+    net.add("Clip", min=0.0, max=255.0)
+    path = folder / "network.onnx"
+    onnx.save(net.model(), path)
+    load(path)
+    build(net)
+    onnx.save(net.model(), path)
+    return refusal(path)
+
+
+SIDES: dict[str, Any] = {
+    f"{side}_{part}": 1 for side in ("in1", "in2") for part in ("mul", "add", "shift", "n_levels", "rq")
+}
+
+
+@pytest.mark.parametrize(
+    ("build", "named"),
+    [
+        (lambda net: net.add("Add", inputs=[net.x, net.x], **SIDES), "no attribute 'out_add'"),
+        (lambda net: net.add("Add", inputs=[net.x, net.x], out_signed=1), "no attribute 'in1_add'"),
+        (lambda net: net.add("Add", inputs=[net.x, net.x], in3_mul=1), "'in3_mul'"),
+        (lambda net: net.add("Relu", alpha=0.1), "'alpha'"),
+        (lambda net: net.add("HardSigmoid"), "HardSigmoid"),
+        (lambda net: net.add("Pad", np.array([0, 1], np.int64), np.float32(0), np.array([2], np.int64)), "3 have"),
+        (lambda net: net.add("Pad", np.array([0, 0, -1, 0, 0, 0, 0, 0], np.int64)), "cuts off"),
+        (lambda net: net.add("Reshape", np.array([0, -1], np.int64), allowzero=1), "empty tensor"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_integer_onnx(build: Callable[[Network], Any], named: str, tmp_path: Path) -> None:
+    assert named in integer(build, tmp_path)
+
+
+# ---- TFLite ----
+
+
+def softmax(model: TfliteModel, x: int, beta: float) -> int:
+    return model.operator("SOFTMAX", [x], model.tensor((1, 8), "int8", 1 / 256, -128), "SoftmaxOptions", beta=beta)
+
+
+def dense(model: TfliteModel, x: int, layout: int) -> int:
+    rng = np.random.default_rng(0)
+    weights = model.tensor((4, 8), "int8", 0.1, data=rng.integers(-127, 128, (4, 8)))
+    bias = model.tensor((4,), "int32", 0.01, data=np.zeros(4))
+    output = model.tensor((1, 4), "int8", 0.2)
+    return model.operator("FULLY_CONNECTED", [x, weights, bias], output, "FullyConnectedOptions", weightsFormat=layout)
+
+
+def gather(model: TfliteModel, x: int, batch_dims: int) -> int:
+    indices = model.tensor((1, 2), "int32", data=np.array([[1, 0]]))
+    output = model.tensor((1, 2) if batch_dims else (1, 1, 2), "int8", 0.1)
+    return model.operator("GATHER", [x, indices], output, "GatherOptions", axis=1, batchDims=batch_dims)
+
+
+@pytest.mark.parametrize(
+    ("operator", "kept", "dropped", "named"),
+    [
+        (softmax, 1.0, 2.0, "SOFTMAX, with the option Beta of 2.0"),
+        (dense, 0, 1, "FULLY_CONNECTED, with the option WeightsFormat of 1"),
+        (gather, 0, 1, "GATHER, with the option BatchDims of 1"),
+    ],
+)
+def test_tflite(operator: Any, kept: Any, dropped: Any, named: str, tmp_path: Path) -> None:
+    path = tmp_path / "network.tflite"
+    for value in (kept, dropped):
+        model = TfliteModel()
+        x = model.tensor((1, 8), "int8", 0.1)
+        path.write_bytes(model.build([x], [operator(model, x, value)]))
+        if value == kept:
+            load(path)
+    assert named in refusal(path)

@@ -1,0 +1,90 @@
+"""Networks that main memory cannot hold compute what onnxruntime does, within the memory that they were given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import match
+from benchmarks.memory.cli import SIZES, rows
+from benchmarks.memory.networks import integers, onnxruntime_outputs, sample
+from match.errors import CapacityError
+from match.report.schema import MemoryPlanSummary
+from match.trace import LayerTrace
+
+L1 = 20000
+BIG = ("mobilenet_v1-1.0-128", "mobilenet_v1-1.0-224", "mobilenet_v2-1.0-128")
+
+
+def memory_of(compiled: match.CompiledModel) -> MemoryPlanSummary:
+    memory = compiled.report.memory
+    assert isinstance(memory, MemoryPlanSummary)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("name", "l2", "ways", "spilled"),
+    [
+        ("resnet8", 34000, {"resident", "fetched", "cut"}, True),
+        pytest.param("resnet8", 90000, {"resident", "fetched"}, False, marks=pytest.mark.sweep),
+        pytest.param("resnet8", 50000, {"fetched"}, False, marks=pytest.mark.sweep),
+        pytest.param("ds_cnn", 30000, {"fetched"}, False, marks=pytest.mark.sweep),
+        pytest.param("mobilenet_v2-0.35-96", 131072, {"fetched"}, True, marks=pytest.mark.sweep),
+    ],
+)
+def test_outputs_and_events(name: str, l2: int, ways: set[str], spilled: bool, tmp_path: Path) -> None:
+    model = integers(name)
+    compiled = match.compile(model, "gap8", l1=L1, l2=l2, output=tmp_path / "net")
+    assert f"-DPULP_L2_BYTES={l2} " in (tmp_path / "net/Makefile").read_text()
+    assert (tmp_path / "net/external.bin").stat().st_size == memory_of(compiled).image_bytes
+    one, other = sample(model, 1), sample(model, 2)
+    both = {name: np.stack([one[name], other[name]]) for name in one}
+    outputs, traces = compiled.trace(both, sanitize=True)
+    expected = np.stack([onnxruntime_outputs(model, one), onnxruntime_outputs(model, other)])
+    assert np.array_equal(next(iter(outputs.values())), expected)
+
+    planned = [
+        LayerTrace(layer.plan.symbol, compiled.simulate(layer).actions)
+        for layer in compiled.layers
+        if layer.plan is not None
+    ]
+    assert {trace.symbol: trace for trace in traces[: len(planned)]} == {trace.symbol: trace for trace in planned}
+    assert len(traces) == 2 * len(planned)
+
+    memory = memory_of(compiled)
+    assert {step.constants for step in memory.steps} >= ways
+    assert any(tensor.external for tensor in memory.tensors) is spilled
+    assert memory.main_bytes <= l2 < memory.whole_bytes
+    whole = match.compile(model, "gap8", l1=L1, l2=1 << 24).cycles
+    assert compiled.cycles == pytest.approx(whole + memory.exposed_cycles, abs=len(memory.steps))
+    assert compiled.report.totals.cycles == round(compiled.cycles)
+
+
+def test_a_network_that_fits_is_as_without_external_memory(tmp_path: Path) -> None:
+    compiled = match.compile(integers("resnet8"), "gap8", output=tmp_path / "net")
+    assert not isinstance(compiled.report.memory, MemoryPlanSummary)
+    assert "match_open" not in (tmp_path / "net/include/match_resnet8.h").read_text()
+    assert not any("external" in path.name for path in tmp_path.rglob("*"))
+
+
+def test_a_network_that_does_not_fit_either_says_why() -> None:
+    with pytest.raises(CapacityError, match=r"conv2d_\d+ is \d+ bytes short.* blocks of what it reads .*--l2") as error:
+        match.compile(integers("resnet8"), "gap8", l1=L1, l2=16000)
+    assert "gap8's L2 of 16000 bytes" in str(error.value)
+
+
+def test_a_target_without_external_memory_says_how_much_is_short() -> None:
+    with pytest.raises(CapacityError, match=r"so that \d+ are short: \d+ for constants \(most of them in conv2d_\d+ w"):
+        match.compile(integers("resnet8"), "diana", l2=60000)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", BIG)
+def test_large_networks(name: str) -> None:
+    sizes = [int(size) for size in SIZES.split(",")]
+    for row in rows(name, sizes):
+        assert row.same
+        assert row.used <= row.l2
+        assert row.cycles < 2 * row.whole

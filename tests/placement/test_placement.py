@@ -1,0 +1,185 @@
+"""Placement: nothing that is alive at the same time overlaps, nothing leaves its memory, and what fits is found."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from match.placement.contents import load, packed
+from match.placement.decide import Decision, Shortage, decide
+from match.placement.latency import predict
+from match.placement.packing import Item, loads, pack
+from match.placement.place import Plan, place
+from match.placement.problem import Choice, Cut, Problem, Step, Tensor
+from tests.placement.networks import chain, choices
+
+items = st.lists(
+    st.builds(
+        lambda first, length, size: (first, first + length, size),
+        st.integers(0, 9),
+        st.integers(0, 5),
+        st.integers(1, 100),
+    ),
+    max_size=12,
+)
+
+
+@given(items, st.sampled_from([1, 4, 8]))
+@settings(max_examples=100, deadline=None)
+def test_packing_never_overlaps(given_items: list[tuple[int, int, int]], alignment: int) -> None:
+    blocks = [Item(n, *item) for n, item in enumerate(given_items)]
+    packing = pack(blocks, alignment, 0)
+    for one, other in itertools.combinations(blocks, 2):
+        if one.first <= other.last and other.first <= one.last:
+            start, end = packing.offsets[one.key], packing.offsets[one.key] + one.bytes
+            assert end <= packing.offsets[other.key] or packing.offsets[other.key] + other.bytes <= start
+    assert all(packing.offsets[block.key] % alignment == 0 for block in blocks)
+    assert packing.peak >= max(loads(blocks, 16, alignment))
+    assert all(packing.offsets[block.key] + block.bytes <= packing.peak for block in blocks)
+
+
+def _plan(problem: Problem, decision: Decision, fraction: float) -> Plan:
+    """The plan where layers that are cut take a fraction of their rooms, and their constants are some bytes longer."""
+    cuts = {n: Cut(int(room * fraction), problem.steps[n].cycles + 7, 3.0) for n, room in decision.rooms.items()}
+    images = {n: step.constants + 24 * (n in decision.rooms) for n, step in enumerate(problem.steps) if step.constants}
+    return place(problem, decision, cuts, images)
+
+
+def _in_main(problem: Problem, plan: Plan, step: int) -> Iterator[tuple[int, int]]:
+    """Ranges of main memory in use at a step."""
+    yield 0, problem.resident
+    for tensor in problem.tensors:
+        if tensor.name not in plan.choice.spilled and tensor.first <= step <= tensor.last:
+            yield plan.tensors[tensor.name], tensor.bytes
+    for number, asked in enumerate(problem.steps):
+        at = plan.choice.fetched[number]
+        if number in plan.choice.resident or (at is not None and at <= step <= number):
+            yield plan.constants[number], asked.constants
+    if step in plan.blocks:
+        yield plan.blocks[step], plan.cuts[step].bytes
+
+
+def _in_external(problem: Problem, plan: Plan, step: int) -> Iterator[tuple[int, int]]:
+    yield 0, problem.resident
+    for number, asked in enumerate(problem.steps):
+        if asked.constants:
+            yield plan.images[number], asked.constants + 24 * (number in plan.cuts)
+    for tensor in problem.tensors:
+        if tensor.name in plan.choice.spilled and tensor.first <= step <= tensor.last:
+            yield plan.tensors[tensor.name], tensor.bytes
+
+
+def _apart(ranges: Iterable[tuple[int, int]], limit: int) -> bool:
+    ends = 0
+    for start, size in sorted(ranges):
+        if start < ends and size:
+            return False
+        ends = max(ends, start + size)
+    return ends <= limit
+
+
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(200, 3000), st.floats(0.2, 1.0), st.sampled_from([0, 40]))
+@settings(max_examples=80, deadline=None)
+def test_a_plan_never_overlaps_and_stays_within_its_memories(
+    seed: int, length: int, main: int, fraction: float, resident: int
+) -> None:
+    problem = replace(chain(seed, length, main), resident=resident)
+    decision = decide(problem)
+    if isinstance(decision, Shortage):
+        assert decision.needed > decision.available == main
+        assert sum(size for _, size in decision.parts) <= decision.needed
+        return
+    plan = _plan(problem, decision, fraction)
+    assert plan.main <= main
+    for step in range(length):
+        assert _apart(_in_main(problem, plan, step), plan.main)
+        assert _apart(_in_external(problem, plan, step), plan.external)
+    for number, step in enumerate(problem.steps):
+        at = plan.choice.fetched[number]
+        ways = [at is not None, number in plan.choice.cut, number in plan.choice.resident]
+        assert sum(ways) == (step.constants > 0)
+        assert at is None or (at <= number and at in problem.starts)
+    assert all(problem.by_name[name].movable for name in plan.choice.spilled)
+    assert all(offset % problem.alignment == 0 for offset in (*plan.constants.values(), *plan.blocks.values()))
+
+
+@pytest.mark.parametrize("main", [250, 400, 800])
+def test_what_fits_is_found_and_costs_little_more_than_the_best(main: int) -> None:
+    ratios: list[float] = []
+    for seed in range(20):
+        problem = chain(seed, 4, main)
+        every = [predict(problem, choice, {}).cycles for choice in choices(problem) if packed(problem, choice, {})]
+        decision = decide(problem)
+        assert isinstance(decision, Shortage) == (not every)
+        if isinstance(decision, Decision):
+            ratios.append(predict(problem, decision.choice, {}).cycles / min(every))
+    assert min(ratios) >= 1.0
+    assert max(ratios) < 1.5
+    assert sum(ratios) / len(ratios) < 1.03
+
+
+def test_a_fetch_is_hidden_behind_the_step_before() -> None:
+    steps = (Step("a", 100.0, ("t",), 8, 10.0), Step("b", 50.0, ("t",), 64, 70.0), Step("c", 30.0, (), 64, 60.0))
+    problem = Problem(steps, (Tensor("t", 8, 0, 1, True),), 400, 0, issue=2.0)
+    latency = predict(problem, Choice((0, 0, 1)), {})
+    # a waits for its fetch (2 + 10) and starts b's (2, done at 84); c's is started when b is (116) and takes until 178.
+    assert latency.exposed == (14.0, 2.0, 10.0)
+    assert latency.cycles == 206.0
+    assert latency.traffic == 140.0
+    assert latency.hidden == pytest.approx(1 - 26 / 140)
+
+
+def test_a_cut_layer_waits_for_the_transfers_before_it() -> None:
+    steps = (Step("a", 100.0, (), 8, 10.0, 8), Step("b", 50.0, (), 64, 70.0))
+    problem = Problem(steps, (), 400, 0)
+    latency = predict(problem, Choice((None, 0), frozenset({0})), {0: Cut(8, 110.0, 10.0)})
+    assert latency.exposed == (80.0, 0.0)
+    assert latency.cycles == 230.0
+
+
+def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
+    steps = tuple(
+        Step(f"s{n}", 1000.0, tuple(f"t{m}" for m in (n - 1, n) if 0 <= m < 3), 400, 400.0, 80, cuts)
+        for n, cuts in enumerate(((("t0", 40),), (("t0", 40), ("t1", 40)), (("t1", 40), ("t2", 40)), (("t2", 40),)))
+    )
+    tensors = tuple(Tensor(f"t{n}", 200, n, n + 1, True) for n in range(3))
+
+    def choice(main: int) -> Choice:
+        decision = decide(Problem(steps, tensors, main, 1 << 20))
+        assert isinstance(decision, Decision)
+        return decision.choice
+
+    roomy = choice(1600)
+    assert not roomy.cut | roomy.spilled
+    assert roomy.resident == {0}  # nothing hides its fetch
+    late = choice(900)
+    assert not late.spilled
+    assert all(at is None or at >= n - 1 for n, at in enumerate(late.fetched))
+    cut = choice(500)
+    assert not cut.spilled
+    assert cut.cut >= {1, 2}
+    assert choice(300).spilled
+    short = decide(Problem(steps, tensors, 100, 1 << 20))
+    assert isinstance(short, Shortage)
+    assert short.needed > 100
+
+
+def test_constants_stay_where_there_is_room_for_them() -> None:
+    steps = tuple(Step(f"s{n}", 10.0, (), 64, cycles, 8) for n, cycles in enumerate((100.0, 5.0, 100.0)))
+    problem = Problem(steps, (), 200, 0)
+    decision = decide(problem)
+    assert isinstance(decision, Decision)
+    images = {n: step.constants for n, step in enumerate(steps)}
+    plan = place(problem, decision, {}, images)
+    assert plan.choice.resident == {0, 1, 2}
+    assert plan.latency.cycles == 30.0
+    assert plan.main == 192
+    tight = decide(replace(problem, main=152))
+    assert isinstance(tight, Decision)
+    assert 1 not in tight.choice.resident
+    assert max(load(problem, tight.choice, {})) <= 152
