@@ -11,7 +11,7 @@ from match.registry import get_target
 from match.report.targets import markdown, show_targets
 from tests.report.conftest import DOCS
 
-TARGETS = ("diana", "gap8", "gap9")
+TARGETS = ("diana", "gap8", "gap9", "pulp_open")
 
 
 def test_table_of_targets() -> None:
