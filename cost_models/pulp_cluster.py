@@ -1,33 +1,27 @@
 """A PULP cluster with 8-bit SIMD dot products, executing the kernels of kernels/pulp.
 
-Every formula counts the cycles of the core with the most work: inner loops are hardware loops, loads hit L1. The inner
-loops are those of PULP-NN (Garofalo et al., 2020): a block of 4 output channels x 2 pixels takes 6 loads and 8 dot
-products, 14 instructions for 32 multiply-accumulates. What surrounds them is counted in the compiled kernels (GCC 12,
--O3, RV32IMC), in instructions and in RI5CY's stalls (taken branch 2, upper half of a product 4, use of a load 1), less
-the counters, branches and pointer steps that Xpulp has in hardware. docs/cost-models.md has the counts.
+The formulas are those kernels' loops, and count the cycles of the core with the most work. A block of 4 output channels
+x 2 pixels takes 6 loads and 8 dot products a word, 14 instructions for 32 multiply-accumulates in a hardware loop, as
+in PULP-NN (Garofalo et al., 2020). What stands around the loops is `KernelCycles`, measured on open RTL.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from match.cost import Block, CostModel, Tile
 from match.cost_models.dma import Mchan
 from match.layer import Layer, Op
 
 LOOP = 15
-"""Around an inner loop: pointers and accumulators before it, the leftover test behind it; 5 + 10 in MATCH's model."""
+"""Around the loop over channels of match_pulp_requantize, for accelerators that leave accumulators."""
 
 REQUANTIZE = 40
-"""One output, ``clip((acc * M + B) >> S)`` in 64 bits: parameters 6, product 6, sum 4, shift 4, clip 7, store 3, and
-what the accumulators' detour through memory costs. PULP-NN's own, in 32 bits, takes 9 in MATCH's model."""
+"""One of its outputs, ``clip((acc * M + B) >> S)`` in 64 bits."""
 
-ADD = 37
-"""One sum of two requantized operands: loads 3, two 64-bit products 12, sums 6, shift 5, clip 8, store 3."""
-
-LOOKUP = 5
-"""One byte through a table: load, load from the table at a register's offset, store; each of the two last waits a cycle
-for the load before it."""
+PIXEL = 35
+"""The address of one of its pixels by the pixel's number."""
 
 SUM_LOAD = 2
 """One partial sum taken up: load, addition."""
@@ -35,23 +29,59 @@ SUM_LOAD = 2
 SUM_STORE = 1
 """One partial sum left for later input channels, instead of requantizing it."""
 
-GATHER = 3
-"""One byte of a depthwise window: load, wait, store, both with a step."""
+CHANNEL_GROUP = 16
+"""Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
-COLUMN = 25
-"""One column of the filter over all of its rows: position, border tests, the heads of three loops."""
 
-WINDOW = 25
-"""One depthwise output beside its dot product and requantization: call, address of the output."""
+@dataclass(frozen=True)
+class KernelCycles:
+    """Cycles of one core around the inner loops of kernels/pulp, with data and instructions at hand.
 
-POSITION = 40
-"""One filter position of im2col: address, border tests, call of the copy."""
+    Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
 
-PIXEL = 35
-"""Address of a pixel by its number: a division and a remainder of small numbers, two products."""
+    call: a kernel call, on each core. product: all output channels of one pixel or two. single: a block of one channel
+    beside its steps; that of four is in its requantization. rest: a block whose vectors are no whole words. partial: a
+    sum that comes from partial ones or becomes one; counted in the compiled code, not fitted.
+    int32, int64, int64_signed: an output's requantization, and what a block takes beside its steps.
+    column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
+    channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
+    signed: an output whose requantization is a call, as that of int64_signed is.
+    strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
+    position, group: pooling, an output pixel; four channels of it. sum4, sum1: a window's element of four channels or
+    one; maximum4, maximum1: of maxima.
+    add_pixel, add: of an addition, a pixel and an element.
+    lookup_run, lookup: a run of bytes through a table; a byte.
+    """
 
-POOL = 20
-"""One element of a pooling window: border test 6, address 7, load, accumulate."""
+    call: float = 285.8
+    product: float = 86.6
+    single: float = 9.9
+    rest: float = 73.7
+    partial: float = 14
+    int32: float = 10.6
+    int64: float = 22.8
+    int64_signed: float = 32.9
+    column: float = 173.9
+    row: float = 66.4
+    byte: float = 0.8
+    pixel: float = 45.3
+    channel: float = 217.5
+    strip: float = 86.4
+    both: float = 15.5
+    left: float = 12.2
+    signed: float = 27.7
+    strip_row: float = 40.2
+    gather: float = 9.7
+    position: float = 170.9
+    sum4: float = 15.6
+    sum1: float = 10.7
+    group: float = 68.7
+    maximum4: float = 4.7
+    maximum1: float = 6.3
+    add_pixel: float = 54.3
+    add: float = 22.5
+    lookup_run: float = 130.9
+    lookup: float = 6.3
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -59,45 +89,27 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def dot_products(channels: int, pixels: int, length: int) -> int:
-    """Cycles of `channels` x `pixels` accumulators over vectors of `length` bytes.
-
-    Each step loads a word of every row and every vector and multiplies all pairs; the last bytes take a step each.
-    """
-    step = channels + pixels + channels * pixels
-    words, rest = divmod(length, 4)
-    return LOOP + step * words + (LOOP + step * rest if rest else 0)
-
-
-def finish(tile: Tile) -> int:
-    """Cycles of an accumulator behind its dot product: it may start from a partial sum, and become one."""
-    return (0 if tile.begin else SUM_LOAD) + (REQUANTIZE if tile.end else SUM_STORE)
-
-
-def outputs(channels: int, pixels: int, length: int, each: int = REQUANTIZE) -> int:
-    """Cycles of a block of outputs, with those that each of them takes behind its dot product."""
-    return dot_products(channels, pixels, length) + channels * pixels * each
-
-
-def matmul_pixel(channels: int, length: int, each: int) -> int:
-    """Cycles of all output channels of one pixel, one after the other."""
-    return channels * outputs(1, 1, length, each)
-
-
-def matmul_pixels(channels: int, length: int, each: int) -> int:
-    """Cycles of all output channels of two pixels: blocks of four channels, then the rest pixel by pixel."""
-    blocks, rest = divmod(channels, 4)
-    return blocks * outputs(4, 2, length, each) + 2 * matmul_pixel(rest, length, each)
-
-
 def align4(size: int) -> int:
     """Rounded up to whole words."""
     return ceil_div(size, 4) * 4
 
 
+def step(channels: int, pixels: int) -> int:
+    """Cycles of a step of `channels` x `pixels` accumulators: a word of every row and vector, all products of pairs.
+
+    A single product waits a cycle for its load.
+    """
+    return channels + pixels + channels * pixels + (channels == pixels == 1)
+
+
 def is_pointwise(layer: Layer) -> bool:
     """Whether the convolution reads every pixel once and needs no im2col."""
     return (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
+
+
+def is_depthwise_3x3(layer: Layer) -> bool:
+    """Whether the depthwise convolution has the kernel that needs no scratch."""
+    return (layer.fy, layer.fx, layer.dilation) == (3, 3, (1, 1)) and layer.stride[0] <= 2
 
 
 @dataclass(frozen=True)
@@ -106,14 +118,17 @@ class PulpClusterCost(CostModel):
 
     cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition), elements (lookup) or
         channels (others).
+    form: of requantization, by its name in targets/pulp/cluster.py.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
-        of the event unit (tens of cycles, Glaser et al., 2020), sharing out the work. Estimated.
+        of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. Estimated.
     """
 
     cores: int = 8
+    form: Literal["int32", "int64", "int64_signed"] = "int64"
     kernel: int = 150
     offload: int = 1000
+    cycles: KernelCycles = field(default_factory=KernelCycles)
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
@@ -123,26 +138,13 @@ class PulpClusterCost(CostModel):
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
         if layer.op is Op.CONV2D and not is_pointwise(layer):
             return self.cores * 2 * align4(tile.fy * tile.fx * tile.c)
-        if layer.op is Op.DEPTHWISE_CONV2D:
+        if layer.op is Op.DEPTHWISE_CONV2D and not is_depthwise_3x3(layer):
             return self.cores * align4(tile.fx * _seen_rows(layer, tile))
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of the busiest core."""
-        match layer.op:
-            case Op.CONV2D:
-                return self._pointwise(tile) if is_pointwise(layer) else self._convolution(tile)
-            case Op.DEPTHWISE_CONV2D:
-                return self._depthwise(layer, tile)
-            case Op.DENSE:
-                return tile.oy * tile.ox * matmul_pixel(ceil_div(tile.k, self.cores), tile.c, finish(tile))
-            case Op.ADD:
-                return ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + PIXEL + tile.k * ADD)
-            case Op.LOOKUP:
-                return self._lookup(layer, tile)
-            case Op.AVG_POOL2D | Op.MAX_POOL2D:
-                window = LOOP + tile.fy * tile.fx * POOL + REQUANTIZE
-                return tile.oy * tile.ox * ceil_div(tile.k, self.cores) * window
+        return self.cycles.call + self._work(layer, tile)
 
     def launch(self, layer: Layer) -> float:
         """The same for every kernel."""
@@ -160,37 +162,119 @@ class PulpClusterCost(CostModel):
         """The offload from the control core."""
         return self.offload
 
-    def _convolution(self, tile: Tile) -> int:
-        """Rows are shared out; two pixels at a time are copied into vectors, a cycle a byte (2P in MATCH's model)."""
-        length = tile.fy * tile.fx * tile.c
-        im2col = tile.fy * tile.fx * POSITION + length
+    @property
+    def requantize(self) -> float:
+        """Cycles of an output's requantization."""
+        cycles: float = getattr(self.cycles, self.form)
+        return cycles
+
+    def _work(self, layer: Layer, tile: Tile) -> float:
+        match layer.op:
+            case Op.CONV2D:
+                return self._pointwise(tile) if is_pointwise(layer) else self._convolution(tile)
+            case Op.DEPTHWISE_CONV2D:
+                return self._depthwise_3x3(layer, tile) if is_depthwise_3x3(layer) else self._depthwise(layer, tile)
+            case Op.DENSE:
+                channels = share_of_channels(tile.k, self.cores, 2)
+                return tile.oy * tile.ox * self._product(channels, 1, tile.c, tile)
+            case Op.ADD:
+                pixels = ceil_div(tile.oy * tile.ox, self.cores)
+                return pixels * (self.cycles.add_pixel + tile.k * self.cycles.add)
+            case Op.LOOKUP:
+                return self._lookup(layer, tile)
+            case Op.AVG_POOL2D | Op.MAX_POOL2D:
+                return self._pool(layer, tile)
+
+    def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
+        """Output channels of a pixel or two: blocks of four channels, then one by one."""
+        blocks, rest = divmod(channels, 4)
+        cycles = self.cycles
+        each = self._finish(tile)
+        fours = self._steps(4, pixels, length, tile) + 4 * pixels * each
+        ones = cycles.single + self._steps(1, pixels, length, tile) + pixels * each
+        return cycles.product + blocks * fours + rest * ones
+
+    def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
+        """Loads and dot products of a block, for vectors of `length` bytes.
+
+        Of vectors that are no whole words the last bytes take a step of their own; rows of weights then begin anywhere,
+        and words across a border take a cycle more. That is charged for the channels behind the last multiple of
+        `CHANNEL_GROUP`: the others can be cut off.
+        """
+        words, rest = divmod(length, 4)
+        if rest == 0:
+            return step(channels, pixels) * words
+        loose = length // tile.c * (tile.c % CHANNEL_GROUP) // 4
+        crossing = channels * (0.5 if rest == 2 else 0.75) * min(words, loose)
+        return step(channels, pixels) * words + crossing + self.cycles.rest
+
+    def _finish(self, tile: Tile) -> float:
+        """An accumulator behind its dot product: it may start from a partial sum, and become one."""
+        if tile.begin and tile.end:
+            return self.requantize
+        after = self.requantize if tile.end else SUM_STORE
+        return self.cycles.partial + (0 if tile.begin else SUM_LOAD) + after
+
+    def _convolution(self, tile: Tile) -> float:
+        """Rows are shared out; the windows of two pixels at a time are copied into vectors."""
+        cycles = self.cycles
+        row_bytes = tile.fx * tile.c
+        length = tile.fy * row_bytes
+        column = cycles.column + tile.fy * cycles.row + length * cycles.byte
         pairs, single = divmod(tile.ox, 2)
-        each = finish(tile)
-        row = pairs * (2 * im2col + matmul_pixels(tile.k, length, each))
-        row += single * (im2col + matmul_pixel(tile.k, length, each))
+        row = pairs * (2 * column + self._product(tile.k, 2, length, tile))
+        row += single * (column + self._product(tile.k, 1, length, tile))
         return ceil_div(tile.oy, self.cores) * row
 
-    def _pointwise(self, tile: Tile) -> int:
-        """Pairs of pixels are shared out."""
-        pixels = tile.oy * tile.ox
-        if pixels == 1:
-            return 2 * PIXEL + matmul_pixel(tile.k, tile.c, finish(tile))
-        pairs = ceil_div(ceil_div(pixels, 2), self.cores)
-        return pairs * (4 * PIXEL + matmul_pixels(tile.k, tile.c, finish(tile)))
+    def _pointwise(self, tile: Tile) -> float:
+        """Pixels are shared out."""
+        pixels = ceil_div(tile.oy * tile.ox, self.cores)
+        pairs, single = divmod(pixels, 2)
+        work = pairs * self._product(tile.k, 2, tile.c, tile) + single * self._product(tile.k, 1, tile.c, tile)
+        return pixels * self.cycles.pixel + work
 
-    def _depthwise(self, layer: Layer, tile: Tile) -> int:
+    def _depthwise_3x3(self, layer: Layer, tile: Tile) -> float:
+        """Channels are shared out; columns of outputs, two at a time at column stride 1, go down the rows."""
+        cycles = self.cycles
+        pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
+        each = self.requantize + (cycles.signed if self.form == "int64_signed" else 0)
+        pair = cycles.strip + tile.oy * (cycles.both + 2 * each)
+        single = cycles.strip + tile.oy * (cycles.left + each)
+        return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)
+
+    def _depthwise(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one."""
-        gather = tile.fx * (COLUMN + _seen_rows(layer, tile) * GATHER)
-        if layer.dilation[0] == 1:
-            output = WINDOW + outputs(1, 1, tile.fy * tile.fx)
-        else:
-            output = WINDOW + tile.fy * dot_products(1, 1, tile.fx) + REQUANTIZE
-        return ceil_div(tile.k, self.cores) * tile.ox * (gather + tile.oy * output)
+        cycles = self.cycles
+        strip = tile.fx * (cycles.strip_row + _seen_rows(layer, tile) * cycles.gather)
+        lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
+        dots = sum(step(1, 1) * (length // 4) + (cycles.rest if length % 4 else 0) for length in lengths)
+        output = dots + self.requantize
+        return ceil_div(tile.k, self.cores) * tile.ox * (strip + tile.oy * output)
 
-    def _lookup(self, layer: Layer, tile: Tile) -> int:
+    def _pool(self, layer: Layer, tile: Tile) -> float:
+        """Channels are shared out, four at a time."""
+        cycles = self.cycles
+        fours, ones = divmod(share_of_channels(tile.k, self.cores, 1), 4)
+        elements = tile.fy * tile.fx
+        if layer.op is Op.AVG_POOL2D:
+            four = elements * cycles.sum4 + 4 * self.requantize
+            one = elements * cycles.sum1 + self.requantize
+        else:
+            four, one = elements * cycles.maximum4, elements * cycles.maximum1
+        channels = fours * (cycles.group + four) + ones * (cycles.group / 4 + one)
+        return tile.oy * tile.ox * (cycles.position + channels)
+
+    def _lookup(self, layer: Layer, tile: Tile) -> float:
         """Elements are shared out, in runs: whole rows, but pixel by pixel where a tile has some of the channels."""
         runs = tile.oy if tile.k == layer.k else tile.oy * tile.ox
-        return (ceil_div(runs, self.cores) + 1) * LOOP + ceil_div(tile.oy * tile.ox * tile.k, self.cores) * LOOKUP
+        elements = ceil_div(tile.oy * tile.ox * tile.k, self.cores)
+        return (ceil_div(runs, self.cores) + 1) * self.cycles.lookup_run + elements * self.cycles.lookup
+
+
+def share_of_channels(channels: int, cores: int, singles: int) -> int:
+    """Channels of the busiest core, computed by fours, with at most `singles` behind them (match_pulp_share.h)."""
+    each = ceil_div(channels, cores)
+    return align4(each) if each % 4 > singles else each
 
 
 def _seen_rows(layer: Layer, tile: Tile) -> int:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from match.fitting import executes, fit
 from match.hardware import HwModule, LayerConstants
 from match.layer import Layer
 from match.options import Numerics
 from match.plan import RequantizationFit
 from match.requantize import Int64Array, Requantization, Requantizer
+
+_SAMPLE = 2
+"""Channels that tell whether a narrow form is worth fitting."""
 
 Range = tuple[Int64Array, Int64Array]
 """Smallest and largest accumulator that each channel can reach, shape (channels,)."""
@@ -77,9 +82,25 @@ def _fitted(
         corrects_nothing = requantizer.negative_step and _line(constants).negative_below is None
         if requantizer.approximates or corrects_nothing:
             continue
+        if requantizer is not forms[-1] and _hopeless(constants, accumulator, requantizer):
+            continue
         fitted = _fit(constants, accumulator, requantizer)
         if fitted is not None:
             yield fitted[1], Form(requantizer, fitted[0], fitted[1]), False
+
+
+def _hopeless(constants: LayerConstants, accumulator: Range, requantizer: Requantizer) -> bool:
+    """Whether a narrow form is not exact for some channels already, those that reach the most accumulators.
+
+    Fitting all channels takes long, and of a form that others follow nobody needs to know how far off it is.
+    """
+    line = _line(constants)
+    if requantizer.sum_bits > 32 or executes(line, *accumulator, requantizer) or line.channels <= _SAMPLE:
+        return False
+    low, high = accumulator
+    widest = np.argsort(low - high)[:_SAMPLE]
+    fitted = fit(line.take(widest), low[widest], high[widest], requantizer)
+    return fitted is None or not fitted[1].exact
 
 
 def _fit(

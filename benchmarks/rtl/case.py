@@ -18,7 +18,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Case:
-    """A layer and the form of its requantization ("int32", "int64" or "" for operators without)."""
+    """A layer and the form of its requantization, by the name that the cluster gives it."""
 
     layer: Layer
     form: str = "int64"
@@ -33,7 +33,7 @@ class Case:
 class Tensors:
     """What a kernel reads, and the outputs it must write, (OY, OX, K).
 
-    addend is empty but for additions, weights but for operators that have some.
+    addend is empty but for additions, weights but for operators that have some. negative_step is the tile's.
     """
 
     input: Bytes
@@ -41,6 +41,7 @@ class Tensors:
     weights: npt.NDArray[np.int8]
     parameters: bytes
     expected: Bytes
+    negative_step: int = 0
 
     @classmethod
     def of(cls, case: Case) -> Tensors:
@@ -59,8 +60,7 @@ class Tensors:
             return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
         weights = _weights(layer, rng)
         acc = _accumulators(layer, windows, weights)
-        parameters, expected = _requantized(acc, case.form)
-        return cls(x, empty, weights, parameters, expected)
+        return cls(x, empty, weights, *_requantized(acc, case.form))
 
 
 def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:
@@ -88,8 +88,8 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
     return columns @ weights.reshape(layer.k, -1).T.astype(np.int64)
 
 
-def _requantized(acc: Ints, form: str) -> tuple[bytes, Bytes]:
-    """Parameters of a form and the outputs they make of accumulators (OY, OX, K)."""
+def _requantized(acc: Ints, form: str) -> tuple[bytes, Bytes, int]:
+    """Parameters of a form, the outputs they make of accumulators (OY, OX, K), and the step taken off half of them."""
     channels = acc.shape[-1]
     low, high = int(acc.min()), int(acc.max())
     slope = 250 / (high - low + 1)
@@ -99,15 +99,20 @@ def _requantized(acc: Ints, form: str) -> tuple[bytes, Bytes]:
         shift = max(32, math.floor(30 - math.log2(slope)))
     multiplier = max(1, int(slope * 2**shift))
     bias = -low * multiplier
-    total = acc * multiplier + bias
+    below, step = (low + high) // 2, 2**shift if form == "int64_signed" else 0
+    total = acc * multiplier + bias - np.where(acc < below, step, 0)
     entry = [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
+    if step:
+        entry += [("negative_below", "<i4"), ("reserved", "<i4")]
     if form == "int32":
         if np.abs(total).max() >= 2**31 or np.abs(acc * multiplier).max() >= 2**31:
             raise ValueError("sums do not fit 32 bits")
         entry[0] = ("bias", "<i4")
     table = np.zeros(channels, np.dtype(entry))
     table["bias"], table["multiplier"], table["shift"] = bias, multiplier, shift
-    return table.tobytes(), np.clip(total >> shift, 0, 255).astype(np.uint8)
+    if step:
+        table["negative_below"] = below
+    return table.tobytes(), np.clip(total >> shift, 0, 255).astype(np.uint8), step
 
 
 def _addition(x: Bytes, addend: Bytes) -> Tensors:

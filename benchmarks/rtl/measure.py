@@ -48,7 +48,7 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
         bytes(scratch),
     )
     pointers, data = _place(arrays)
-    image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(layer, pointers)
+    image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(layer, pointers, tensors.negative_step)
     image = image.ljust(_ARRAYS - REQUEST, b"\0") + data
     cycles, result = simulator.run(REQUEST, image, (pointers[4], len(empty)), _MOST_CYCLES)
     output = np.frombuffer(result, np.uint8).reshape(tensors.expected.shape)
@@ -73,7 +73,7 @@ def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
     return addresses, data
 
 
-def _tile(layer: Layer, pointers: list[int]) -> bytes:
+def _tile(layer: Layer, pointers: list[int], negative_step: int) -> bytes:
     """match_tile_t as a 32-bit core has it."""
     channels = layer.input_channels
     input_, addend, weights, parameters, output, scratch = pointers
@@ -83,4 +83,4 @@ def _tile(layer: Layer, pointers: list[int]) -> bytes:
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )
     places = (input_, addend, weights, parameters, output, 0, 0, scratch)
-    return struct.pack(f"<{_POINTERS}I25i4xqi4x", *places, *fields, 0, 0)
+    return struct.pack(f"<{_POINTERS}I25i4xqi4x", *places, *fields, negative_step, 0)

@@ -51,7 +51,7 @@ void match_pulp_add(const match_tile_t *tile)
     bool in_parts = has_parts(&p);
     parts_t parts = parts_of(&p);
     int32_t channels = tile->channels_out;
-    match_share_t pixels = match_share(tile->output_height * tile->output_width, 1);
+    match_share_t pixels = match_share(tile->output_height * tile->output_width);
     int32_t y = pixels.first / tile->output_width;
     int32_t x = pixels.first % tile->output_width;
     for (int32_t pixel = pixels.first; pixel < pixels.last; pixel++) {

@@ -65,7 +65,7 @@ static void conv2d(const match_tile_t *tile, match_form_t form)
     uint8_t *first = (uint8_t *)tile->scratch + 2 * match_core_id() * column_bytes;
     uint8_t *second = first + column_bytes;
     const uint8_t *const columns[2] = {first, second};
-    match_share_t rows = match_share(tile->output_height, 1);
+    match_share_t rows = match_share(tile->output_height);
     for (int32_t y = rows.first; y < rows.last; y++) {
         int32_t x = 0;
         for (; x + 2 <= tile->output_width; x += 2) {

@@ -6,7 +6,7 @@
 static void dense(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t channels = match_share(tile->channels_out, 1);
+    match_share_t channels = match_share_channels(tile->channels_out, 2);
     for (int32_t y = 0; y < tile->output_height; y++) {
         for (int32_t x = 0; x < tile->output_width; x++) {
             match_pulp_matmul_pixel(&finish, match_input_pixel(tile, y, x), tile->weights, tile->channels_in,

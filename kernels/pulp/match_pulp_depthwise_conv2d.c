@@ -81,7 +81,7 @@ static void gathered(const match_tile_t *tile, const match_finish_t *finish, mat
 static void depthwise_conv2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t channels = match_share(tile->channels_out, 1);
+    match_share_t channels = match_share(tile->channels_out);
     if (match_pulp_is_depthwise_3x3(tile)) {
         match_pulp_depthwise_3x3(tile, &finish, channels.first, channels.last);
     } else {

@@ -15,7 +15,7 @@ void match_pulp_lookup(const match_tile_t *tile)
     const uint8_t *table = tile->parameters;
     int32_t columns = has_gaps(tile) ? tile->output_width : 1;
     int32_t length = tile->output_width * tile->channels_out / columns;
-    match_share_t bytes = match_share(tile->output_height * columns * length, 1);
+    match_share_t bytes = match_share(tile->output_height * columns * length);
     int32_t byte = bytes.first;
     while (byte < bytes.last) {
         int32_t run = byte / length;
@@ -24,6 +24,7 @@ void match_pulp_lookup(const match_tile_t *tile)
         int32_t count = left < bytes.last - byte ? left : bytes.last - byte;
         const uint8_t *input = match_input_pixel(tile, run / columns, run % columns) + first;
         uint8_t *output = match_output_pixel(tile, run / columns, run % columns) + first;
+#pragma GCC unroll 4
         for (int32_t i = 0; i < count; i++) {
             output[i] = table[input[i]];
         }

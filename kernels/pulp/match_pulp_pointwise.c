@@ -24,7 +24,7 @@ static void advance(const match_tile_t *tile, place_t *place)
 static void pointwise(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t pixels = match_share(tile->output_height * tile->output_width, 2);
+    match_share_t pixels = match_share(tile->output_height * tile->output_width);
     int32_t y = pixels.first / tile->output_width;
     int32_t x = pixels.first % tile->output_width;
     place_t place = {match_input_pixel(tile, y, x), match_output_pixel(tile, y, x), x};

@@ -129,7 +129,7 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
 static void avg_pool2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t channels = match_share(tile->channels_out, 1);
+    match_share_t channels = match_share_channels(tile->channels_out, 1);
     for (int32_t y = 0; y < tile->output_height; y++) {
         for (int32_t x = 0; x < tile->output_width; x++) {
             window_t window = window_of(tile, y, x);
@@ -151,7 +151,7 @@ void match_pulp_avg_pool2d_int32(const match_tile_t *tile)
 void match_pulp_max_pool2d(const match_tile_t *tile)
 {
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
-    match_share_t channels = match_share(tile->channels_out, 1);
+    match_share_t channels = match_share_channels(tile->channels_out, 1);
     for (int32_t y = 0; y < tile->output_height; y++) {
         for (int32_t x = 0; x < tile->output_width; x++) {
             window_t window = window_of(tile, y, x);

@@ -8,7 +8,7 @@ void match_pulp_requantize(const match_tile_t *tile)
 {
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
     const int32_t *accumulators = tile->scratch;
-    match_share_t pixels = match_share(tile->output_height * tile->output_width, 1);
+    match_share_t pixels = match_share(tile->output_height * tile->output_width);
     for (int32_t pixel = pixels.first; pixel < pixels.last; pixel++) {
         int32_t y = pixel / tile->output_width;
         int32_t x = pixel % tile->output_width;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from match.cost import CostModel
-from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
 from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.layer import Dim, Layer, Op, Operand
 from match.operands import standard_operands
@@ -15,6 +15,17 @@ from match.targets.pulp import packing
 from match.targets.pulp.constraints import CLUSTER
 from match.targets.pulp.memory import CORES, L1_API
 
+INT32 = Requantizer(
+    name="int32",
+    multiplier_bits=32,
+    signed_multiplier=True,
+    sum_bits=32,
+    bias_bits=32,
+    shift=(0, 31),
+    per_channel_shift=True,
+    negative_step=False,
+    parameter_bytes=packing.REQUANT32.itemsize,
+)
 INT64 = Requantizer(
     name="int64",
     multiplier_bits=32,
@@ -57,7 +68,7 @@ class Cluster(HwModule):
     """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    requantizers = (INT64, INT64_SIGNED)
+    requantizers = (INT32, INT64, INT64_SIGNED)
     sums = _ACCUMULATING
     api = ModuleApi(
         headers=("pulp.h", "match_pulp.h"),
@@ -71,10 +82,18 @@ class Cluster(HwModule):
         """With `l1` as its scratchpad."""
         self.memories = (l1,)
         self.cost_model: CostModel = PulpClusterCost(cores=CORES)
+        self._costs: dict[Requantizer, CostModel] = {
+            INT32: PulpClusterCost(cores=CORES, form="int32"),
+            INT64_SIGNED: PulpClusterCost(cores=CORES, form="int64_signed"),
+        }
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Every operator; see `constraints.CLUSTER`."""
         return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
+
+    def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
+        """All of them; the one parameter of an addition has a layout of its own, for sums of 64 bits."""
+        return self.requantizers[1:] if layer.op is Op.ADD else self.requantizers
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
@@ -99,7 +118,7 @@ class Cluster(HwModule):
         constants: LayerConstants,
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
-        """Filters (K, FY, FX, C), then match_requant_t, match_requant_signed_t or match_requant_add_t; or a table."""
+        """Filters (K, FY, FX, C), then parameters as `packing.requantization` lays them out; or a table."""
         components: list[bytes] = []
         if constants.weights is not None:
             components.append(packing.rows(constants.weights, spans))
@@ -110,8 +129,11 @@ class Cluster(HwModule):
         return tuple(components)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
-        """A kernel of match_pulp.h; 1x1 convolutions that read every pixel need no im2col and have their own."""
-        pointwise = (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
-        if layer.op is Op.CONV2D and pointwise:
-            return "match_pulp_pointwise"
-        return _KERNELS[layer.op]
+        """A kernel of match_pulp.h, for 32-bit sums where these do; 1x1 convolutions without im2col have their own."""
+        pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
+        kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
+        return f"{kernel}_int32" if requantizer == INT32 else kernel
+
+    def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+        """Forms of requantization cost differently."""
+        return self._costs.get(requantizer, self.cost_model) if requantizer else self.cost_model

@@ -13,6 +13,7 @@ from match.requantize import Requantization, Requantizer
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])
+REQUANT32 = np.dtype([("bias", "<i4"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_ADD = np.dtype(
     [
         ("bias", "<i8"),
@@ -36,7 +37,7 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
 
 
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
-    """Array of match_requant_add_t (one), match_requant_signed_t or match_requant_t (one per output channel)."""
+    """One match_requant_add_t, or match_requant_signed_t, match_requant_t or match_requant32_t per output channel."""
     parameters = parameters_of(constants)
     if constants.addend_multipliers is not None:
         first, second = constants.addend_multipliers
@@ -44,7 +45,8 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
         return np.array([entry], REQUANT_ADD).tobytes()
     start, extent = spans[Dim.K]
     part = slice(start, start + extent)
-    entries = np.zeros(extent, REQUANT_SIGNED if requantizer.negative_step else REQUANT)
+    plain = REQUANT if requantizer.bias_bits > 32 else REQUANT32
+    entries = np.zeros(extent, REQUANT_SIGNED if requantizer.negative_step else plain)
     entries["bias"] = parameters.bias[part]
     entries["multiplier"] = parameters.multiplier[part]
     entries["shift"] = parameters.shift[part]

@@ -1,0 +1,37 @@
+"""Fits the cost model's constants to measured kernel calls. The model is linear in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from benchmarks.rtl.case import Case
+from match.cost_models.pulp_cluster import KernelCycles, PulpClusterCost
+from match.layer import Dim
+from match.schedule.blocks import tile_of
+
+COUNTED = ("partial",)
+"""Constants that no measured call has."""
+
+
+def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) -> float:
+    """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
+    model = PulpClusterCost(cores=cores, form=case.form, cycles=cycles or KernelCycles())
+    layer = case.layer
+    return model.compute(layer, tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim}))
+
+
+def fit(cases: Sequence[Case], measured: Sequence[int]) -> KernelCycles:
+    """The constants with the least sum of squared relative errors, none below 0."""
+    from scipy.optimize import nnls
+
+    names = [field.name for field in fields(KernelCycles) if field.name not in COUNTED]
+    none = dict.fromkeys(names, 0.0)
+    loops = np.array([predicted(case, KernelCycles(**none)) for case in cases])
+    columns = [[predicted(case, KernelCycles(**{**none, name: 1.0})) for case in cases] for name in names]
+    design = np.array(columns).T - loops[:, None]
+    target = np.array(measured)
+    solution, _ = nnls(design / target[:, None], (target - loops) / target)
+    return KernelCycles(**{name: round(float(value), 1) for name, value in zip(names, solution, strict=True)})

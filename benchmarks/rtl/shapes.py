@@ -1,0 +1,122 @@
+"""The layers that are measured: those with a rate to reach, those that the cost model is fitted to, those that test it."""
+
+from __future__ import annotations
+
+from benchmarks.rtl.case import Case
+from match.layer import Layer, Op, Padding
+
+SAME = Padding(1, 1, 1, 1)
+FORMS = ("int32", "int64")
+
+REQUIRED = {
+    "conv2d 3x3 64 to 64": 2.0,
+    "pointwise 256 to 256": 2.0,
+    "pointwise 64 to 64": 1.6,
+    "depthwise 3x3 stride 1": 0.45,
+    "dense 640 to 128": 1.4,
+}
+"""Multiply-accumulates a cycle that one core must reach, in 32-bit requantization."""
+
+
+def conv(k: int, c: int, size: tuple[int, int], f: int = 3, stride: int = 1, name: str = "") -> Layer:
+    """A convolution with a square filter, the output as large as the input over the stride."""
+    (oy, ox), pad = size, Padding(*[f // 2] * 4)
+    name = name or f"conv2d {f}x{f}/{stride} {c} to {k}, {oy}x{ox}"
+    return Layer(name, Op.CONV2D, k, c, oy, ox, oy * stride, ox * stride, f, f, (stride, stride), padding=pad)
+
+
+def pointwise(k: int, c: int, size: tuple[int, int], name: str = "") -> Layer:
+    """A 1x1 convolution."""
+    return conv(k, c, size, 1, 1, name or f"pointwise {c} to {k}, {size[0]}x{size[1]}")
+
+
+def depthwise(k: int, size: tuple[int, int], f: int = 3, stride: int = 1, name: str = "") -> Layer:
+    """A depthwise convolution with a square filter."""
+    (oy, ox), pad = size, Padding(*[f // 2] * 4)
+    name = name or f"depthwise {f}x{f}/{stride} {k}, {oy}x{ox}"
+    return Layer(name, Op.DEPTHWISE_CONV2D, k, 1, oy, ox, oy * stride, ox * stride, f, f, (stride, stride), padding=pad)
+
+
+def dense(k: int, c: int, name: str = "") -> Layer:
+    """A fully connected layer."""
+    return Layer(name or f"dense {c} to {k}", Op.DENSE, k, c, 1, 1, 1, 1)
+
+
+def pool(op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> Layer:
+    """A pooling without padding."""
+    oy, ox = size
+    iy, ix = (oy - 1) * stride + f, (ox - 1) * stride + f
+    name = f"{op} {f}x{f}/{stride} {k}, {oy}x{ox}"
+    return Layer(name, op, k, 1, oy, ox, iy, ix, f, f, (stride, stride), weight_dtype="")
+
+
+def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
+    """An addition or a lookup."""
+    return Layer(f"{op} {k}, {size[0]}x{size[1]}", op, k, 1, *size, *size, weight_dtype="")
+
+
+def required() -> list[Case]:
+    """Those of `REQUIRED`, in both forms."""
+    names = list(REQUIRED)
+    layers = [
+        conv(64, 64, (4, 4), name=names[0]),
+        pointwise(256, 256, (2, 4), name=names[1]),
+        pointwise(64, 64, (8, 8), name=names[2]),
+        depthwise(8, (32, 32), name=names[3]),
+        dense(128, 640, name=names[4]),
+    ]
+    return [Case(layer, form) for layer in layers for form in FORMS]
+
+
+def fitted() -> list[Case]:
+    """What the constants of the cost model are fitted to."""
+    products = [
+        *(conv(k, c, size) for k, c, size in [(16, 4, (3, 6)), (8, 16, (4, 4)), (32, 8, (2, 5)), (6, 16, (3, 4))]),
+        *(conv(k, c, size) for k, c, size in [(16, 32, (2, 4)), (4, 64, (2, 3)), (7, 12, (3, 3)), (8, 1, (6, 6))]),
+        *(conv(8, 8, (4, 4), f, s) for f, s in [(5, 1), (3, 2), (1, 2), (5, 2)]),
+        *(conv(k, 3, (4, 4), 3, s) for k, s in [(8, 1), (16, 2)]),
+        *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 4)), (64, 16, (2, 4)), (16, 64, (4, 4))]),
+        *(pointwise(k, c, size) for k, c, size in [(10, 24, (3, 4)), (8, 8, (5, 5)), (33, 32, (1, 4)), (4, 128, (3, 3))]),
+        *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (128, 128), (3, 64)]),
+        *(depthwise(k, size) for k, size in [(4, (8, 8)), (8, (4, 4)), (4, (12, 6)), (2, (5, 16)), (4, (7, 7))]),
+        *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6))]),
+        *(depthwise(k, size, f, s) for k, size, f, s in [(4, (4, 4), 5, 1), (2, (8, 5), 5, 2), (4, (3, 6), 7, 1)]),
+        *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (1, 1), 8, 1), (8, (3, 3), 2, 2)]),
+        *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 1), 4, 1), (5, (2, 2), 3, 1)]),
+        *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(1, (3, 3), 2, 2), (9, (2, 1), 5, 1)]),
+    ]
+    others = [
+        *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(16, (4, 4), 2, 2), (8, (3, 3), 3, 2)]),
+        *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 3), 2, 1)]),
+        *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
+        *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7))]),
+    ]
+    signed = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
+    return _cases(products, signed, others)
+
+
+def tested() -> list[Case]:
+    """What its predictions are held against; none of them is in `fitted`."""
+    products = [
+        *(conv(k, c, size) for k, c, size in [(24, 24, (3, 5)), (32, 32, (2, 4)), (12, 8, (5, 6)), (16, 16, (4, 7))]),
+        *(conv(k, c, size, f, s) for k, c, size, f, s in [(16, 16, (3, 4), 3, 2), (32, 16, (3, 4), 1, 2)]),
+        *(conv(k, c, size, f, s) for k, c, size, f, s in [(16, 4, (4, 4), 5, 1), (16, 3, (6, 6), 3, 1)]),
+        *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (24, 48, (3, 4)), (128, 64, (1, 4))]),
+        *(pointwise(k, c, size) for k, c, size in [(18, 20, (3, 5)), (64, 128, (2, 3)), (16, 8, (8, 8))]),
+        *(dense(k, c) for k, c in [(64, 64), (10, 64), (128, 8), (24, 640)]),
+        *(depthwise(k, size) for k, size in [(4, (16, 16)), (6, (6, 10)), (4, (5, 5)), (3, (24, 8))]),
+        *(depthwise(k, size, 3, 2) for k, size in [(4, (12, 12)), (6, (5, 5))]),
+        *(depthwise(k, size, f, s) for k, size, f, s in [(3, (6, 6), 5, 1), (4, (6, 4), 7, 2)]),
+        *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
+    ]
+    others = [
+        *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(32, (3, 3), 2, 2), (12, (2, 4), 3, 2), (13, (2, 2), 3, 1)]),
+        *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(32, (3, 3)), (12, (5, 5))]),
+    ]
+    signed = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
+    return _cases(products, signed, others)
+
+
+def _cases(products: list[Layer], signed: list[Layer], others: list[Layer]) -> list[Case]:
+    cases = [Case(layer, form) for layer in products for form in FORMS]
+    return cases + [Case(layer, "int64_signed") for layer in signed] + [Case(layer, "int64") for layer in others]
