@@ -169,11 +169,17 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
         functions += [api.memory.copy_out, api.sync.wait_transfer, api.sync.wait_compute, api.compute.start]
     for function in functions:
         assert f"{function}(" in declared
-    for path in (*target.host.sources, *target.host.include):
+    assert target.external is not None
+    outside = target.external.api
+    header = (PACKAGE / target.external.include[0] / outside.headers[0]).read_text()
+    for function in (outside.allocate, outside.free, outside.load, outside.copy_in, outside.copy_out, outside.wait):
+        assert f"{function}(" in header
+    sources = (*target.host.sources, *target.external.sources)
+    for path in (*sources, *target.host.include, *target.external.include):
         assert (PACKAGE / path).exists()
     on_disk = {
         path.relative_to(PACKAGE).as_posix()
         for folder in ("kernels/host", "kernels/pulp", "targets/pulp", *folders)
         for path in (PACKAGE / folder).rglob("*.c")
     }
-    assert on_disk - others == {path.as_posix() for path in target.host.sources}
+    assert on_disk - others == {path.as_posix() for path in sources}
