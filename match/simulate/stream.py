@@ -67,6 +67,6 @@ class Stream:
         offset = 0
         for axis in component.axes:
             origin, length = (0, axis.limit) if self._outer is None else axis.span(*self._outer.current[axis.dim])
-            first = min(axis.span(*spans[axis.dim])[0], axis.limit)
-            offset = offset * align(length, axis.multiple) + first - origin
+            first = min(axis.span(*spans[axis.dim])[0], axis.limit)  # where windows see padding alone, behind it all
+            offset = offset * align(length, axis.multiple) + first - min(origin, axis.limit)
         return offset * component.element_bytes

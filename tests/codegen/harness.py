@@ -89,7 +89,11 @@ def run(
 ) -> list[Uint8]:
     """Outputs of the layers, each (oy, ox, k). `trace` is where the mock writes what was called."""
     variables = {**(environment or {}), **({"MOCK_TRACE": str(trace)} if trace else {})}
-    stream = np.frombuffer(_execute(plans, cases, target or MockTarget(), variables)[0], np.uint8)
+    return _outputs(plans, _execute(plans, cases, target or MockTarget(), variables)[0])
+
+
+def _outputs(plans: Sequence[LayerPlan], written: bytes) -> list[Uint8]:
+    stream = np.frombuffer(written, np.uint8)
     outputs: list[Uint8] = []
     for item in plans:
         shape = (item.layer.oy, item.layer.ox, item.layer.k)
@@ -107,7 +111,19 @@ def trace_of(
     change: Callable[[str], str] = str,
 ) -> list[LayerTrace]:
     """What the layers do when they run; `change` is applied to the generated C first."""
-    return list(read_trace(_execute(plans, cases, target or MockTarget(), {}, change, traced=True)[1].splitlines()))
+    return traced_run(plans, cases, target=target, change=change)[1]
+
+
+def traced_run(
+    plans: Sequence[LayerPlan],
+    cases: Sequence[Case],
+    *,
+    target: MatchTarget | None = None,
+    change: Callable[[str], str] = str,
+) -> tuple[list[Uint8], list[LayerTrace]]:
+    """Outputs of the layers and what they do when they run; `change` is applied to the generated C first."""
+    written, printed = _execute(plans, cases, target or MockTarget(), {}, change, traced=True)
+    return _outputs(plans, written), list(read_trace(printed.splitlines()))
 
 
 def _execute(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
@@ -18,6 +20,7 @@ from match.targets.gap9.ne16 import STREAM_OUT, Ne16
 from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
 from tests.codegen.harness import plan
 from tests.codegen.layers import make
+from tests.codegen.test_two_memories import L2, mapped, planned, streamed
 
 
 class CSource(SingleFileSnapshotExtension):
@@ -94,9 +97,47 @@ def add_whole() -> LayerPlan:
     return plan(make(Op.ADD, 6, 6, 4, 4, name="add_whole"), symbol="add_whole", module=Cluster(L1), requantizer=INT64)
 
 
+def conv2d_two_memories() -> LayerPlan:
+    """Everything passes main memory, rows and channels are cut in both; last parts are smaller."""
+    return replace(streamed()[0], symbol="conv2d_two_memories")
+
+
+def dense_two_memories() -> LayerPlan:
+    """Constants pass main memory, part after part; input channels are added up a tile at a time."""
+    case = make(Op.DENSE, 96, 40, 1, 1, name="dense_two_memories")
+    loops = [Loop(Dim.K, 16, 40), Loop(Dim.C, 32, 96, 1)]
+    held = replace(L2, holds=frozenset({"weights"}))
+    schedule = mapped(case, loops, {"weights": (1, 2)}, {"weights": (2, 2)}, held)
+    return replace(planned(case, schedule), symbol="dense_two_memories")
+
+
+def add_two_memories() -> LayerPlan:
+    """Pieces of whole rows pass main memory as they are."""
+    case = make(Op.ADD, 8, 8, 12, 6, name="add_two_memories")
+    held = replace(L2, holds=frozenset({"input", "addend", "output"}))
+    loops = [Loop(Dim.OY, 4, 12), Loop(Dim.OY, 2, 4, 1)]
+    schedule = mapped(
+        case,
+        loops,
+        {"input": (1, 2), "addend": (1, 2), "output": (1, 2)},
+        {"input": (2, 2), "addend": (2, 1), "output": (2, 1)},
+        held,
+    )
+    return replace(planned(case, schedule), symbol="add_two_memories")
+
+
 @pytest.mark.parametrize(
     "item",
-    [conv2d_streamed(), conv2d_resident(), conv2d_reduced(), depthwise_nested(), add_whole()],
+    [
+        conv2d_streamed(),
+        conv2d_resident(),
+        conv2d_reduced(),
+        depthwise_nested(),
+        add_whole(),
+        conv2d_two_memories(),
+        dense_two_memories(),
+        add_two_memories(),
+    ],
     ids=lambda p: p.symbol,
 )
 def test_layer(item: LayerPlan, snapshot: SnapshotAssertion) -> None:

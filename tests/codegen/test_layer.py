@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from match.codegen.layer import generate
-from match.errors import ScheduleError, TargetError
+from match.errors import TargetError
 from match.layer import Axis, Component, Dim, Op, Operand, Padding, Role
 from match.plan import LayerPlan
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.mapping import Loop, Schedule
 from tests.codegen.events import expected_events
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
@@ -211,6 +211,16 @@ def test_random_layers_and_schedules(
     check(plans, [case for case, *_ in drawn], tmp_path_factory.mktemp("random"))
 
 
+def test_tiles_that_see_padding_alone(tmp_path: Path) -> None:
+    """Rows and columns of padding on all sides that no window reaches across; kernels check that pads add up."""
+    case = make(Op.CONV2D, 2, 3, 4, 3, window=(2, 2), padding=Padding(3, 4, 4, 3))
+    plans = [
+        plan(case, loops_of(case, [(Dim.OY, tile), (Dim.OX, tile)]), {"input": 2, "output": 2}, symbol=f"layer_{tile}")
+        for tile in (1, 2)
+    ]
+    check(plans, [case] * 2, tmp_path)
+
+
 def test_scratch_is_reserved_and_passed() -> None:
     case = make(Op.CONV2D, 2, 3, 4, 4)
     text = generate(plan(case, scratch=100))
@@ -232,14 +242,16 @@ def test_generated_text_is_the_same_every_time() -> None:
     assert generate(plan(case)) == generate(plan(case))
 
 
-def test_two_levels_of_scratchpad_are_refused() -> None:
-    case = make(Op.ADD, 4, 4, 4, 4)
-    item = plan(case)
-    memories = (Memory("L1.5", 1 << 20), SCRATCHPAD)
-    placements = tuple(Placement(o.name, m.name, 0) for o in item.schedule.operands for m in memories)
-    schedule = Schedule(case.layer, item.schedule.operands, memories, (), placements)
-    with pytest.raises(ScheduleError, match="2 levels"):
-        generate(replace(item, schedule=schedule))
+@pytest.mark.parametrize("op", [Op.CONV2D, Op.LOOKUP])
+def test_constants_that_the_network_places(op: Op, tmp_path: Path) -> None:
+    """The file has no array; the layer asks the network for the address."""
+    case = make(op, 6, 6, 5, 4)
+    tiled = plan(case, [Loop(Dim.OY, 2, 5), Loop(Dim.K, 4, 6)], {} if op is Op.LOOKUP else {"weights": 2})
+    item = replace(tiled, constants_at="network")
+    text = generate(item)
+    assert "static const uint8_t constants" not in text
+    assert "MATCH_TRY(layer_0_constants(&arguments.constants));" in text
+    check([item], [case], tmp_path)
 
 
 def test_activation_that_is_not_hwc_is_refused() -> None:

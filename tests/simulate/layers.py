@@ -36,7 +36,7 @@ def accepted(module: HwModule, pattern: Pattern, target: MatchTarget, seed: int)
     """Random layers of one operator that the module takes."""
     rng = random.Random(seed)
     for attempt in range(2000):
-        case = _random_case(rng, pattern.op, attempt)
+        case = random_case(rng, pattern.op, attempt)
         if target.activations is None and rng.random() < 0.8:
             case = _signed(case)
         if rng.random() < 0.5:
@@ -49,7 +49,13 @@ def accepted(module: HwModule, pattern: Pattern, target: MatchTarget, seed: int)
         yield Accepted(replace(case, constants=form.constants), form.requantizer)
 
 
-def _random_case(rng: random.Random, op: Op, seed: int) -> Case:
+def random_outer_memory(rng: random.Random, operands: Sequence[str]) -> Memory:
+    """A region of main memory that some of the operands pass."""
+    some = frozenset(rng.sample(operands, rng.randint(1, len(operands))))
+    return Memory("L2", 1 << 24, rng.choice([4, 4, 16]), holds=rng.choice([None, some]))
+
+
+def random_case(rng: random.Random, op: Op, seed: int) -> Case:
     pixelwise = op in (Op.ADD, Op.LOOKUP, Op.DENSE)
     window = (1, 1) if pixelwise else rng.choice(WINDOWS)
     stride = (1, 1) if pixelwise else rng.choice([(1, 1), (1, 1), (2, 2), (2, 1)])
@@ -104,16 +110,19 @@ def _accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int
     return 255 * np.minimum(flat, 0).sum(axis=1), 255 * np.maximum(flat, 0).sum(axis=1)
 
 
-def planned(module: HwModule, layer: Accepted, rng: random.Random, symbol: str) -> LayerPlan:
-    """The layer with a random schedule."""
+def planned(
+    module: HwModule, layer: Accepted, rng: random.Random, symbol: str, *, through: Memory | None = None
+) -> LayerPlan:
+    """The layer with a random schedule onto the module's memories, operands passing the memory `through` before."""
     case = layer.case
     operands = module.operands(case.layer, layer.requantizer)
     model = module.cost(case.layer, layer.requantizer)
     multiples = module.tile_multiples(case.layer)
+    memories = (through, *module.memories) if through else module.memories
     for _ in range(200):
         try:
-            loops, placements = random_mapping(rng, case.layer, operands, module.memories, multiples)
-            schedule = Schedule(case.layer, operands, module.memories, loops, placements)
+            loops, placements = random_mapping(rng, case.layer, operands, memories, multiples)
+            schedule = Schedule(case.layer, operands, memories, loops, placements)
             scratch = int(model.scratch(case.layer, largest_tile(case.layer, schedule.extents(len(loops)))))
             schedule = replace(schedule, scratch=scratch)
             pack_constants(module, case.layer, layer.requantizer, case.constants, schedule)

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 
 from match.hardware import HwModule, MatchTarget, Pattern
@@ -16,11 +17,11 @@ from match.registry import get_target, target_names
 from match.schedule.mapping import Loop
 from match.simulate import simulate
 from match.trace import LayerTrace
-from tests.codegen.harness import plan, trace_of
+from tests.codegen.harness import plan, trace_of, traced_run
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import MockModule
 from tests.schedule.random_schedules import SteppedCost
-from tests.simulate.layers import accepted, planned
+from tests.simulate.layers import accepted, planned, random_outer_memory
 
 LAYERS, SCHEDULES = 4, 3
 
@@ -41,14 +42,21 @@ def simulated(item: LayerPlan, module: HwModule) -> LayerTrace:
 
 @pytest.mark.parametrize(("target", "module", "pattern"), list(patterns()))
 def test_trace_equals_simulation(target: MatchTarget, module: HwModule, pattern: Pattern) -> None:
+    """Every layer with several schedules, of which the last has blocks in main memory; all compute the same."""
     rng = random.Random(5)
     layers = list(itertools.islice(accepted(module, pattern, target, 7), LAYERS))
     assert len(layers) == LAYERS, "too few of the random layers are taken"
-    plans = [planned(module, layer, rng, f"layer_{n}") for n, layer in enumerate(layers * SCHEDULES)]
+    plans: list[LayerPlan] = []
+    for number, layer in enumerate(layers * SCHEDULES):
+        names = [operand.name for operand in module.operands(layer.case.layer, layer.requantizer)]
+        through = random_outer_memory(rng, names) if number >= LAYERS * (SCHEDULES - 1) else None
+        plans.append(planned(module, layer, rng, f"layer_{number}", through=through))
     assert any(len(item.schedule.loops) > 1 for item in plans)
-    traced = trace_of(plans, [layer.case for layer in layers * SCHEDULES], target=target)
-    for item, trace in zip(plans, traced, strict=True):
-        assert trace == simulated(item, module), f"{item.layer} {item.schedule.loops} {item.schedule.placements}"
+    outputs, traced = traced_run(plans, [layer.case for layer in layers * SCHEDULES], target=target)
+    for number, (item, output, trace) in enumerate(zip(plans, outputs, traced, strict=True)):
+        told = f"{item.layer} {item.schedule.loops} {item.schedule.placements}"
+        assert trace == simulated(item, module), told
+        assert np.array_equal(output, outputs[number % LAYERS]), told
 
 
 def streamed() -> tuple[LayerPlan, Case]:

@@ -49,8 +49,8 @@ static inline match_span_t match_window(int32_t start, int32_t end, int32_t stri
     return (match_span_t){
         .first = first,
         .count = last - first,
-        .pad_before = match_max(-begin, 0),
-        .pad_after = match_max(behind - limit, 0),
+        .pad_before = match_max(match_min(behind, 0) - begin, 0),
+        .pad_after = match_max(behind - match_max(begin, limit), 0),
     };
 }
 

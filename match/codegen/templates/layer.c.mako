@@ -131,7 +131,7 @@ static match_span_t ${axis.function}(int32_t start, int32_t end)
 % endfor
 % if text.weights_before:
 
-/* Blocks of the weights in front of those from output channel k on. */
+/* Ranges of output channels that the weights are packed in, in front of channel k. */
 static int32_t weights_before(int32_t k)
 {
     return ${text.weights_before};

@@ -120,7 +120,7 @@ ${leave(depth)}\
 % for operand in level.fetched:
 <% array = level.array(operand) %>\
 
-/* Starts the transfer of a block of the ${operand.name}. */
+/* Starts the transfer of a block of the ${operand.name}${f" into {memory}" if name else ""}. */
 % if operand.constant and not operand.alike:
 static void fetch_${operand.name}${name}(${transfer} *transfer, uint8_t *block${level.array_parameter(operand)}, int32_t k, int32_t k_end)
 {
@@ -150,7 +150,7 @@ static void fetch_${operand.name}${name}(${transfer} *transfer, uint8_t *block${
 % if output:
 <% array = level.array(output) %>\
 
-/* Starts the write-back of a block of the output. */
+/* Starts the write-back of a block of the output${f" in {memory}" if name else ""}. */
 static void store_output${name}(${transfer} *transfer, const uint8_t *block${level.array_parameter(output)}${output.parameters})
 {
     const match_copy_t shape = {

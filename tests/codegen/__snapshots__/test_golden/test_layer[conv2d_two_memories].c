@@ -1,0 +1,515 @@
+/* streamed: conv2d 3x3, 13x9x5 to 13x9x20, on unit of chip.
+ *
+ * In L2:
+ *   input: 2 x 316 bytes, for each k0, oy0
+ *   weights: 2 x 744 bytes, for each k0
+ *   output: 2 x 408 bytes, for each k0, oy0
+ * In L1:
+ *   input: 2 x 144 bytes, for each k0, oy0, ox, oy1
+ *   weights: 2 x 248 bytes, for each k0, oy0, ox, oy1, k1
+ *   output: 2 x 40 bytes, for each k0, oy0, ox, oy1, k1
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mock.h"
+#include "mock_external.h"
+#include "match_layer.h"
+#include "match_layers.h"
+#include "match_trace.h"
+
+/* The layer, in elements. */
+enum {
+    IN_CHANNELS = 5,
+    OUT_CHANNELS = 20,
+    IN_HEIGHT = 13,
+    IN_WIDTH = 9,
+    OUT_HEIGHT = 13,
+    OUT_WIDTH = 9,
+    FILTER_HEIGHT = 3,
+    FILTER_WIDTH = 3,
+    STRIDE_Y = 1,
+    STRIDE_X = 1,
+    DILATION_Y = 1,
+    DILATION_X = 1,
+    WINDOW_HEIGHT = 3,
+    WINDOW_WIDTH = 3,
+    PAD_TOP = 1,
+    PAD_BOTTOM = 1,
+    PAD_LEFT = 1,
+    PAD_RIGHT = 1,
+};
+
+/* Tiles, in iterations. */
+enum {
+    K0_TILE = 9,
+    OY0_TILE = 5,
+    OX_TILE = 5,
+    OY1_TILE = 2,
+    K1_TILE = 4,
+};
+
+/* Blocks in L1, in bytes. */
+enum {
+    INPUT_BYTES = 144,
+    WEIGHTS_BYTES = 248,
+    OUTPUT_BYTES = 40,
+    REQUANTIZATION_OFFSET = 184,
+};
+
+/* The tensors, in main memory or where it says, and the bytes of L2 that are for blocks. */
+typedef struct {
+    const uint8_t *input; /* in external memory */
+    uint8_t *output; /* in external memory */
+    const uint8_t *constants; /* in external memory */
+    uint8_t *blocks;
+} arguments_t;
+
+/* The blocks, in L2. */
+typedef struct {
+    uint8_t *input[2];
+    uint8_t *weights[2];
+    uint8_t *output[2];
+} l2_buffers_t;
+
+/* An iteration of the loops of L2: where its tile starts. */
+typedef struct {
+    int32_t k0;
+    int32_t oy0;
+} l2_position_t;
+
+/* The blocks, in L1. */
+typedef struct {
+    uint8_t *input[2];
+    uint8_t *weights[2];
+    uint8_t *output[2];
+} l1_buffers_t;
+
+/* An iteration of the loops of L1: where its tile starts. */
+typedef struct {
+    int32_t ox;
+    int32_t oy1;
+    int32_t k1;
+} l1_position_t;
+
+/* A part of the layer: its iterations, where its operands are, and what of the tensors lies there. */
+typedef struct {
+    int32_t k;
+    int32_t k_end;
+    int32_t oy;
+    int32_t oy_end;
+    const uint8_t *input;
+    match_span_t input_rows;
+    const uint8_t *weights;
+    uint8_t *output;
+    match_span_t output_rows;
+    match_span_t output_channels;
+} part_t;
+
+/* Rows of the input under a run of output rows. */
+static match_span_t input_rows_under(int32_t start, int32_t end)
+{
+    return match_window(start, end, STRIDE_Y, WINDOW_HEIGHT, PAD_TOP, IN_HEIGHT);
+}
+
+/* Columns of the input under a run of output columns. */
+static match_span_t input_columns_under(int32_t start, int32_t end)
+{
+    return match_window(start, end, STRIDE_X, WINDOW_WIDTH, PAD_LEFT, IN_WIDTH);
+}
+
+/* Ranges of output channels that the weights are packed in, in front of channel k. */
+static int32_t weights_before(int32_t k)
+{
+    return k / K0_TILE * 3 + (k % K0_TILE + K1_TILE - 1) / K1_TILE;
+}
+
+/* Starts the transfer of a block of the input into L1. */
+static void fetch_input_l1(mock_transfer_t *transfer, uint8_t *block, const part_t *part, match_span_t rows,
+    match_span_t columns)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = rows.count,
+        .bytes = columns.count * IN_CHANNELS,
+        .external_row_stride = IN_WIDTH * IN_CHANNELS,
+        .local_row_stride = columns.count * IN_CHANNELS,
+    };
+    const uint8_t *const first = part->input
+        + ((rows.first - part->input_rows.first) * IN_WIDTH + columns.first) * IN_CHANNELS;
+    MATCH_TRACE_FETCH(transfer, "input", "L1", first - part->input, &shape);
+    mock_copy_in(transfer, block, first, &shape);
+}
+
+/* Starts the transfer of a block of the weights into L1. */
+static void fetch_weights_l1(mock_transfer_t *transfer, uint8_t *block, const part_t *part, int32_t index)
+{
+    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
+    const uint8_t *const first = part->weights + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - part->weights, &shape);
+    mock_copy_in(transfer, block, first, &shape);
+}
+
+/* Starts the write-back of a block of the output in L1. */
+static void store_output_l1(mock_transfer_t *transfer, const uint8_t *block, const part_t *part, match_span_t rows,
+    match_span_t columns, match_span_t channels)
+{
+    const match_copy_t shape = {
+        .planes = rows.count,
+        .rows = columns.count,
+        .bytes = channels.count,
+        .external_plane_stride = OUT_WIDTH * part->output_channels.count,
+        .external_row_stride = part->output_channels.count,
+        .local_plane_stride = columns.count * channels.count,
+        .local_row_stride = channels.count,
+    };
+    uint8_t *const first = part->output
+        + ((rows.first - part->output_rows.first) * OUT_WIDTH + columns.first) * part->output_channels.count
+        + (channels.first - part->output_channels.first);
+    MATCH_TRACE_STORE(transfer, "output", "L1", first - part->output, &shape);
+    mock_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await_l1(mock_transfer_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return mock_wait_transfer(transfer);
+}
+
+/* Moves on to the next iteration of the loops down to oy1; false behind the last one. */
+static bool advance_oy1(l1_position_t *at, const part_t *part)
+{
+    at->oy1 += OY1_TILE;
+    if (at->oy1 < part->oy_end) {
+        return true;
+    }
+    at->oy1 = part->oy;
+    at->ox += OX_TILE;
+    return at->ox < OUT_WIDTH;
+}
+
+/* Moves on to the next iteration of the loops down to k1; false behind the last one. */
+static bool advance_k1(l1_position_t *at, const part_t *part)
+{
+    at->k1 += K1_TILE;
+    if (at->k1 < part->k_end) {
+        return true;
+    }
+    at->k1 = part->k;
+    at->oy1 += OY1_TILE;
+    if (at->oy1 < part->oy_end) {
+        return true;
+    }
+    at->oy1 = part->oy;
+    at->ox += OX_TILE;
+    return at->ox < OUT_WIDTH;
+}
+
+/* The part of the layer whose blocks are in L2. */
+static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
+{
+    mock_transfer_t input_transfer = {0};
+    mock_transfer_t weights_transfer = {0};
+    mock_transfer_t output_transfer[2] = {0};
+    int32_t input_turn = 0;
+    int32_t weights_turn = 0;
+    int32_t output_turn = 0;
+    bool output_pending[2] = {false, false};
+
+    fetch_input_l1(&input_transfer, l1->input[input_turn], part, input_rows_under(part->oy, part->oy + OY1_TILE),
+        input_columns_under(0, OX_TILE));
+    fetch_weights_l1(&weights_transfer, l1->weights[weights_turn], part, 0);
+
+    /* Output columns, 5 at a time; the last 4. */
+    for (int32_t ox = 0; ox < OUT_WIDTH; ox += OX_TILE) {
+        const int32_t ox_end = match_min(ox + OX_TILE, OUT_WIDTH);
+
+        /* Output rows, 2 at a time; the last 1. */
+        for (int32_t oy1 = part->oy; oy1 < part->oy_end; oy1 += OY1_TILE) {
+            const int32_t oy1_end = match_min(oy1 + OY1_TILE, part->oy_end);
+            const match_span_t input_rows = input_rows_under(oy1, oy1_end);
+            const match_span_t input_columns = input_columns_under(ox, ox_end);
+            l1_position_t next_oy1 = {.ox = ox, .oy1 = oy1};
+            const bool more_oy1 = advance_oy1(&next_oy1, part);
+
+            /* The next block of the input comes in while this one is used. */
+            MATCH_TRY(await_l1(&input_transfer));
+            const uint8_t *const input = l1->input[input_turn];
+            input_turn ^= 1;
+            if (more_oy1) {
+                fetch_input_l1(&input_transfer, l1->input[input_turn], part,
+                    input_rows_under(next_oy1.oy1, match_min(next_oy1.oy1 + OY1_TILE, part->oy_end)),
+                    input_columns_under(next_oy1.ox, match_min(next_oy1.ox + OX_TILE, OUT_WIDTH)));
+            }
+
+            /* Output channels, 4 at a time; the last 1 or 2. */
+            for (int32_t k1 = part->k; k1 < part->k_end; k1 += K1_TILE) {
+                const int32_t k1_end = match_min(k1 + K1_TILE, part->k_end);
+                const match_span_t output_rows = match_span(oy1, oy1_end);
+                const match_span_t output_columns = match_span(ox, ox_end);
+                const match_span_t output_channels = match_span(k1, k1_end);
+                l1_position_t next_k1 = {.ox = ox, .oy1 = oy1, .k1 = k1};
+                const bool more_k1 = advance_k1(&next_k1, part);
+
+                /* The next block of the weights comes in while this one is used. */
+                MATCH_TRY(await_l1(&weights_transfer));
+                const uint8_t *const weights = l1->weights[weights_turn];
+                weights_turn ^= 1;
+                if (more_k1) {
+                    fetch_weights_l1(&weights_transfer, l1->weights[weights_turn], part,
+                        (next_k1.k1 - part->k) / K1_TILE);
+                }
+                uint8_t *const output = l1->output[output_turn];
+
+                const match_tile_t tile = {
+                    .input = input,
+                    .weights = weights,
+                    .parameters = weights + REQUANTIZATION_OFFSET,
+                    .output = output,
+                    .channels_in = IN_CHANNELS,
+                    .channels_out = output_channels.count,
+                    .input_height = input_rows.count,
+                    .input_width = input_columns.count,
+                    .input_row_stride = input_columns.count * IN_CHANNELS,
+                    .input_pixel_stride = IN_CHANNELS,
+                    .output_height = output_rows.count,
+                    .output_width = output_columns.count,
+                    .output_row_stride = output_columns.count * output_channels.count,
+                    .output_pixel_stride = output_channels.count,
+                    .filter_height = FILTER_HEIGHT,
+                    .filter_width = FILTER_WIDTH,
+                    .stride_y = STRIDE_Y,
+                    .stride_x = STRIDE_X,
+                    .dilation_y = DILATION_Y,
+                    .dilation_x = DILATION_X,
+                    .pad_top = input_rows.pad_before,
+                    .pad_left = input_columns.pad_before,
+                    .pad_bottom = input_rows.pad_after,
+                    .pad_right = input_columns.pad_after,
+                    .pad_value = 217,
+                    .clip_low = 3,
+                    .clip_high = 250,
+                };
+
+                if (output_pending[output_turn]) {
+                    MATCH_TRY(await_l1(&output_transfer[output_turn]));
+                    output_pending[output_turn] = false;
+                }
+
+                MATCH_TRACE_KERNEL(&tile);
+                MATCH_TRY(mock_start(mock_conv2d, &tile));
+                MATCH_TRY(mock_wait_compute());
+
+                store_output_l1(&output_transfer[output_turn], l1->output[output_turn], part, output_rows,
+                    output_columns, output_channels);
+                output_pending[output_turn] = true;
+                output_turn ^= 1;
+            }
+        }
+    }
+
+    MATCH_TRY(await_l1(&output_transfer[output_turn]));
+    return await_l1(&output_transfer[output_turn ^ 1]);
+}
+
+/* Starts the transfer of a block of the input into L2. */
+static void fetch_input_l2(mock_external_transfer_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = 1,
+        .bytes = rows.count * IN_WIDTH * IN_CHANNELS,
+    };
+    const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS;
+    MATCH_TRACE_FETCH(transfer, "input", "L2", first - input, &shape);
+    mock_external_copy_in(transfer, block, first, &shape);
+}
+
+/* Starts the transfer of a block of the weights into L2. */
+static void fetch_weights_l2(mock_external_transfer_t *transfer, uint8_t *block, const uint8_t *constants, int32_t k,
+    int32_t k_end)
+{
+    const int32_t index = weights_before(k);
+    const int32_t count = weights_before(k_end) - index;
+    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = count * WEIGHTS_BYTES};
+    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(transfer, "weights", "L2", first - constants, &shape);
+    mock_external_copy_in(transfer, block, first, &shape);
+}
+
+/* Starts the write-back of a block of the output in L2. */
+static void store_output_l2(mock_external_transfer_t *transfer, const uint8_t *block, uint8_t *output,
+    match_span_t rows, match_span_t channels)
+{
+    const match_copy_t shape = {
+        .planes = 1,
+        .rows = rows.count * OUT_WIDTH,
+        .bytes = channels.count,
+        .external_row_stride = OUT_CHANNELS,
+        .local_row_stride = channels.count,
+    };
+    uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS + channels.first;
+    MATCH_TRACE_STORE(transfer, "output", "L2", first - output, &shape);
+    mock_external_copy_out(transfer, block, first, &shape);
+}
+
+/* Waits for a transfer. */
+static int32_t await_l2(mock_external_transfer_t *transfer)
+{
+    MATCH_TRACE_WAIT(transfer);
+    return mock_external_wait(transfer);
+}
+
+/* Moves on to the next iteration of the loops down to k0; false behind the last one. */
+static bool advance_k0(l2_position_t *at)
+{
+    at->k0 += K0_TILE;
+    return at->k0 < OUT_CHANNELS;
+}
+
+/* Moves on to the next iteration of the loops down to oy0; false behind the last one. */
+static bool advance_oy0(l2_position_t *at)
+{
+    at->oy0 += OY0_TILE;
+    if (at->oy0 < OUT_HEIGHT) {
+        return true;
+    }
+    at->oy0 = 0;
+    at->k0 += K0_TILE;
+    return at->k0 < OUT_CHANNELS;
+}
+
+/* The layer, once its blocks are reserved. */
+static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+{
+    const l2_buffers_t l2 = {
+        .input = {arguments->blocks, arguments->blocks + 316},
+        .weights = {arguments->blocks + 632, arguments->blocks + 1376},
+        .output = {arguments->blocks + 2120, arguments->blocks + 2528},
+    };
+    mock_external_transfer_t input_transfer = {0};
+    mock_external_transfer_t weights_transfer = {0};
+    mock_external_transfer_t output_transfer[2] = {0};
+    int32_t input_turn = 0;
+    int32_t weights_turn = 0;
+    int32_t output_turn = 0;
+    bool output_pending[2] = {false, false};
+
+    fetch_input_l2(&input_transfer, l2.input[input_turn], arguments->input, input_rows_under(0, OY0_TILE));
+    fetch_weights_l2(&weights_transfer, l2.weights[weights_turn], arguments->constants, 0, K0_TILE);
+
+    /* Output channels, 9 at a time; the last 2. */
+    for (int32_t k0 = 0; k0 < OUT_CHANNELS; k0 += K0_TILE) {
+        const int32_t k0_end = match_min(k0 + K0_TILE, OUT_CHANNELS);
+        l2_position_t next_k0 = {.k0 = k0};
+        const bool more_k0 = advance_k0(&next_k0);
+
+        /* The next block of the weights comes in while this one is used. */
+        MATCH_TRY(await_l2(&weights_transfer));
+        const uint8_t *const weights = l2.weights[weights_turn];
+        weights_turn ^= 1;
+        if (more_k0) {
+            fetch_weights_l2(&weights_transfer, l2.weights[weights_turn], arguments->constants, next_k0.k0,
+                match_min(next_k0.k0 + K0_TILE, OUT_CHANNELS));
+        }
+
+        /* Output rows, 5 at a time; the last 3. */
+        for (int32_t oy0 = 0; oy0 < OUT_HEIGHT; oy0 += OY0_TILE) {
+            const int32_t oy0_end = match_min(oy0 + OY0_TILE, OUT_HEIGHT);
+            const match_span_t input_rows = input_rows_under(oy0, oy0_end);
+            const match_span_t output_rows = match_span(oy0, oy0_end);
+            const match_span_t output_channels = match_span(k0, k0_end);
+            l2_position_t next_oy0 = {.k0 = k0, .oy0 = oy0};
+            const bool more_oy0 = advance_oy0(&next_oy0);
+
+            /* The next block of the input comes in while this one is used. */
+            MATCH_TRY(await_l2(&input_transfer));
+            const uint8_t *const input = l2.input[input_turn];
+            input_turn ^= 1;
+            if (more_oy0) {
+                fetch_input_l2(&input_transfer, l2.input[input_turn], arguments->input,
+                    input_rows_under(next_oy0.oy0, match_min(next_oy0.oy0 + OY0_TILE, OUT_HEIGHT)));
+            }
+            uint8_t *const output = l2.output[output_turn];
+
+            const part_t part = {
+                .k = k0,
+                .k_end = k0_end,
+                .oy = oy0,
+                .oy_end = oy0_end,
+                .input = input,
+                .input_rows = input_rows,
+                .weights = weights,
+                .output = output,
+                .output_rows = output_rows,
+                .output_channels = output_channels,
+            };
+
+            if (output_pending[output_turn]) {
+                MATCH_TRY(await_l2(&output_transfer[output_turn]));
+                output_pending[output_turn] = false;
+            }
+
+            MATCH_TRY(execute_part(&part, l1));
+
+            store_output_l2(&output_transfer[output_turn], l2.output[output_turn], arguments->output, output_rows,
+                output_channels);
+            output_pending[output_turn] = true;
+            output_turn ^= 1;
+        }
+    }
+
+    MATCH_TRY(await_l2(&output_transfer[output_turn]));
+    return await_l2(&output_transfer[output_turn ^ 1]);
+}
+
+/* Reserves the blocks. */
+static int32_t reserve(l1_buffers_t *l1)
+{
+    l1->input[0] = mock_alloc(INPUT_BYTES);
+    l1->input[1] = mock_alloc(INPUT_BYTES);
+    l1->weights[0] = mock_alloc(WEIGHTS_BYTES);
+    l1->weights[1] = mock_alloc(WEIGHTS_BYTES);
+    l1->output[0] = mock_alloc(OUTPUT_BYTES);
+    l1->output[1] = mock_alloc(OUTPUT_BYTES);
+    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights[0] != NULL
+        && l1->weights[1] != NULL && l1->output[0] != NULL && l1->output[1] != NULL;
+    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
+}
+
+/* Gives them back, those that could be reserved. */
+static void release(const l1_buffers_t *l1)
+{
+    mock_free(l1->output[1]);
+    mock_free(l1->output[0]);
+    mock_free(l1->weights[1]);
+    mock_free(l1->weights[0]);
+    mock_free(l1->input[1]);
+    mock_free(l1->input[0]);
+}
+
+/* The layer as it runs on the module. */
+static int32_t run(void *arguments)
+{
+    l1_buffers_t l1;
+    int32_t status = reserve(&l1);
+    if (status == MATCH_OK) {
+        status = execute(arguments, &l1);
+    }
+    release(&l1);
+    return status;
+}
+
+int32_t conv2d_two_memories(const void *input, void *output)
+{
+    arguments_t arguments = {
+        .input = input,
+        .output = output,
+        .blocks = conv2d_two_memories_blocks(),
+    };
+    MATCH_TRY(conv2d_two_memories_constants(&arguments.constants));
+    MATCH_TRACE_LAYER("conv2d_two_memories", "conv2d");
+    return mock_offload(run, &arguments);
+}
