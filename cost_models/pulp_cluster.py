@@ -17,8 +17,9 @@ from match.layer import Layer, Op
 LOOP = 15
 """Around the loop over channels of match_pulp_requantize, for accelerators that leave accumulators."""
 
-REQUANTIZE = 40
-"""One of its outputs, ``clip((acc * M + B) >> S)`` in 64 bits."""
+REQUANTIZE = 28
+"""One of its outputs, ``clip((acc * M + B) >> S)`` in 64 bits: loads 5, product 6, sum 4, shift 3, clip 2, store 1,
+waits for loads and the loop 7; counted in the compiled code."""
 
 PIXEL = 35
 """The address of one of its pixels by the pixel's number."""

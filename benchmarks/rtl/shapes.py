@@ -1,4 +1,4 @@
-"""The layers that are measured: those with a rate to reach, those that the cost model is fitted to, those that test it."""
+"""The layers that are measured: with a rate to reach, to fit the cost model to, to test it with."""
 
 from __future__ import annotations
 
@@ -76,13 +76,19 @@ def fitted() -> list[Case]:
         *(conv(8, 8, (4, 4), f, s) for f, s in [(5, 1), (3, 2), (1, 2), (5, 2)]),
         *(conv(k, 3, (4, 4), 3, s) for k, s in [(8, 1), (16, 2)]),
         *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 4)), (64, 16, (2, 4)), (16, 64, (4, 4))]),
-        *(pointwise(k, c, size) for k, c, size in [(10, 24, (3, 4)), (8, 8, (5, 5)), (33, 32, (1, 4)), (4, 128, (3, 3))]),
+        *(
+            pointwise(k, c, size)
+            for k, c, size in [(10, 24, (3, 4)), (8, 8, (5, 5)), (33, 32, (1, 4)), (4, 128, (3, 3))]
+        ),
         *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (128, 128), (3, 64)]),
         *(depthwise(k, size) for k, size in [(4, (8, 8)), (8, (4, 4)), (4, (12, 6)), (2, (5, 16)), (4, (7, 7))]),
         *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(4, (4, 4), 5, 1), (2, (8, 5), 5, 2), (4, (3, 6), 7, 1)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (1, 1), 8, 1), (8, (3, 3), 2, 2)]),
-        *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 1), 4, 1), (5, (2, 2), 3, 1)]),
+        *(
+            pool(Op.AVG_POOL2D, k, size, f, s)
+            for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 1), 4, 1), (5, (2, 2), 3, 1)]
+        ),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(1, (3, 3), 2, 2), (9, (2, 1), 5, 1)]),
     ]
     others = [
@@ -110,7 +116,10 @@ def tested() -> list[Case]:
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
     ]
     others = [
-        *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(32, (3, 3), 2, 2), (12, (2, 4), 3, 2), (13, (2, 2), 3, 1)]),
+        *(
+            pool(Op.MAX_POOL2D, k, size, f, s)
+            for k, size, f, s in [(32, (3, 3), 2, 2), (12, (2, 4), 3, 2), (13, (2, 2), 3, 1)]
+        ),
         *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(32, (3, 3)), (12, (5, 5))]),
     ]
     signed = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]

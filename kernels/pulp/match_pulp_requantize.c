@@ -4,17 +4,31 @@
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
+/* The channels of one pixel, in a loop of its own for parameters without a negative step. */
+static void requantize_pixel(const match_finish_t *given, const int32_t *accumulators, int32_t channels, uint8_t *output)
+{
+    match_finish_t finish = *given;
+    const uint8_t *parameters = finish.parameters;
+    if (finish.form == MATCH_FORM_64) {
+        for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_t)) {
+            match_requant_t p = match_parameters_64(parameters);
+            output[k] = match_shift_and_clip(&finish, match_sum_64(p, accumulators[k]), p.shift);
+        }
+    } else {
+        for (int32_t k = 0; k < channels; k++) {
+            output[k] = match_requantize(&finish, k, accumulators[k]);
+        }
+    }
+}
+
 void match_pulp_requantize(const match_tile_t *tile)
 {
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
     const int32_t *accumulators = tile->scratch;
+    int32_t channels = tile->channels_out;
     match_share_t pixels = match_share(tile->output_height * tile->output_width);
     for (int32_t pixel = pixels.first; pixel < pixels.last; pixel++) {
-        int32_t y = pixel / tile->output_width;
-        int32_t x = pixel % tile->output_width;
-        uint8_t *output = match_output_pixel(tile, y, x);
-        for (int32_t k = 0; k < tile->channels_out; k++) {
-            output[k] = match_requantize(&finish, k, accumulators[pixel * tile->channels_out + k]);
-        }
+        uint8_t *output = match_output_pixel(tile, pixel / tile->output_width, pixel % tile->output_width);
+        requantize_pixel(&finish, accumulators + (ptrdiff_t)pixel * channels, channels, output);
     }
 }

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
 from match.cost import Block, CostModel, Tile
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
-from match.cost_models.pulp_cluster import PulpClusterCost, dot_products
+from match.cost_models.pulp_cluster import PulpClusterCost, step
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import input_operand, output_operand
@@ -40,6 +42,12 @@ def whole(layer: Layer) -> Tile:
 
 def compute(model: CostModel, layer: Layer) -> float:
     return model.compute(layer, whole(layer))
+
+
+def tau(first: Sequence[float], second: Sequence[float]) -> float:
+    """Kendall's rank correlation."""
+    signs = [(a - b) * (c - d) for (a, c), (b, d) in itertools.combinations(zip(first, second, strict=True), 2)]
+    return (sum(sign > 0 for sign in signs) - sum(sign < 0 for sign in signs)) / len(signs)
 
 
 LAYERS = [
@@ -84,8 +92,11 @@ PAIRS = [(model, layer) for model in MODELS for layer in LAYERS if runs_on(model
 
 
 def test_a_block_of_the_cluster_takes_14_instructions_for_32_products() -> None:
-    assert dot_products(4, 2, 1024) - dot_products(4, 2, 1020) == 14
-    assert dot_products(1, 1, 1024) - dot_products(1, 1, 1020) == 3
+    assert step(4, 2) == 14
+    assert step(1, 1) == 3 + 1, "and a wait for the load"
+    model = PulpClusterCost(cores=1)
+    long, short = (compute(model, conv(4, c, 2, fy=1)) for c in (1024, 1020))
+    assert long - short == 2 * 14, "two pairs of pixels"
 
 
 def test_cluster_convolution_reaches_the_published_throughput() -> None:
@@ -114,9 +125,7 @@ def test_cluster_ranks_tiles_as_the_published_model_does() -> None:
     ]
     mine = [PulpClusterCost().compute(layer, tile) for tile in tiles]
     theirs = [published(tile) for tile in tiles]
-    signs = [(a - b) * (c - d) for (a, c), (b, d) in itertools.combinations(zip(mine, theirs, strict=True), 2)]
-    tau = (sum(sign > 0 for sign in signs) - sum(sign < 0 for sign in signs)) / len(signs)
-    assert tau > 0.9
+    assert tau(mine, theirs) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -177,32 +186,50 @@ def test_control_core_prices_operators_without_products() -> None:
     assert model.cycles("cast+subtract", 0, 10) > 0
 
 
-# Cycles of kernels/pulp on one of eight cores, of an RV32IMC core with RI5CY's stalls on the instructions that GCC 12
-# emits at -O3. A dot product of four bytes and its loads are one instruction each; hardware loops and stepping loads
-# are not there, so that Xpulp is quicker.
+# Cycles of kernel calls on one CV32E40P, as `python -m benchmarks.rtl` prints them: layers that the constants of the
+# cost model were not fitted to.
 MEASURED = [
-    (conv(16, 16, 8, fy=1), 8385),
-    (conv(64, 16, 8, fy=1), 29859),
-    (conv(16, 32, 8, fy=1), 9927),
-    (conv(16, 16, 8), 32253),
-    (conv(64, 16, 8), 90630),
-    (conv(64, 64, 8), 283656),
-    (depthwise(16, 8), 21544),
-    (depthwise(32, 8), 42948),
-    (depthwise(32, 16, stride=2), 48198),
-    (Layer("dense", Op.DENSE, 128, 128, 1, 1, 1, 1), 5035),
-    (Layer("dense", Op.DENSE, 128, 512, 1, 1, 1, 1), 17334),
-    (Layer("add", Op.ADD, 32, 1, 16, 8, 16, 8, weight_dtype=""), 24050),
-    (Layer("lookup", Op.LOOKUP, 16, 1, 16, 16, 16, 16, weight_dtype=""), 5553),
-    (Layer("pool", Op.AVG_POOL2D, 64, 1, 1, 1, 8, 8, 8, 8, weight_dtype=""), 12695),
-    (Layer("pool", Op.MAX_POOL2D, 64, 1, 4, 4, 9, 9, 3, 3, (2, 2), weight_dtype=""), 37409),
+    (replace(conv(24, 24, 3), name="3x3", ox=5, ix=5), "int32", 48_844),
+    (replace(conv(24, 24, 3), name="3x3", ox=5, ix=5), "int64", 53_245),
+    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "int32", 40_103),
+    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "int64", 43_063),
+    (replace(conv(16, 3, 6), name="3x3"), "int32", 33_600),
+    (replace(conv(16, 3, 6), name="3x3"), "int64", 40_728),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int32", 14_095),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int64", 20_015),
+    (replace(conv(64, 128, 2, fy=1), name="1x1", ox=3, ix=3), "int32", 26_207),
+    (replace(conv(64, 128, 2, fy=1), name="1x1", ox=3, ix=3), "int64", 30_491),
+    (replace(depthwise(4, 16), name="depthwise"), "int32", 22_194),
+    (replace(depthwise(4, 16), name="depthwise"), "int64", 33_337),
+    (replace(depthwise(4, 24, stride=2), name="depthwise"), "int32", 19_542),
+    (replace(depthwise(4, 24, stride=2), name="depthwise"), "int64", 25_285),
+    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "int32", 3_463),
+    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "int64", 4_254),
+    (Layer("dense", Op.DENSE, 24, 640, 1, 1, 1, 1), "int32", 9_259),
+    (Layer("dense", Op.DENSE, 24, 640, 1, 1, 1, 1), "int64", 9_590),
+    (Layer("dense", Op.DENSE, 32, 48, 1, 1, 1, 1), "int64_signed", 2_343),
+    (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 7_281),
+    (Layer("lookup", Op.LOOKUP, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 2_590),
+    (Layer("average", Op.AVG_POOL2D, 32, 1, 1, 1, 6, 6, 6, 6, weight_dtype=""), "int64", 6_144),
+    (Layer("maximum", Op.MAX_POOL2D, 12, 1, 2, 4, 5, 9, 3, 3, (2, 2), weight_dtype=""), "int64", 4_365),
 ]
 
 
-@pytest.mark.parametrize(("layer", "cycles"), MEASURED, ids=lambda value: value.op if isinstance(value, Layer) else "")
-def test_cluster_is_near_its_compiled_kernels(layer: Layer, cycles: int) -> None:
-    """Quicker than without Xpulp, but not by more than its loops and pointer steps, and copies by words."""
-    assert 0.4 < compute(PulpClusterCost(), layer) / cycles < 1.0
+@pytest.mark.parametrize(
+    ("layer", "form", "cycles"), MEASURED, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
+)
+def test_cluster_is_near_what_was_measured_on_rtl(
+    layer: Layer, form: Literal["int32", "int64", "int64_signed"], cycles: int
+) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.15)
+
+
+def test_cluster_ranks_what_was_measured_as_the_core_does() -> None:
+    predicted = [compute(PulpClusterCost(cores=1, form=form), layer) for layer, form, _ in MEASURED]
+    measured = [cycles for _, _, cycles in MEASURED]
+    errors = [abs(p / m - 1) for p, m in zip(predicted, measured, strict=True)]
+    assert sum(errors) / len(errors) < 0.05
+    assert tau(predicted, measured) >= 0.97
 
 
 def test_faster_units_are_faster() -> None:
@@ -210,16 +237,20 @@ def test_faster_units_are_faster() -> None:
         core = RiscvCoreCost().cycles(layer.op, layer.macs, layer.k * layer.oy * layer.ox)
         cluster, ne16 = compute(PulpClusterCost(), layer), compute(Ne16Cost(), layer)
         exact = compute(Ne16Cost(stream_out=True), layer)
-        assert ne16 < exact < cluster < core
+        assert ne16 < exact < core
+        assert ne16 < cluster < core
+        if not layer.channelwise:  # of nine products an output, the cluster's requantization is most of the time
+            assert exact < cluster
 
 
-def test_cluster_looks_up_five_cycles_an_element_on_each_core() -> None:
-    """Loads, store and two load-use stalls; rows without gaps are one loop, so few channels cost no more."""
+def test_cluster_looks_up_an_element_on_each_core() -> None:
+    """Rows without gaps are one loop, so few channels cost no more."""
+    model = PulpClusterCost()
     for channels in (3, 48):
         layer = Layer("lookup", Op.LOOKUP, channels, 1, 32, 32, 32, 32, weight_dtype="")
         elements = 32 * 32 * channels
-        assert 1 < compute(PulpClusterCost(), layer) / (elements / 8 * 5) < 1.1
-        assert compute(PulpClusterCost(), layer) < RiscvCoreCost().cycles("lookup", 0, elements) / 8
+        assert 1 < compute(model, layer) / (elements / 8 * model.cycles.lookup) < 1.5
+        assert compute(model, layer) < RiscvCoreCost().cycles("lookup", 0, elements) / 8
 
 
 # ---- what the kernels' headers say ----
@@ -233,7 +264,9 @@ def test_cluster_scratch() -> None:
     assert model.scratch(pointwise, whole(pointwise)) == 0
     assert model.scratch(strided, whole(strided)) == 8 * 2 * 8
     layer = depthwise(24, 12, stride=2)
-    assert model.scratch(layer, whole(layer)) == 8 * 40  # 3 columns of (6 - 1) * 2 + 3 rows
+    assert model.scratch(layer, whole(layer)) == 0
+    layer = replace(layer, stride=(3, 2), oy=4)
+    assert model.scratch(layer, whole(layer)) == 8 * 36  # 3 columns of (4 - 1) * 3 + 3 rows
     layer = replace(depthwise(9, 12), dilation=(2, 2))
     assert model.scratch(layer, whole(layer)) == 8 * 48  # 3 columns of (12 - 1) + (3 - 1) * 2 + 1 rows
     assert all(model.scratch(layer, whole(layer)) == 0 for layer in LAYERS[-7:])
@@ -289,13 +322,15 @@ def test_partial_sums_cost_a_load_and_a_store_instead_of_a_requantization() -> N
     parts = [model.compute(layer, tile._replace(begin=begin, end=end)) for begin, end in ENDS]
     first, middle, last, only = parts
     each = layer.k * layer.oy * layer.ox / model.cores
-    assert (middle - first) / each == 2, "load and add"
-    assert (last - middle) / each == 40 - 1, "requantize and store a byte instead of storing a sum"
-    assert only - first == last - middle
+    cycles = model.cycles
+    assert (middle - first) / each == pytest.approx(2), "load and add"
+    assert (last - middle) / each == pytest.approx(cycles.int64 - 1), "requantize instead of storing a sum"
+    assert (last - only) / each == pytest.approx(cycles.partial + 2)
     rows = Layer("dense", Op.DENSE, 64, 640, 1, 1, 1, 1)
     part = whole(rows)._replace(c=320)
     costs = [model.compute(rows, part._replace(begin=begin, end=end)) for begin, end in ENDS]
-    assert [cost - costs[0] for cost in costs] == [0, 2 * 8, 41 * 8, 39 * 8]
+    wanted = [0, 2 * 8, (cycles.int64 + 1) * 8, (cycles.int64 - 1 - cycles.partial) * 8]
+    assert [cost - costs[0] for cost in costs] == pytest.approx(wanted)
 
 
 ENDS = [(True, False), (False, False), (False, True), (True, True)]

@@ -1,0 +1,79 @@
+"""``python -m benchmarks.rtl``: the cluster's kernels on CV32E40P RTL under Verilator."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import platformdirs
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks.rtl.fit import fit as fit_constants
+from benchmarks.rtl.results import Measurement, Results, summary
+from benchmarks.rtl.run import GROUPS, run
+from benchmarks.rtl.simulator import Simulator
+from benchmarks.rtl.table import calls, groups
+from benchmarks.rtl.toolchain import ISA, firmware, simulator
+from match.cli import execute
+from match.errors import OptionError
+from match.output import whole_file
+
+
+def main(
+    group: Annotated[str, typer.Option("--group", metavar="A,B", help="Of layers: required, fitted, tested.")] = (
+        ",".join(GROUPS)
+    ),
+    isa: Annotated[str, typer.Option(help="What the kernels are compiled for: corev or portable.")] = "corev",
+    fit: Annotated[bool, typer.Option("--fit", help="Print constants fitted to the group 'fitted'.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where built programs are kept. [default: the cache]")] = None,
+) -> None:
+    """Cycles of the cluster's kernels on one core, each result compared with NumPy, beside what the cost model says."""
+    names = [name.strip() for name in group.split(",")]
+    for name, known, what in [*((name, list(GROUPS), "group") for name in names), (isa, list(ISA), "instruction set")]:
+        if name not in known:
+            raise OptionError(f"there is no {what} {name!r}; choose one of: {', '.join(known)}.")
+    place = folder or Path(platformdirs.user_cache_dir("match-compiler")) / "rtl"
+    place.mkdir(parents=True, exist_ok=True)
+    measurements: list[Measurement] = []
+    stderr = Console(stderr=True)
+    with (
+        Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as progress,
+        Simulator(simulator(place), firmware(place, isa)) as core,
+    ):
+        task = progress.add_task("measuring", total=sum(len(GROUPS[name]()) for name in names))
+        for one in run(core, names):
+            measurements.append(one)
+            progress.update(task, advance=1, description=one.layer)
+    by_group = [(name, [one for one in measurements if one.group == name]) for name in names]
+    summaries = tuple(summary(name, part) for name, part in by_group)
+    console = Console(width=None if Console().is_terminal else 140)
+    console.print(calls(measurements))
+    console.print(groups(summaries))
+    if fit:
+        cases = GROUPS["fitted"]()
+        measured = [one.cycles for one in measurements if one.group == "fitted"]
+        if not measured:
+            raise OptionError("--fit needs the measurements of the group 'fitted'; add it to --group.")
+        for name, value in asdict(fit_constants(cases, measured)).items():
+            console.print(f"{name}: {value}")
+    if output is not None:
+        results = Results(isa=isa, measurements=tuple(measurements), summaries=summaries)
+        with whole_file(output) as unfinished:
+            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+
+
+def app() -> typer.Typer:
+    """The command."""
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command.command()(main)
+    return command
+
+
+if __name__ == "__main__":
+    execute(app(), "python -m benchmarks.rtl", sys.argv[1:])
