@@ -54,6 +54,6 @@ class Options:
         if numerics not in tuple(Numerics):
             raise OptionError(f"numerics {numerics!r} is unknown; choose one of: {', '.join(Numerics)}.")
         if jobs is not None and not (is_a(jobs, int) and jobs >= 1):
-            raise OptionError(f"the number of jobs must be a whole number of at least 1, not {jobs!r}.")
+            raise OptionError(f"the number of jobs must be at least 1, not {jobs!r}; give a whole number.")
         folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
         return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder)

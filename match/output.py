@@ -41,7 +41,10 @@ def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
         for name, content in files.items():
             path = unfinished / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            if isinstance(content, str):
+                path.write_text(content, encoding="utf-8")
+            else:
+                path.write_bytes(content)
         if directory.exists():
             shutil.rmtree(directory)
         unfinished.rename(directory)

@@ -91,7 +91,7 @@ def compare(
     show(measurements, console)
     comparisons = tuple(compare_engines(measurements))
     for comparison in comparisons:
-        console.print(sentence(comparison), highlight=False)
+        console.print(sentence(comparison), highlight=False, markup=False, soft_wrap=True)
     if output is not None:
         modules_used = tuple(module.name for module in chip.modules)
         results = Results(chip.name, modules_used, shapes, tuple(measurements), comparisons)

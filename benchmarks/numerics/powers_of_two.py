@@ -35,8 +35,19 @@ class Made:
         return cls(network, _rounded(network, calibrate(network, "int8", seed)))
 
     def proto(self) -> onnx.ModelProto:
-        """The model in QDQ form."""
-        return write(self.network, self.parameters)
+        """The model in QDQ form, its ReLUs written out: a zero point of 0 does not say where they are."""
+        proto = write(self.network, self.parameters)
+        bounded = {layer.name for layer in self.network.layers if getattr(layer, "activation", (-1.0,))[0] == 0.0}
+        nodes: list[onnx.NodeProto] = []
+        for node in proto.graph.node:
+            if node.op_type == "QuantizeLinear" and node.input[0] in bounded:
+                result = f"{node.input[0]}_relu"
+                nodes.append(onnx.helper.make_node("Relu", [node.input[0]], [result], name=result))
+                node.input[0] = result
+            nodes.append(node)
+        del proto.graph.node[:]
+        proto.graph.node.extend(nodes)
+        return proto
 
     @property
     def step(self) -> float:

@@ -108,6 +108,8 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     """
     directory = directory.resolve()
     contents: dict[str, str | bytes] = {**project_files(network, target, tuple(files or ())), **(files or {})}
+    if network.memory:
+        contents[IMAGE] = network.memory.image
     try:
         foreign = directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir())
     except OSError as error:
@@ -121,8 +123,8 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     write_folder(directory, contents)
 
 
-def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str | bytes]:
-    """Every file of the project, by its path inside it; `others` are names of files that join them."""
+def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
+    """Every file of text of the project, by its path inside it; `others` are names of files that join them."""
     header = f"match_{identifier(network.name)}.h"
     supported = target.platforms if network.memory is None else (with_external(target.host, target),)
     platforms = place(supported)
@@ -162,7 +164,6 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "src/network.c": wrap(render("network.c.mako", **context)),
         **layers,
         **platform,
-        **({IMAGE: network.memory.image} if network.memory else {}),
     }
 
 

@@ -29,7 +29,7 @@ def hyperram(clock_hz: float) -> External:
         memory=Memory("L3", HYPERRAM_BYTES),
         api=API,
         dma=IoDma(clock_hz),
-        sources=(Path("targets/pulp/external/pulp_external.c"),),
-        include=(Path("targets/pulp/external"),),
+        sources=(Path("targets/pulp/host/external/pulp_external.c"),),
+        include=(Path("targets/pulp/host/external"),),
         defines={"PULP_EXTERNAL_BYTES": str(HYPERRAM_BYTES)},
     )

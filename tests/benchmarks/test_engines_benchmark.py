@@ -11,8 +11,10 @@ import pytest
 
 from benchmarks.engines import networks, results
 from benchmarks.engines.cli import main
+from benchmarks.engines.comparison import compare_engines, sentence
 from benchmarks.engines.grid import measure
 from benchmarks.engines.networks import Network
+from benchmarks.engines.results import LayerSearch, Measurement
 from match.cost import Cost
 from match.errors import OptionError
 from match.hardware import LayerConstants
@@ -63,6 +65,40 @@ def test_layers_that_do_not_fit_are_named_and_cost_what_the_core_takes() -> None
     assert tight.cycles == 2 * searched("dory", NETWORK.workloads[0].layer, 500).cycles + on_the_core
 
 
+def measurement(engine: str, cycles: list[float | None]) -> Measurement:
+    searches = tuple(LayerSearch(f"layer_{n}", "cluster", one, None, 0.0) for n, one in enumerate(cycles))
+    return Measurement("small", 8192, engine, 0.0, 0, 0.0, len(cycles), (), searches)
+
+
+def test_engines_are_compared_search_by_search() -> None:
+    first, second = measurement("a", [1, 2, 3, None, None, 7]), measurement("b", [2, 2, None, None, 5, 6.5])
+    (one,) = compare_engines([first, second])
+    assert (one.engine, one.other, one.searches, one.fewer, one.equal, one.only) == ("a", "b", 5, 1, 1, 1)
+    assert one.behind == (
+        "small, 8 kB, layer_4 on cluster: a no mapping, b 5 cycles.",
+        "small, 8 kB, layer_5 on cluster: a 7 cycles, b 6 cycles.",
+    )
+    assert sentence(one).splitlines()[0] == (
+        "a is best in 3 of 5 searches beside b: fewer cycles in 1, as many in 1, the only mapping in 1."
+    )
+
+
+def test_exact_is_never_behind_dory() -> None:
+    chip = get_target("gap9", modules=["cluster"])
+    (one,) = compare_engines(list(measure([NETWORK], chip, [500, 4096, None], ["exact", "dory"])))
+    assert one.behind == ()
+    assert (one.searches, one.only) == (6, 1)
+
+
+def test_layers_by_shape_alone(models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MATCH_MODELS", str(models_dir))
+    network, chip = networks.read("auto-encoder", None), get_target("diana")
+    (as_it_is,) = measure([network], chip, [None], ["dory"])
+    (by_shape,) = measure([network], chip, [None], ["dory"], shapes=True)
+    assert as_it_is.searches == ()
+    assert [search.module for search in by_shape.searches] == ["digital"] * 5
+
+
 def test_the_cheapest_module_counts(models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MATCH_MODELS", str(models_dir))
     network = networks.read("auto-encoder", "uint8")
@@ -107,6 +143,9 @@ def test_command_line(
     assert (document["target"], document["modules"]) == ("gap9", ["cluster"])
     measured = [(one["l1"], one["engine"]) for one in document["measurements"]]
     assert measured == [(None, "exact"), (None, "dory"), (8192, "exact"), (8192, "dory")]
+    (comparison,) = document["comparisons"]
+    assert (comparison["engine"], comparison["other"], comparison["behind"]) == ("exact", "dory", [])
+    assert f"exact is best in {comparison['searches']} of {comparison['searches']} searches beside dory" in table
     assert drawn.read_text().startswith("<?xml")
 
 

@@ -3,7 +3,7 @@
  * A request is an int32 kind and its body. Arrays are int32 size and bytes; each gets a block of L1 of exactly that
  * size.
  *
- * KERNEL: 32 bytes of name, int32 fields of the tile, int64 negative_step, int32 whether the tile begins and whether it
+ * KERNEL: 40 bytes of name, int32 fields of the tile, int64 negative_step, int32 whether the tile begins and whether it
  *         ends its reduction, seven int32 offsets of the tile's pointers in their arrays, seven arrays (input, addend,
  *         weights, parameters, output, scratch, partial sums). Answer: status, the output array, the partial sums.
  * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32
@@ -23,7 +23,7 @@
 
 enum { KERNEL, JOB, COPY };
 enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, OUTPUT, SCRATCH, SUMS, POINTERS };
-enum { NAME_BYTES = 32, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8 };
+enum { NAME_BYTES = 40, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8 };
 
 typedef struct {
     const char *name;
@@ -33,12 +33,17 @@ typedef struct {
 
 static const entry_t entries[] = {
     {"match_pulp_conv2d", match_pulp_conv2d, false},
+    {"match_pulp_conv2d_int32", match_pulp_conv2d_int32, false},
     {"match_pulp_pointwise", match_pulp_pointwise, false},
+    {"match_pulp_pointwise_int32", match_pulp_pointwise_int32, false},
     {"match_pulp_depthwise_conv2d", match_pulp_depthwise_conv2d, false},
+    {"match_pulp_depthwise_conv2d_int32", match_pulp_depthwise_conv2d_int32, false},
     {"match_pulp_dense", match_pulp_dense, false},
+    {"match_pulp_dense_int32", match_pulp_dense_int32, false},
     {"match_pulp_add", match_pulp_add, false},
     {"match_pulp_lookup", match_pulp_lookup, false},
     {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
+    {"match_pulp_avg_pool2d_int32", match_pulp_avg_pool2d_int32, false},
     {"match_pulp_max_pool2d", match_pulp_max_pool2d, false},
     {"match_pulp_requantize", match_pulp_requantize, false},
     {"match_ne16_conv2d_3x3", match_ne16_conv2d_3x3, true},

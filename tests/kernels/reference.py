@@ -148,6 +148,12 @@ class Requantization:
     negative_below: Ints
     negative_step: int
     clip: tuple[int, int]
+    narrow: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """Of the kernels that compute it."""
+        return "_int32" if self.narrow else ""
 
     def __call__(self, acc: Ints) -> Bytes:
         """Outputs for accumulators (..., channels), as the bytes that are stored."""
@@ -155,14 +161,41 @@ class Requantization:
         return np.clip(total >> self.shift, *self.clip).astype(np.uint8)
 
     def packed(self) -> Bytes:
-        """match_requant_t or match_requant_signed_t, one per channel."""
-        fields: list[tuple[str, str]] = [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
+        """match_requant_t, match_requant_signed_t or match_requant32_t, one per channel."""
+        bias = "<i4" if self.narrow else "<i8"
+        fields: list[tuple[str, str]] = [("bias", bias), ("multiplier", "<i4"), ("shift", "<i4")]
         if self.negative_step:
             fields += [("negative_below", "<i4"), ("reserved", "<i4")]
         table = np.zeros(len(self.bias), np.dtype(fields))
         for name, _ in fields[: 4 if self.negative_step else 3]:
             table[name] = getattr(self, name)
         return table.view(np.uint8)
+
+
+FORMS = ("int64", "int64_signed", "int32")
+
+
+def requantization_of(
+    rng: np.random.Generator, acc: Ints, form: str, clip: tuple[int, int] = (0, 255)
+) -> Requantization:
+    """Random parameters of one of `FORMS`."""
+    if form == "int32":
+        return narrow_requantization(rng, acc, clip)
+    return random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
+
+
+def narrow_requantization(rng: np.random.Generator, acc: Ints, clip: tuple[int, int]) -> Requantization:
+    """Parameters that spread the accumulators over the outputs, whose products and sums fit 32 bits."""
+    flat = acc.reshape(-1, acc.shape[-1])
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    slope = rng.uniform(150, 400, len(low)) / (high - low + 1)
+    room = np.maximum(slope * np.abs(flat).max(axis=0), 1024.0)
+    shift = np.floor(rng.uniform(0.0, 30 - np.log2(room))).astype(np.int64)
+    multiplier = np.floor(slope * np.exp2(shift)).astype(np.int64) * rng.choice([1, 1, 1, -1], len(low))
+    lowest = np.minimum(low * multiplier, high * multiplier)
+    bias = (np.exp2(shift) * rng.uniform(-20, 3, len(low))).astype(np.int64) - lowest
+    none = np.zeros_like(low)
+    return Requantization(bias, multiplier, shift, negative_below=none, negative_step=0, clip=clip, narrow=True)
 
 
 def random_requantization(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
 from tests.kernels.reference import (
+    FORMS,
     Geometry,
     Ints,
     Requantization,
@@ -22,6 +23,7 @@ from tests.kernels.reference import (
     margins,
     output_strides_of,
     random_requantization,
+    requantization_of,
     strides_of,
     windows,
 )
@@ -29,8 +31,13 @@ from tests.kernels.reference import (
 CORES = 8
 EXAMPLES = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
+forms = st.sampled_from(FORMS)
 clips = st.sampled_from([(0, 255), (3, 200), (-128, 127), (-100, 90)])
 pointwise = geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), most_channels=33)
+depthwise = st.one_of(
+    geometries(channelwise=True),
+    geometries(filters=st.just((3, 3)), most_dilation=1, channelwise=True, most_output=12),
+)
 
 
 def align4(size: int) -> int:
@@ -44,6 +51,8 @@ def conv2d_scratch(geometry: Geometry, cores: int) -> int:
 
 def depthwise_scratch(geometry: Geometry, cores: int) -> int:
     """As match_pulp.h gives it."""
+    if geometry.filter == (3, 3) and geometry.dilation == (1, 1) and geometry.stride[0] <= 2:
+        return 0
     rows = (geometry.output[0] - 1) * geometry.stride[0] + (geometry.filter[0] - 1) * geometry.dilation[0] + 1
     return cores * align4(geometry.filter[1] * rows)
 
@@ -80,7 +89,7 @@ def expect(output: Bytes, target: View, expected: Bytes) -> None:
 
 
 @EXAMPLES
-@given(geometries(), margins, margins, st.integers(0, 255), clips, st.booleans(), seeds)
+@given(geometries(), margins, margins, st.integers(0, 255), clips, forms, seeds)
 def test_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -88,7 +97,7 @@ def test_conv2d(
     behind: tuple[int, int, int, int],
     pad_value: int,
     clip: tuple[int, int],
-    step: bool,
+    form: str,
     seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -96,9 +105,9 @@ def test_conv2d(
     target = empty_output(geometry, behind)
     weights = random_weights(rng, (geometry.channels_out, *geometry.filter, geometry.channels_in))
     acc = conv2d(source.tile, weights, geometry, pad_value)
-    requantization = random_requantization(rng, acc, step=step, clip=clip)
+    requantization = requantization_of(rng, acc, form, clip)
     output = harness.kernel(
-        "match_pulp_conv2d",
+        f"match_pulp_conv2d{requantization.suffix}",
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         weights=weights.view(np.uint8),
@@ -111,14 +120,14 @@ def test_conv2d(
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, clips, st.booleans(), seeds, st.sampled_from(["pointwise", "dense"]))
+@given(pointwise, margins, margins, clips, forms, seeds, st.sampled_from(["pointwise", "dense"]))
 def test_pointwise_and_dense(
     harness: Harness,
     geometry: Geometry,
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     clip: tuple[int, int],
-    step: bool,
+    form: str,
     seed: int,
     kernel: str,
 ) -> None:
@@ -127,9 +136,9 @@ def test_pointwise_and_dense(
     target = empty_output(geometry, behind)
     weights = random_weights(rng, (geometry.channels_out, geometry.channels_in))
     acc: Ints = source.tile[: geometry.output[0], : geometry.output[1]].astype(np.int64) @ weights.T.astype(np.int64)
-    requantization = random_requantization(rng, acc, step=step, clip=clip)
+    requantization = requantization_of(rng, acc, form, clip)
     output = harness.kernel(
-        f"match_pulp_{kernel}",
+        f"match_pulp_{kernel}{requantization.suffix}",
         fields_of(geometry, source, target, requantization),
         input=source.block,
         weights=weights.view(np.uint8),
@@ -141,14 +150,14 @@ def test_pointwise_and_dense(
 
 
 @EXAMPLES
-@given(geometries(), margins, margins, st.sampled_from(["conv2d", "pointwise", "dense"]), st.booleans(), seeds)
+@given(geometries(), margins, margins, st.sampled_from(["conv2d", "pointwise", "dense"]), forms, seeds)
 def test_input_channels_a_part_at_a_time(
     harness: Harness,
     geometry: Geometry,
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     kernel: str,
-    step: bool,
+    form: str,
     seed: int,
 ) -> None:
     """Parts of any sizes; the first overwrites what is where its sums go, only the last writes the output."""
@@ -158,7 +167,7 @@ def test_input_channels_a_part_at_a_time(
     x = random_input(rng, geometry)
     weights = random_weights(rng, (geometry.channels_out, *geometry.filter, geometry.channels_in))
     acc = conv2d(x, weights, geometry, 11)
-    requantization = random_requantization(rng, acc, step=step)
+    requantization = requantization_of(rng, acc, form)
     target = empty_output(geometry, behind)
     sums = rng.integers(-(2**31), 2**31, target.block.size, np.int64).astype(np.int32)
     before_all = sums.copy()
@@ -169,7 +178,7 @@ def test_input_channels_a_part_at_a_time(
         source = embed(x[..., begin:end], before)
         added += conv2d(source.tile, weights[..., begin:end], part, 11)
         output = harness.kernel(
-            f"match_pulp_{kernel}",
+            f"match_pulp_{kernel}{requantization.suffix}",
             fields_of(part, source, target, requantization, 11),
             input=source.block,
             weights=weights[..., begin:end].copy().view(np.uint8),
@@ -191,14 +200,14 @@ def test_input_channels_a_part_at_a_time(
 
 
 @EXAMPLES
-@given(geometries(channelwise=True), margins, margins, st.integers(0, 255), st.booleans(), seeds)
+@given(depthwise, margins, margins, st.integers(0, 255), forms, seeds)
 def test_depthwise_conv2d(
     harness: Harness,
     geometry: Geometry,
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     pad_value: int,
-    step: bool,
+    form: str,
     seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -206,9 +215,9 @@ def test_depthwise_conv2d(
     target = empty_output(geometry, behind)
     weights = random_weights(rng, (geometry.channels_out, *geometry.filter))
     acc = depthwise_conv2d(source.tile, weights, geometry, pad_value)
-    requantization = random_requantization(rng, acc, step=step)
+    requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        "match_pulp_depthwise_conv2d",
+        f"match_pulp_depthwise_conv2d{requantization.suffix}",
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         weights=weights.view(np.uint8),
@@ -221,23 +230,23 @@ def test_depthwise_conv2d(
 
 
 @EXAMPLES
-@given(geometries(channelwise=True), margins, margins, st.integers(0, 255), st.booleans(), seeds)
+@given(geometries(channelwise=True), margins, margins, st.integers(0, 255), forms, seeds)
 def test_avg_pool2d(
     harness: Harness,
     geometry: Geometry,
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     pad_value: int,
-    step: bool,
+    form: str,
     seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     source = embed(random_input(rng, geometry), before)
     target = empty_output(geometry, behind)
     acc: Ints = windows(source.tile, geometry, pad_value).sum(axis=(2, 3))
-    requantization = random_requantization(rng, acc, step=step)
+    requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        "match_pulp_avg_pool2d",
+        f"match_pulp_avg_pool2d{requantization.suffix}",
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         parameters=requantization.packed(),
@@ -366,7 +375,7 @@ def test_table_of_255_bytes_is_too_short(harness: Harness) -> None:
         lookup_on(harness, geometry, source, target, np.arange(255, dtype=np.uint8))
 
 
-def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int) -> Bytes:
+def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int, form: str) -> Bytes:
     """One tile of a convolution, the same for any number of cores."""
     rng = np.random.default_rng(7)
     channelwise = kernel == "match_pulp_depthwise_conv2d"
@@ -375,44 +384,48 @@ def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int)
     shape = (geometry.channels_out, *geometry.filter) + (() if channelwise else (geometry.channels_in,))
     weights = random_weights(rng, shape)
     acc = (depthwise_conv2d if channelwise else conv2d)(source.tile, weights, geometry, 9)
-    requantization = random_requantization(rng, acc, step=False)
+    requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        kernel,
+        f"{kernel}{requantization.suffix}",
         fields_of(geometry, source, target, requantization, 9),
         input=source.block,
         weights=weights.view(np.uint8),
         parameters=requantization.packed(),
         output=target.block,
         scratch=scratch,
+        negative_step=requantization.negative_step,
     )
     expect(output, target, requantization(acc))
     return output
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kernel", ["conv2d", "depthwise_conv2d", "pointwise", "dense", "avg_pool2d"])
-def test_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str) -> None:
+def test_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str, form: str) -> None:
     side = 1 if kernel in ("pointwise", "dense") else 3
     pad = side // 2
     geometry = Geometry(11, 11, (5, 6), (side, side), (1, 1), (1, 1), (pad, pad, pad, pad), (0, 0))
     scratch = {"conv2d": conv2d_scratch, "depthwise_conv2d": depthwise_scratch}.get(kernel, lambda *_: 0)
     if kernel == "avg_pool2d":
-        outputs = [pool_on(harness_for(cores), geometry) for cores in (1, 2, 4, 8)]
+        outputs = [pool_on(harness_for(cores), geometry, form) for cores in (1, 2, 4, 8)]
     else:
         name = f"match_pulp_{kernel}"
-        outputs = [convolve_on(harness_for(cores), geometry, name, scratch(geometry, cores)) for cores in (1, 2, 4, 8)]
+        outputs = [
+            convolve_on(harness_for(cores), geometry, name, scratch(geometry, cores), form) for cores in (1, 2, 4, 8)
+        ]
     for output in outputs[1:]:
         np.testing.assert_array_equal(output, outputs[0])
 
 
-def pool_on(harness: Harness, geometry: Geometry) -> Bytes:
+def pool_on(harness: Harness, geometry: Geometry, form: str) -> Bytes:
     """One tile of average pooling."""
     rng = np.random.default_rng(8)
     source = embed(random_input(rng, geometry), (0, 0, 0, 0))
     target = empty_output(geometry, (0, 0, 0, 0))
     acc: Ints = windows(source.tile, geometry, 3).sum(axis=(2, 3))
-    requantization = random_requantization(rng, acc, step=True)
+    requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        "match_pulp_avg_pool2d",
+        f"match_pulp_avg_pool2d{requantization.suffix}",
         fields_of(geometry, source, target, requantization, 3),
         input=source.block,
         parameters=requantization.packed(),

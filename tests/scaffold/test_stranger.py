@@ -52,7 +52,7 @@ def use(call: Call, package: Path | str, name: str) -> None:
 @pytest.mark.sweep
 def test_a_target_of_ones_own(call: Call) -> None:
     call("match", "new-target", "mychip")
-    use(call, "mychip", "mychip")
+    use(call, "./mychip", "mychip")
 
 
 @pytest.mark.sweep

@@ -97,3 +97,21 @@ def test_bounds_are_tight_where_transfers_are_uniform() -> None:
         costs[held] = latency(pricing, nest.loops, nest.placements).cycles, nests.cycles[n]
     cycles, bound = costs[(1, 2), (0, 1), (1, 2)]
     assert cycles <= 1.06 * bound
+
+
+def test_bounds_count_what_is_queued_before_a_block_that_is_waited_for() -> None:
+    """Input blocks in two buffers, filters in one: the DMA brings both while no kernel runs."""
+    layer = Layer("conv", Op.CONV2D, 64, 64, 16, 16, 16, 16, 3, 3, padding=Padding(1, 1, 1, 1))
+    pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125, fixed=400.0))
+    nests = next(
+        nests
+        for nests in Structures(TileCosts(pricing), np.array([[16, 4, 16, 64]]), (Dim.K, Dim.OY)).nests()
+        if [loop.dim for loop in nests.nest(0).loops] == [Dim.OY, Dim.K]
+    )
+    places = [nests.nest(n).placements for n in range(len(nests.cycles))]
+    held = [[(place.depth, place.buffers) for place in one] for one in places]
+    alone, queued = held.index([(0, 1), (2, 1), (2, 2)]), held.index([(1, 2), (2, 1), (2, 2)])
+    for row in (alone, queued):
+        nest = nests.nest(row)
+        cost = latency(pricing, nest.loops, nest.placements)
+        assert 0.97 * cost.cycles <= nests.cycles[row] <= cost.cycles

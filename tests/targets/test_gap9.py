@@ -170,12 +170,20 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
     for function in functions:
         assert f"{function}(" in declared
     platforms = target.platforms
-    assert [platform.name for platform in platforms] == ["host", "qemu"]
-    for path in (path for platform in platforms for path in (*platform.sources, *platform.include)):
+    assert [platform.name for platform in platforms] == ["host", "qemu", "gap_sdk"]
+    assert target.external is not None
+    outside = target.external.api
+    header = (PACKAGE / target.external.include[0] / outside.headers[0]).read_text()
+    for function in (outside.allocate, outside.free, outside.load, outside.copy_in, outside.copy_out, outside.wait):
+        assert f"{function}(" in header
+    sources = [path for platform in platforms for path in platform.sources] + [*target.external.sources]
+    sources += [platform.io for platform in platforms if platform.io]
+    headers = [path for platform in platforms for path in platform.include]
+    for path in (*sources, *headers, *target.external.include):
         assert (PACKAGE / path).exists()
     on_disk = {
         path.relative_to(PACKAGE).as_posix()
         for folder in ("kernels/host", "kernels/pulp", "targets/pulp", *folders)
         for path in (PACKAGE / folder).rglob("*.c")
     }
-    assert on_disk - others == {path.as_posix() for platform in platforms for path in platform.sources}
+    assert on_disk - others == {path.as_posix() for path in sources}
