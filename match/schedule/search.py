@@ -165,12 +165,11 @@ class Search:
     def ordered(self, sieve: Sieve, first: int, others: int) -> Iterator[Ints]:
         """Rows of a sieve, the best bounds first, `first` and then `others` at a time, until none may be better."""
         objective, second = self.keys(sieve.cycles, sieve.moved)
-        volume = sieve.tiles.prod(axis=1)
-        left, count = np.arange(len(sieve)), first
-        while len(left := left[self.may_win(objective[left], second[left])]):
+        left, count = np.nonzero(self.may_win(objective, second))[0], first
+        while len(left):
             rows, left = _least(objective, left, count)
-            yield rows[np.lexsort((-volume[rows], second[rows], objective[rows]))]
-            count = others
+            yield rows[np.lexsort((-sieve.tiles[rows].prod(axis=1), second[rows], objective[rows]))]
+            left, count = left[self.may_win(objective[left], second[left])], others
 
     def keys(self, cycles: Floats, moved: Floats) -> tuple[Floats, Floats]:
         """The first two entries of `Rank`."""
