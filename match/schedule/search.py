@@ -4,9 +4,9 @@ Every integer tile size of K, OY and OX is a candidate, and of C each that the m
 up in their own ways, so that no size can be left out for having the same number of tiles as another. With it go every
 loop order, every depth of every operand and one or two buffers each. What keeps the search short are bounds, each
 below the predicted cost of what it stands for and each dearer than the one before: of tiles by themselves (`feasible`),
-of tiles with transfers (`with_transfers`), of mappings from the costs of simpler tilings (`Structures` on `Floors`) and
-from those of their own tiles (`Structures`). What a bound puts behind the best mapping known is dropped; the rest is
-predicted, the most promising first.
+of tiles with transfers (`with_transfers`), of their kernels from tilings that cut fewer dimensions (`with_kernels`), of
+mappings from the transfers of simpler tilings (`Structures` on `Floors`) and from their own (`Structures`). What a
+bound puts behind the best mapping known is dropped; the rest is predicted, the most promising first.
 """
 
 from __future__ import annotations
@@ -165,12 +165,11 @@ class Search:
     def ordered(self, sieve: Sieve, first: int, others: int) -> Iterator[Ints]:
         """Rows of a sieve, the best bounds first, `first` and then `others` at a time, until none may be better."""
         objective, second = self.keys(sieve.cycles, sieve.moved)
-        volume = sieve.tiles.prod(axis=1)
-        left, count = np.arange(len(sieve)), first
-        while len(left := left[self.may_win(objective[left], second[left])]):
+        left, count = np.nonzero(self.may_win(objective, second))[0], first
+        while len(left):
             rows, left = _least(objective, left, count)
-            yield rows[np.lexsort((-volume[rows], second[rows], objective[rows]))]
-            count = others
+            yield rows[np.lexsort((-sieve.tiles[rows].prod(axis=1), second[rows], objective[rows]))]
+            left, count = left[self.may_win(objective[left], second[left])], others
 
     def keys(self, cycles: Floats, moved: Floats) -> tuple[Floats, Floats]:
         """The first two entries of `Rank`."""

@@ -158,8 +158,7 @@ def _subsets(dims: Collection[Dim]) -> Iterator[tuple[Dim, ...]]:
     return itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1))
 
 
-@dataclass(frozen=True)
-class _Floor:
+class _Floor(NamedTuple):
     """Lower bounds over several ways to hold an operand with the same number of buffers; arrays over tiles.
 
     transfer: DMA cycles of all its blocks. moved: their bytes. exposed: cycles of them beside which no kernel runs.
@@ -176,12 +175,11 @@ class _Floor:
 
     @classmethod
     def over_nothing(cls, count: int) -> _Floor:
-        return cls(*(np.full(count, np.inf) for _ in fields(cls)))
+        return cls(*(np.full(count, np.inf) for _ in cls._fields))
 
     def admit(self, fits: Flags, *figures: Floats) -> None:
         """Take in one more way, with its figures in the order of the fields, where it fits."""
-        for field, its in zip(fields(self), figures, strict=True):
-            mine = getattr(self, field.name)
+        for mine, its in zip(self, figures, strict=True):
             np.minimum(mine, its, out=mine, where=fits)
 
 
