@@ -13,6 +13,7 @@ import typer
 import match
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample
 from match.cli import execute
+from match.errors import CapacityError
 from match.report.schema import MemoryPlanSummary
 
 NETWORKS = "mobilenet_v1-1.0-128,mobilenet_v1-1.0-224,mobilenet_v2-1.0-128"
@@ -53,8 +54,12 @@ def table(network: Networks = NETWORKS, l2: Sizes = SIZES, target: Target = "gap
     """Print a table in Markdown of what networks take by size of the main memory; each runs on one input."""
     sys.stdout.write(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}\n")
     for name in network.split(","):
-        for row in rows(name, [int(size) for size in l2.split(",")], target):
-            sys.stdout.write(f"| {' | '.join(row.cells)} |\n")
+        for size in l2.split(","):
+            try:
+                for row in rows(name, [int(size)], target):
+                    sys.stdout.write(f"| {' | '.join(row.cells)} |\n")
+            except CapacityError as error:
+                sys.stdout.write(f"| {name} | {int(size) / 1024:.0f} | {error} |\n")
             sys.stdout.flush()
 
 

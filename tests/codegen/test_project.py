@@ -185,9 +185,7 @@ def test_a_network_that_does_not_fit_is_refused() -> None:
     made = networks.module([item], [x], lambda add: add(x, x))
     target = MockTarget()
     target.main_memory = Memory("L2", 600)
-    with pytest.raises(
-        CapacityError, match=r"mock's L2, which has 600, so that \d+ are short.*no external memory"
-    ):
+    with pytest.raises(CapacityError, match=r"mock's L2, which has 600, so that \d+ are short.*no external memory"):
         build(made, target, networks.model(made, ["y"]))
 
 
