@@ -1,0 +1,93 @@
+"""The benchmark on RTL: what it needs, what it writes and, in the slow tier, what it measures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.rtl import __main__ as command
+from benchmarks.rtl import toolchain
+from benchmarks.rtl.fit import fit, predicted
+from benchmarks.rtl.results import Measurement, schema, summary
+from benchmarks.rtl.run import run
+from benchmarks.rtl.shapes import fitted, tested
+from benchmarks.rtl.simulator import Simulator
+from match.cost_models.pulp_cluster import KernelCycles
+from match.errors import OptionError, ToolchainError
+
+SCHEMA = Path(command.__file__).with_name("schema.json")
+
+
+def measurement(cycles: int, predicted: float) -> Measurement:
+    return Measurement(group="x", layer="x", form="int64", macs=8, cycles=cycles, predicted=predicted)
+
+
+def test_schema_is_that_of_the_results() -> None:
+    assert json.loads(SCHEMA.read_text()) == schema()
+
+
+def test_summary() -> None:
+    one = summary("x", [measurement(100, 110), measurement(200, 190), measurement(50, 51)])
+    assert (one.calls, one.tau) == (3, 1.0)
+    assert one.worst_error == pytest.approx(0.1)
+    assert one.mean_error == pytest.approx((0.1 + 0.05 + 0.02) / 3)
+    assert summary("x", [measurement(100, 2), measurement(200, 1)]).tau == -1
+
+
+def test_no_layer_is_fitted_and_tested() -> None:
+    geometries = {case.layer.geometry for case in fitted()}
+    assert not any(case.layer.geometry in geometries for case in tested())
+
+
+def test_fit_finds_constants_that_made_the_cycles() -> None:
+    cases = fitted()
+    made = KernelCycles(**{name: 1.5 * value for name, value in asdict(KernelCycles()).items()})
+    cycles = [predicted(case, made) for case in cases]
+    constants = fit(cases, [round(one) for one in cycles])
+    np.testing.assert_allclose([predicted(case, constants) for case in cases], cycles, rtol=0.01)
+
+
+def test_expected_outputs_are_spread() -> None:
+    for case in tested():
+        values = np.unique(case.tensors.expected)
+        assert len(values) > min(8, case.tensors.expected.size // 4), case
+
+
+@pytest.mark.parametrize(("missing", "sentence"), [("verilator", "verilator is not"), ("gcc", "gcc is not installed")])
+def test_missing_tools_are_one_sentence(
+    missing: str, sentence: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(toolchain.shutil, "which", lambda _: None)
+    build = toolchain.simulator if missing == "verilator" else lambda folder: toolchain.firmware(folder, "corev")
+    with pytest.raises(ToolchainError, match=sentence):
+        build(tmp_path)
+
+
+def test_unknown_group_is_one_sentence() -> None:
+    with pytest.raises(OptionError, match="there is no group 'x'; choose one of: required, fitted, tested"):
+        command.main(group="x")
+
+
+@pytest.mark.sweep
+def test_measured_rates_and_errors(tmp_path: Path) -> None:
+    """Every output is compared with NumPy on the way."""
+    for tool in ("verilator", toolchain.COMPILER):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    if importlib.util.find_spec("pythondata_cpu_cv32e40p") is None:
+        pytest.skip(f"{toolchain.CORE_PACKAGE} is not installed")
+    with Simulator(toolchain.simulator(tmp_path), toolchain.firmware(tmp_path, "corev")) as core:
+        measurements = list(run(core, ["required", "tested"]))
+    for one in measurements:
+        if one.required is not None:
+            assert one.rate >= one.required, one
+    result = summary("tested", [one for one in measurements if one.group == "tested"])
+    assert result.mean_error < 0.05
+    assert result.worst_error < 0.15
+    assert result.tau >= 0.97

@@ -1,0 +1,36 @@
+/* The built-in functions of the GAP SDK's compiler that kernels use, as C for a PC. */
+#ifndef GAP_BUILTINS_H
+#define GAP_BUILTINS_H
+
+#include <stdint.h>
+#include <string.h>
+
+typedef unsigned char gap_unsigned4_t __attribute__((vector_size(4)));
+typedef signed char gap_signed4_t __attribute__((vector_size(4)));
+
+static inline int32_t gap_sdotusp4(gap_unsigned4_t a, gap_signed4_t b, int32_t acc)
+{
+    for (int i = 0; i < 4; i++) {
+        acc += a[i] * b[i];
+    }
+    return acc;
+}
+
+static inline gap_signed4_t gap_pack4(signed char a, signed char b, signed char c, signed char d)
+{
+    return (gap_signed4_t){a, b, c, d};
+}
+
+static inline gap_unsigned4_t gap_maxu4(gap_unsigned4_t a, gap_unsigned4_t b)
+{
+    for (int i = 0; i < 4; i++) {
+        a[i] = a[i] > b[i] ? a[i] : b[i];
+    }
+    return a;
+}
+
+#define __builtin_pulp_sdotusp4 gap_sdotusp4
+#define __builtin_pulp_pack4 gap_pack4
+#define __builtin_pulp_maxu4 gap_maxu4
+
+#endif

@@ -1,0 +1,57 @@
+"""The cluster's kernels compiled for the instruction sets that match_pulp_simd.h knows."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kernels.harness import Harness
+from tests.kernels.reference import FORMS, Geometry
+from tests.kernels.test_pulp_kernels import conv2d_scratch, convolve_on, depthwise_scratch, pool_on
+from tests.kernels.toolchain import PACKAGE, PROJECT, STRICT, compile_c, gap9_sources
+
+COMPILER = "riscv64-unknown-elf-gcc"
+RV32 = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs")
+DOT_PRODUCTS = {"XPULP2": (0x57, 1, 0x54), "COREV": (0x7B, 1, 0x50)}
+"""Opcode, funct3 and funct7."""
+
+KERNELS = sorted((PACKAGE / "kernels" / "pulp").glob("*.c"))
+SAME = Geometry(11, 11, (5, 6), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), (0, 0))
+POINTS = Geometry(13, 11, (5, 6), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+
+
+@pytest.mark.parametrize("isa", ["XPULP2", "COREV", ""])
+def test_compile_for_rv32(isa: str, tmp_path: Path) -> None:
+    """Without warnings; dot products are single instructions where the core has them."""
+    if shutil.which(COMPILER) is None:
+        pytest.skip(f"{COMPILER} is not installed (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)")
+    include = [f"-I{PACKAGE / 'kernels' / folder}" for folder in ("include", "pulp")]
+    macros = [f"-DMATCH_PULP_ISA_{isa}"] if isa else []
+    code = b""
+    for source in KERNELS:
+        binary = tmp_path / f"{source.stem}.o"
+        command = [COMPILER, *STRICT, "-O1", *RV32, *macros, *include, "-c", str(source), "-o", str(binary)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        code += binary.read_bytes()
+    if isa:
+        words = {int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code) - 3, 2)}
+        assert DOT_PRODUCTS[isa] in {(word & 0x7F, word >> 12 & 7, word >> 25) for word in words}
+
+
+def test_built_in_functions_of_the_gap_sdk(tmp_path: Path) -> None:
+    """With stand-ins for them: what kernels make of their arguments is what NumPy says."""
+    folder = PROJECT / "tests" / "kernels"
+    options = (*STRICT, "-O1", "-DMATCH_PULP_ISA_GAP", "-include", str(folder / "gap_builtins.h"))
+    harness = Harness(compile_c([*gap9_sources(), folder / "harness.c"], tmp_path / "harness", *options))
+    try:
+        for form in FORMS:
+            convolve_on(harness, SAME, "match_pulp_conv2d", conv2d_scratch(SAME, 8), form)
+            convolve_on(harness, SAME, "match_pulp_depthwise_conv2d", depthwise_scratch(SAME, 8), form)
+            convolve_on(harness, POINTS, "match_pulp_pointwise", 0, form)
+            pool_on(harness, SAME, form)
+    finally:
+        harness.close()
