@@ -55,8 +55,8 @@ CLEAN = """static int32_t net_add(uint8_t* p0, uint8_t* T_add, uint8_t* constant
 }
 
 static int32_t net___tvm_main__(uint8_t* x, uint8_t* y) {
-  MATCH_TRY(net_add(x, y, 0, 0));
-  MATCH_TRY(layer_0(x, y));
+  MATCH_CALL(0, net_add(x, y, 0, 0));
+  MATCH_CALL(1, layer_0(x, y));
   return 0;
 }
 """
