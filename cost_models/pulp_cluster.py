@@ -30,6 +30,9 @@ SUM_LOAD = 2
 SUM_STORE = 1
 """One partial sum left for later input channels, instead of requantizing it."""
 
+Form = Literal["int32", "int64", "int64_signed"]
+"""Of requantization, by its name in targets/pulp/cluster.py."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -119,14 +122,14 @@ class PulpClusterCost(CostModel):
 
     cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition), elements (lookup) or
         channels (others).
-    form: of requantization, by its name in targets/pulp/cluster.py.
+    form: of requantization.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. Estimated.
     """
 
     cores: int = 8
-    form: Literal["int32", "int64", "int64_signed"] = "int64"
+    form: Form = "int64"
     kernel: int = 150
     offload: int = 1000
     cycles: KernelCycles = field(default_factory=KernelCycles)

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from match.cost_models.pulp_cluster import Form
 from match.layer import Layer, Op
 
 Ints = npt.NDArray[np.int64]
@@ -21,7 +22,7 @@ class Case:
     """A layer and the form of its requantization, by the name that the cluster gives it."""
 
     layer: Layer
-    form: str = "int64"
+    form: Form = "int64"
 
     @cached_property
     def tensors(self) -> Tensors:
@@ -88,7 +89,7 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
     return columns @ weights.reshape(layer.k, -1).T.astype(np.int64)
 
 
-def _requantized(acc: Ints, form: str) -> tuple[bytes, Bytes, int]:
+def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
     """Parameters of a form, the outputs they make of accumulators (OY, OX, K), and the step taken off half of them."""
     channels = acc.shape[-1]
     low, high = int(acc.min()), int(acc.max())

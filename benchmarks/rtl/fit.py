@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +27,12 @@ def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) ->
 
 def fit(cases: Sequence[Case], measured: Sequence[int]) -> KernelCycles:
     """The constants with the least sum of squared relative errors, none below 0."""
-    from scipy.optimize import nnls
-
+    solve: Any = importlib.import_module("scipy.optimize").nnls  # it has no types
     names = [field.name for field in fields(KernelCycles) if field.name not in COUNTED]
     none = dict.fromkeys(names, 0.0)
     loops = np.array([predicted(case, KernelCycles(**none)) for case in cases])
     columns = [[predicted(case, KernelCycles(**{**none, name: 1.0})) for case in cases] for name in names]
     design = np.array(columns).T - loops[:, None]
     target = np.array(measured)
-    solution, _ = nnls(design / target[:, None], (target - loops) / target)
-    return KernelCycles(**{name: round(float(value), 1) for name, value in zip(names, solution, strict=True)})
+    solution: list[float] = solve(design / target[:, None], (target - loops) / target)[0].tolist()
+    return KernelCycles(**{name: round(value, 1) for name, value in zip(names, solution, strict=True)})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from benchmarks.rtl.case import Case
+from match.cost_models.pulp_cluster import Form
 from match.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
-FORMS = ("int32", "int64")
+FORMS: tuple[Form, ...] = ("int32", "int64")
 
 REQUIRED = {
     "conv2d 3x3 64 to 64": 2.0,

@@ -132,7 +132,7 @@ class Cluster(HwModule):
         """A kernel of match_pulp.h, for 32-bit sums where these do; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        return f"{kernel}_int32" if requantizer == INT32 else kernel
+        return f"{kernel}_int32" if requantizer == INT32 and layer.op is not Op.ADD else kernel
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently."""

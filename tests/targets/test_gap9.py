@@ -144,7 +144,8 @@ def test_kernels_exist(unit: HwModule, layer: Layer, form: Requantizer | None) -
 
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:
     cluster = module("cluster")
-    form = cluster.requantizers[0]
+    assert cluster.kernel(POINTWISE, cluster.requantizers[0]) == "match_pulp_pointwise_int32"
+    form = cluster.requantizers[1]
     assert cluster.kernel(POINTWISE, form) == "match_pulp_pointwise"
     assert cluster.kernel(variant(POINTWISE, stride=(2, 2)), form) == "match_pulp_conv2d"
     assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), form) == "match_pulp_conv2d"
