@@ -41,7 +41,7 @@ MOST_VIEWS = 1 << 12
 FIRST_SLAB, SLAB = 256, 1 << 14
 """Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
 
-FIRST_CHUNK, CHUNK = 8, 1024
+FIRST_CHUNK, CHUNK = 8, 256
 """Tiles whose mappings are enumerated at a time."""
 
 FEW, MANY = 16, 2048
@@ -143,7 +143,10 @@ class Search:
 
         The more are cut the dearer that is, and the fewer tiles share the same.
         """
-        if self.floors is None:
+        if (
+            self.floors is None
+            or sieve.tiles[:, TILED.index(Dim.C)].min(initial=self.costs.extents[Dim.C]) == (self.costs.extents[Dim.C])
+        ):
             return sieve
         cut = [dim for n, dim in enumerate(TILED) if (sieve.tiles[:, n] < self.costs.whole[n]).any()]
         for number in numbers:

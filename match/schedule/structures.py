@@ -80,8 +80,12 @@ class Nests:
         return Nest(loops, placements)
 
 
-class TransferCosts(Protocol):
-    """Costs of transfers: exact ones are `TileCosts`, lower bounds of them `Floors`."""
+class TilingCosts(Protocol):
+    """Lower bounds of what tilings cost: `Floors`."""
+
+    def compute(self, tiles: Ints) -> Floats:
+        """Cycles of all kernel calls, without `launch`."""
+        ...
 
     def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
         """Of the blocks of an operand that is cut along `dims`."""
@@ -120,21 +124,21 @@ class _Blocks(NamedTuple):
 class Structures:
     """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
 
-    Their bounds follow from what `costs` says of kernels, and `transfers` of transfers: the same, or cheaper and lower.
+    Their bounds follow from `costs` or, with `floors`, from what is less: of transfers, and of kernels unless C is cut.
     """
 
-    def __init__(
-        self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], transfers: TransferCosts | None = None
-    ) -> None:
+    def __init__(self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], floors: TilingCosts | None = None) -> None:
         self.costs = costs
         self.tiles = tiles
-        self._transfers = transfers or costs
+        self._transfers = floors or costs
         self._cut = cut
         pricing = costs.pricing
         self._counts = costs.counts(tiles)
-        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + costs.kernels.compute(tiles)
+        kernels = costs.kernels if floors is None or Dim.C in cut else floors
+        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + kernels.compute(tiles)
         self._exact = self._transfers is costs
-        self._tail = costs.kernels.last(tiles) if not costs.packing else np.zeros(len(tiles))
+        priced = kernels is costs.kernels and not costs.packing
+        self._tail = costs.kernels.last(tiles) if priced else np.zeros(len(tiles))
         self._room = pricing.memory.size - costs.scratch(tiles)
         self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
         self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
