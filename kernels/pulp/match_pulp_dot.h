@@ -132,41 +132,87 @@ MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, i
 
 #else
 
-/* One step: the next 4 bytes of every vector. */
-MATCH_INLINE void match_step(match_vectors_t *v, int channels, int pixels, match_block_t *block)
+MATCH_INLINE void match_start(int channels, int pixels, match_block_t *block)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++) {
+#pragma GCC unroll 2
+        for (int j = 0; j < pixels; j++) {
+            block->acc[i][j] = 0;
+        }
+    }
+}
+
+/* All vectors move on. */
+MATCH_INLINE void match_advance(match_vectors_t *v, int32_t bytes, int channels, int pixels)
+{
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+        v->x[j] += bytes;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++) {
+        v->w[i] += bytes;
+    }
+}
+
+#if defined(MATCH_PULP_ISA_GAP)
+
+/* The next 4 bytes of every vector. */
+MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels, match_block_t *block)
 {
     match_bytes4_t x[MATCH_BLOCK_PIXELS];
 #pragma GCC unroll 2
     for (int j = 0; j < pixels; j++) {
         x[j] = match_load4(v->x[j]);
-        v->x[j] += 4;
     }
 #pragma GCC unroll 4
     for (int i = 0; i < channels; i++) {
         match_bytes4_t w = match_load4(v->w[i]);
-        v->w[i] += 4;
 #pragma GCC unroll 2
-    for (int j = 0; j < pixels; j++) {
+        for (int j = 0; j < pixels; j++) {
             block->acc[i][j] = match_dot4(x[j], w, block->acc[i][j]);
         }
     }
 }
 
-MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, int pixels, match_block_t *block)
+#else
+
+/* Byte number `at` of every vector. */
+MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels, int pixels, match_block_t *block)
 {
 #pragma GCC unroll 4
     for (int i = 0; i < channels; i++) {
 #pragma GCC unroll 2
-    for (int j = 0; j < pixels; j++) {
-            block->acc[i][j] = 0;
+        for (int j = 0; j < pixels; j++) {
+            block->acc[i][j] += v->x[j][at] * v->w[i][at];
         }
     }
-    for (int32_t word = 0; word < words; word++) {
-        match_step(v, channels, pixels, block);
+}
+
+/* The next 4 bytes of every vector, one by one: taking words apart costs more than loading bytes. */
+MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels, match_block_t *block)
+{
+#pragma GCC unroll 4
+    for (int32_t at = 0; at < 4; at++) {
+        match_byte(v, at, channels, pixels, block);
     }
 }
 
 #endif
+
+MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, int pixels, match_block_t *block)
+{
+    match_start(channels, pixels, block);
+    for (int32_t word = 0; word < words; word++) {
+        match_step(v, channels, pixels, block);
+        match_advance(v, 4, channels, pixels);
+    }
+}
+
+#endif
+
+#if defined(MATCH_PULP_INSN) || defined(MATCH_PULP_ISA_GAP)
 
 /* The last length % 4 bytes, where `length` is at least 4: the last 4 again, with those left out that were counted. */
 MATCH_INLINE void match_rest(const match_vectors_t *v, int32_t rest, int channels, int pixels, match_block_t *block)
@@ -181,11 +227,23 @@ MATCH_INLINE void match_rest(const match_vectors_t *v, int32_t rest, int channel
     for (int i = 0; i < channels; i++) {
         match_bytes4_t w = match_load4(v->w[i] + rest - 4);
 #pragma GCC unroll 2
-    for (int j = 0; j < pixels; j++) {
+        for (int j = 0; j < pixels; j++) {
             block->acc[i][j] = match_dot4(x[j], w, block->acc[i][j]);
         }
     }
 }
+
+#else
+
+/* The last length % 4 bytes. */
+MATCH_INLINE void match_rest(const match_vectors_t *v, int32_t rest, int channels, int pixels, match_block_t *block)
+{
+    for (int32_t at = 0; at < rest; at++) {
+        match_byte(v, at, channels, pixels, block);
+    }
+}
+
+#endif
 
 /* Vectors of fewer than 4 bytes. */
 static inline int32_t match_short_dot(const uint8_t *x, const int8_t *w, int32_t length)
