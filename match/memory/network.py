@@ -24,6 +24,7 @@ from match.memory.describe import buffers, describe
 from match.memory.message import sentence
 from match.options import Options
 from match.partitioner import Partitioned
+from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.place import Plan, place
 from match.placement.problem import Cut, Problem, Step
@@ -67,6 +68,14 @@ def place_network(
         plans = {d.plan.symbol: d.plan for d in decisions.values() if d.plan}
         images = {n: len(plans[s].constants) for n, s in enumerate(symbols) if s is not None and plans[s].constants}
         cuts = {n: _cut(plans[str(symbols[n])], target) for n in decision.rooms}
+        # A layer that was searched again packs its constants anew, and they may be longer.
+        packed_anew = (replace(step, constants=images.get(n, step.constants)) for n, step in enumerate(problem.steps))
+        problem = replace(problem, steps=tuple(packed_anew))
+        if packed(problem, decision.choice, cuts) is None:
+            raise CapacityError(
+                f"{model.name} does not fit {target.name}'s {target.main_memory.name} of {target.main_memory.size} "
+                f"bytes with the constants of its layers as they are packed then; a little more (--l2) would help."
+            )
         plan = place(problem, decision, cuts, images)
         if plan.external > target.external.memory.size:
             raise CapacityError(
