@@ -37,8 +37,9 @@ class Ne16Cost(CostModel):
         behind it, instead of NE16 requantizing to 8 bits.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
-    access: cycles of a register access through the peripheral interconnect. Estimated.
-    arithmetic: cycles in which the driver works out a job's registers. Estimated from its divisions and stores.
+    access: cycles of a register access through the peripheral interconnect. Measured around the writes of a job on
+        GVSoC's open PULP platform, which has GAP9's cluster (docs/pulp-open.md).
+    arithmetic: cycles in which the driver works out a job's registers. Measured there, likewise.
     kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
     fork: cycles to start and join the cluster for requantization. Estimated.
     offload: cycles of a layer beside tiles, as the cluster's. Estimated.
@@ -47,8 +48,8 @@ class Ne16Cost(CostModel):
     stream_out: bool = False
     multiplier_bytes: int = 4
     cores: int = 8
-    access: int = 4
-    arithmetic: int = 100
+    access: int = 21
+    arithmetic: int = 250
     kernel: int = 100
     fork: int = 100
     offload: int = 1000

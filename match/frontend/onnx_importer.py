@@ -33,8 +33,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
     }
-    names: dict[str, Any] = vars(_importer)
-    with _environment(), _replaced(names, quicker):
+    with _environment(), _replaced(_importer, quicker):
         module, params = _importer.from_onnx(proto)
     return relay.transform.FoldConstant()(module), params
 
@@ -89,14 +88,16 @@ class _DequantizeLinear(_importer.OnnxOpConverter):
 
 
 @contextlib.contextmanager
-def _replaced(names: dict[str, Any], others: dict[str, Any]) -> Generator[None]:
-    """What `names` holds under the names of `others` is these, for as long as this lasts."""
-    originals = {name: names[name] for name in others}
-    names.update(others)
+def _replaced(module: Any, functions: dict[str, Any]) -> Generator[None]:
+    """A module has these functions in place of its own of the same names, for as long as this lasts."""
+    originals = {name: getattr(module, name) for name in functions}
+    for name, function in functions.items():
+        setattr(module, name, function)
     try:
         yield
     finally:
-        names.update(originals)
+        for name, function in originals.items():
+            setattr(module, name, function)
 
 
 @contextlib.contextmanager
