@@ -55,11 +55,7 @@ MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t ac
             if (channels == 1) {
                 acc[0] += *pixel;
             } else {
-                match_bytes4_t bytes = match_load4(pixel);
-                acc[0] = match_dot4(bytes, 0x00000001u, acc[0]);
-                acc[1] = match_dot4(bytes, 0x00000100u, acc[1]);
-                acc[2] = match_dot4(bytes, 0x00010000u, acc[2]);
-                acc[3] = match_dot4(bytes, 0x01000000u, acc[3]);
+                match_add4(acc, pixel);
             }
         }
     }

@@ -20,6 +20,11 @@
 #include "match_pulp_insn.h"
 #endif
 
+/* Whether four bytes in a word are quicker than each in a register of its own. */
+#if defined(MATCH_PULP_INSN) || defined(MATCH_PULP_ISA_GAP)
+#define MATCH_PULP_SIMD
+#endif
+
 /* Hold a value in a register from here on, instead of fetching it from the stack at each use: for what is live across a
  * loop that takes all registers and is used many times behind it. */
 #define MATCH_HOLD(value) __asm__ volatile("" : "+r"(value))
@@ -85,6 +90,22 @@ static inline int32_t match_first_dot4(match_bytes4_t activations, match_bytes4_
     return acc;
 #else
     return match_dot4(activations, weights, 0);
+#endif
+}
+
+/* Add four consecutive bytes to four sums. */
+static inline void match_add4(int32_t acc[4], const uint8_t *bytes)
+{
+#if defined(MATCH_PULP_SIMD)
+    match_bytes4_t word = match_load4(bytes);
+    acc[0] = match_dot4(word, 0x00000001u, acc[0]);
+    acc[1] = match_dot4(word, 0x00000100u, acc[1]);
+    acc[2] = match_dot4(word, 0x00010000u, acc[2]);
+    acc[3] = match_dot4(word, 0x01000000u, acc[3]);
+#else
+    for (int i = 0; i < 4; i++) {
+        acc[i] += bytes[i];
+    }
 #endif
 }
 
