@@ -1,4 +1,4 @@
-/* Channel after channel, columns of outputs, one or some neighbours at a time: a row of what they see is gathered in
+/* Channel after channel, columns of outputs, one or two neighbours at a time: a row of what they see is gathered in
  * registers and stays there until the filter has passed it. */
 #include <stddef.h>
 
@@ -21,12 +21,12 @@ typedef struct {
     int32_t rows;
 } strip_t;
 
-/* One channel: its parameters, and its filter, as each of the neighbours sees it. */
+/* One channel: its parameters, and its filter. */
 typedef struct {
     const uint8_t *parameters;
     match_requant_t wide;
     match_requant32_t narrow;
-    match_filter_t filters[MATCH_NEIGHBOURS];
+    match_filter_t filter;
 } channel_t;
 
 /* What a channel's loops are made for. */
@@ -71,7 +71,7 @@ MATCH_INLINE strip_t strip_of(const match_tile_t *tile, int32_t channel, int32_t
     for (int i = 0; i < COLUMNS; i++, column++) {
         int32_t nearest = match_smaller(match_larger(column, 0), tile->input_width - 1);
         strip.bytes[i] = top + nearest * tile->input_pixel_stride;
-        match_set_column(&strip.inside, i, nearest == column ? 0xff : 0);
+        match_set_column(&strip.inside, i, nearest == column);
     }
     strip.outside = match_row_and(strip.padding, match_row_not(strip.inside));
     return strip;
@@ -79,8 +79,10 @@ MATCH_INLINE strip_t strip_of(const match_tile_t *tile, int32_t channel, int32_t
 
 static channel_t channel_of(const uint8_t *weights, const match_finish_t *finish, int32_t k)
 {
-    channel_t channel = {.parameters = match_parameters_of(finish, finish->form, k)};
-    match_filters_of(weights, channel.filters);
+    channel_t channel = {
+        .parameters = match_parameters_of(finish, finish->form, k),
+        .filter = match_filter_of(weights),
+    };
     if (finish->form == MATCH_FORM_32) {
         channel.narrow = match_parameters_32(channel.parameters);
     } else if (finish->form == MATCH_FORM_64) {
@@ -103,7 +105,7 @@ MATCH_INLINE match_row_t row_inside(strip_t *strip, int neighbours, bool interio
     uint32_t a = match_load_step(&strip->bytes[0], strip->step);
     uint32_t b = match_load_step(&strip->bytes[1], strip->step);
     uint32_t c = match_load_step(&strip->bytes[2], strip->step);
-    uint32_t d = neighbours == 2 ? match_load_step(&strip->bytes[COLUMNS - 1], strip->step) : 0;
+    uint32_t d = neighbours > 1 ? match_load_step(&strip->bytes[COLUMNS - 1], strip->step) : 0;
     match_row_t row = match_row_of(a, b, c, d);
     return interior ? row : match_row_or(match_row_and(row, strip->inside), strip->outside);
 }
@@ -131,9 +133,10 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, const channel_t *c
     return requantize_other(finish, channel->parameters, acc);
 }
 
-/* Where the outputs of neighbours go, and how far it is to the row below. */
+/* Where the outputs of a column and of its neighbour go, and how far it is to the row below. */
 typedef struct {
-    uint8_t *outputs[MATCH_NEIGHBOURS];
+    uint8_t *left;
+    uint8_t *right;
     ptrdiff_t step;
 } place_t;
 
@@ -141,10 +144,11 @@ typedef struct {
 MATCH_INLINE void store(const match_finish_t *finish, const channel_t *channel, const match_window_t *window,
                         place_t *place, int neighbours, kind_t kind)
 {
-#pragma GCC unroll 2
-    for (int i = 0; i < neighbours; i++) {
-        *place->outputs[i] = requantize(finish, channel, match_window_sum(window, channel->filters, i), kind);
-        place->outputs[i] += place->step;
+    *place->left = requantize(finish, channel, match_window_sum(window, &channel->filter, 0), kind);
+    place->left += place->step;
+    if (neighbours > 1) {
+        *place->right = requantize(finish, channel, match_window_sum(window, &channel->filter, 1), kind);
+        place->right += place->step;
     }
 }
 
@@ -153,17 +157,17 @@ MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel,
                          int32_t left, int neighbours, bool interior, int32_t stride, kind_t kind)
 {
     match_window_t window = {0};
-#pragma GCC unroll 2
-    for (int32_t row = stride; row < 3; row++) {
-        match_pass(&window, channel->filters, next_row(&strip, neighbours, interior));
+    match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
+    if (stride == 1) {
+        match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
     }
     while (left > 0) {
         int32_t quick = match_smaller(left, (strip.rows - strip.row) / stride);
         if (kind == OTHER || strip.row < 0 || quick <= 0) {
-#pragma GCC unroll 2
-            for (int32_t row = 0; row < stride; row++) {
-                match_pass(&window, channel->filters, next_row(&strip, neighbours, interior));
+            if (stride == 2) {
+                match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
             }
+            match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
             store(finish, channel, &window, &place, neighbours, kind);
             left--;
             continue;
@@ -172,10 +176,10 @@ MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel,
         strip.row += quick * stride;
 #pragma GCC unroll 2
         for (; quick > 0; quick--) {
-#pragma GCC unroll 2
-            for (int32_t row = 0; row < stride; row++) {
-                match_pass(&window, channel->filters, row_inside(&strip, neighbours, interior));
+            if (stride == 2) {
+                match_pass(&window, &channel->filter, row_inside(&strip, neighbours, interior));
             }
+            match_pass(&window, &channel->filter, row_inside(&strip, neighbours, interior));
             store(finish, channel, &window, &place, neighbours, kind);
         }
     }
@@ -185,12 +189,8 @@ MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel,
 MATCH_INLINE void columns(const match_tile_t *tile, const match_finish_t *finish, const channel_t *channel, int32_t k,
                           int32_t x, int neighbours, int32_t stride, kind_t kind)
 {
-    place_t place = {.step = tile->output_row_stride};
     uint8_t *output = match_output_pixel(tile, 0, x) + k;
-#pragma GCC unroll 2
-    for (int i = 0; i < neighbours; i++, output += tile->output_pixel_stride) {
-        place.outputs[i] = output;
-    }
+    place_t place = {output, output + tile->output_pixel_stride, tile->output_row_stride};
     int32_t height = tile->output_height;
     if (kind != OTHER && is_interior(tile, x)) {
         column(finish, channel, strip_of(tile, k, x, true), place, height, neighbours, true, stride, kind);
@@ -203,13 +203,11 @@ MATCH_INLINE void all_columns(const match_tile_t *tile, const match_finish_t *gi
                               int32_t k, int32_t stride, kind_t kind)
 {
     match_finish_t finish = *given;
-    int32_t x = 0;
-    if (MATCH_NEIGHBOURS > 1 && tile->stride_x == 1) {
-        for (; x + MATCH_NEIGHBOURS <= tile->output_width; x += MATCH_NEIGHBOURS) {
-            columns(tile, &finish, channel, k, x, MATCH_NEIGHBOURS, stride, kind);
-        }
+    int32_t pairs = MATCH_NEIGHBOURS == 2 && tile->stride_x == 1 ? tile->output_width / 2 : 0;
+    for (int32_t x = 0; x < 2 * pairs; x += 2) {
+        columns(tile, &finish, channel, k, x, MATCH_NEIGHBOURS, stride, kind);
     }
-    for (; x < tile->output_width; x++) {
+    for (int32_t x = 2 * pairs; x < tile->output_width; x++) {
         columns(tile, &finish, channel, k, x, 1, stride, kind);
     }
 }

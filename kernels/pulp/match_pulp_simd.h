@@ -103,6 +103,7 @@ static inline void match_add4(int32_t acc[4], const uint8_t *bytes)
     acc[2] = match_dot4(word, 0x00010000u, acc[2]);
     acc[3] = match_dot4(word, 0x01000000u, acc[3]);
 #else
+#pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         acc[i] += bytes[i];
     }
@@ -121,25 +122,6 @@ static inline match_bytes4_t match_pack4(uint32_t a, uint32_t b, uint32_t c, uin
     return (match_bytes4_t)__builtin_pulp_pack4((signed char)a, (signed char)b, (signed char)c, (signed char)d);
 #else
     return (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | d << 24;
-#endif
-}
-
-/* Largest byte of each of the four pairs. */
-static inline match_bytes4_t match_max4(match_bytes4_t a, match_bytes4_t b)
-{
-#if defined(MATCH_PULP_INSN)
-    match_bytes4_t largest;
-    __asm__(MATCH_INSN_MAX4("%0", "%1", "%2") : "=r"(largest) : "r"(a), "r"(b));
-    return largest;
-#elif defined(MATCH_PULP_ISA_GAP)
-    return (match_bytes4_t)__builtin_pulp_maxu4((match_unsigned4_t)a, (match_unsigned4_t)b);
-#else
-    match_bytes4_t largest = 0;
-    for (uint32_t bit = 0; bit < 32; bit += 8) {
-        uint32_t mask = (uint32_t)0xff << bit;
-        largest |= (a & mask) > (b & mask) ? a & mask : b & mask;
-    }
-    return largest;
 #endif
 }
 
@@ -173,6 +155,41 @@ static inline int32_t match_smaller(int32_t a, int32_t b)
     return smaller;
 #else
     return a < b ? a : b;
+#endif
+}
+
+/* Four bytes that largest ones are collected in. */
+#if defined(MATCH_PULP_SIMD)
+typedef match_bytes4_t match_largest4_t;
+#else
+typedef struct {
+    int32_t bytes[4];
+} match_largest4_t;
+#endif
+
+/* The larger byte of each of the four pairs. */
+static inline match_largest4_t match_max4(match_largest4_t largest, const uint8_t *bytes)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_MAX4("%0", "%1", "%2") : "=r"(largest) : "r"(largest), "r"(match_load4(bytes)));
+    return largest;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return (match_bytes4_t)__builtin_pulp_maxu4((match_unsigned4_t)largest, (match_unsigned4_t)match_load4(bytes));
+#else
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        largest.bytes[i] = match_larger(largest.bytes[i], bytes[i]);
+    }
+    return largest;
+#endif
+}
+
+static inline int32_t match_largest_of(const match_largest4_t *largest, int byte)
+{
+#if defined(MATCH_PULP_SIMD)
+    return (uint8_t)(*largest >> 8 * byte);
+#else
+    return largest->bytes[byte];
 #endif
 }
 

@@ -4,6 +4,7 @@
 #ifndef MATCH_PULP_WINDOW_H
 #define MATCH_PULP_WINDOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "match_pulp_dot.h"
@@ -16,9 +17,10 @@ enum { MATCH_NEIGHBOURS = 2 };
 /* A row of what the neighbours see: byte i is column i. */
 typedef match_bytes4_t match_row_t;
 
-/* A filter by rows. */
+/* A filter by rows, as each of the neighbours sees it. */
 typedef struct {
-    match_bytes4_t rows[3];
+    match_bytes4_t left[3];
+    match_bytes4_t right[3];
 } match_filter_t;
 
 /* The last three rows passed, which all neighbours see. */
@@ -37,10 +39,10 @@ static inline match_row_t match_even_row(int32_t value)
     return (uint8_t)value * 0x01010101u;
 }
 
-/* Set a byte that is zero yet. */
-static inline void match_set_column(match_row_t *row, int column, uint8_t value)
+/* Set all bits of a column, or none, in a row that has none. */
+static inline void match_set_column(match_row_t *row, int column, bool set)
 {
-    *row |= (match_bytes4_t)value << 8 * column;
+    *row |= set ? (match_bytes4_t)0xff << 8 * column : 0;
 }
 
 static inline match_row_t match_row_and(match_row_t a, match_row_t b)
@@ -58,32 +60,33 @@ static inline match_row_t match_row_not(match_row_t row)
     return ~row;
 }
 
-/* The filter of 9 weights, as each of the neighbours sees it. */
-static inline void match_filters_of(const uint8_t *weights, match_filter_t filters[MATCH_NEIGHBOURS])
+static inline match_filter_t match_filter_of(const uint8_t *weights)
 {
+    match_filter_t filter;
     match_bytes4_t low = match_load4(weights);
     match_bytes4_t high = match_load4(weights + 4);
-    filters[0].rows[0] = low & 0xffffff;
-    filters[0].rows[1] = low >> 24 | (high & 0xffff) << 8;
-    filters[0].rows[2] = high >> 16 | (uint32_t)weights[8] << 16;
+    filter.left[0] = low & 0xffffff;
+    filter.left[1] = low >> 24 | (high & 0xffff) << 8;
+    filter.left[2] = high >> 16 | (uint32_t)weights[8] << 16;
     for (int i = 0; i < 3; i++) {
-        filters[1].rows[i] = filters[0].rows[i] << 8;
+        filter.right[i] = filter.left[i] << 8;
     }
+    return filter;
 }
 
 /* Move down by the row that follows. */
-MATCH_INLINE void match_pass(match_window_t *window, const match_filter_t *filters, match_row_t row)
+MATCH_INLINE void match_pass(match_window_t *window, const match_filter_t *filter, match_row_t row)
 {
-    (void)filters;
+    (void)filter;
     window->rows[0] = window->rows[1];
     window->rows[1] = window->rows[2];
     window->rows[2] = row;
 }
 
 /* Accumulator of one of the neighbours, where the filter is now. */
-MATCH_INLINE int32_t match_window_sum(const match_window_t *window, const match_filter_t *filters, int neighbour)
+MATCH_INLINE int32_t match_window_sum(const match_window_t *window, const match_filter_t *filter, int neighbour)
 {
-    const match_bytes4_t *weights = filters[neighbour].rows;
+    const match_bytes4_t *weights = neighbour > 0 ? filter->right : filter->left;
     int32_t acc = match_first_dot4(window->rows[0], weights[0]);
     return match_dot4(window->rows[2], weights[2], match_dot4(window->rows[1], weights[1], acc));
 }
@@ -118,9 +121,9 @@ static inline match_row_t match_even_row(int32_t value)
     return match_row_of(byte, byte, byte, byte);
 }
 
-static inline void match_set_column(match_row_t *row, int column, uint8_t value)
+static inline void match_set_column(match_row_t *row, int column, bool set)
 {
-    row->bytes[column] = value;
+    row->bytes[column] = set ? 0xff : 0;
 }
 
 static inline match_row_t match_row_and(match_row_t a, match_row_t b)
@@ -138,11 +141,13 @@ static inline match_row_t match_row_not(match_row_t row)
     return (match_row_t){{~row.bytes[0], ~row.bytes[1], ~row.bytes[2]}};
 }
 
-static inline void match_filters_of(const uint8_t *weights, match_filter_t filters[MATCH_NEIGHBOURS])
+static inline match_filter_t match_filter_of(const uint8_t *weights)
 {
+    match_filter_t filter;
     for (int i = 0; i < 9; i++) {
-        filters[0].rows[i / 3][i % 3] = (int8_t)weights[i];
+        filter.rows[i / 3][i % 3] = (int8_t)weights[i];
     }
+    return filter;
 }
 
 MATCH_INLINE int32_t match_row_sum(int32_t acc, match_row_t row, const int32_t weights[3])
@@ -151,16 +156,16 @@ MATCH_INLINE int32_t match_row_sum(int32_t acc, match_row_t row, const int32_t w
            (int32_t)row.bytes[2] * weights[2];
 }
 
-MATCH_INLINE void match_pass(match_window_t *window, const match_filter_t *filters, match_row_t row)
+MATCH_INLINE void match_pass(match_window_t *window, const match_filter_t *filter, match_row_t row)
 {
-    window->sums[0] = match_row_sum(window->sums[1], row, filters[0].rows[2]);
-    window->sums[1] = match_row_sum(window->sums[2], row, filters[0].rows[1]);
-    window->sums[2] = match_row_sum(0, row, filters[0].rows[0]);
+    window->sums[0] = match_row_sum(window->sums[1], row, filter->rows[2]);
+    window->sums[1] = match_row_sum(window->sums[2], row, filter->rows[1]);
+    window->sums[2] = match_row_sum(0, row, filter->rows[0]);
 }
 
-MATCH_INLINE int32_t match_window_sum(const match_window_t *window, const match_filter_t *filters, int neighbour)
+MATCH_INLINE int32_t match_window_sum(const match_window_t *window, const match_filter_t *filter, int neighbour)
 {
-    (void)filters;
+    (void)filter;
     (void)neighbour;
     return window->sums[0];
 }
