@@ -113,8 +113,8 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
     int32_t k = share.first;
     for (; k + 4 <= share.last; k += 4) {
         match_largest4_t largest = largest4(window, k);
-        for (int i = 0; i < 4; i++) {
-            output[k + i] = match_clip(finish, match_largest_of(&largest, i));
+        for (int32_t i = 0; i < 4; i++) {
+            output[k + i] = match_clip(finish, match_take_byte(&largest));
         }
     }
     for (; k < share.last; k++) {

@@ -184,13 +184,19 @@ static inline match_largest4_t match_max4(match_largest4_t largest, const uint8_
 #endif
 }
 
-static inline int32_t match_largest_of(const match_largest4_t *largest, int byte)
+/* The first byte, after which the others have moved up. */
+static inline int32_t match_take_byte(match_largest4_t *largest)
 {
 #if defined(MATCH_PULP_SIMD)
-    return (uint8_t)(*largest >> 8 * byte);
+    int32_t first = (uint8_t)*largest;
+    *largest >>= 8;
 #else
-    return largest->bytes[byte];
+    int32_t first = largest->bytes[0];
+    largest->bytes[0] = largest->bytes[1];
+    largest->bytes[1] = largest->bytes[2];
+    largest->bytes[2] = largest->bytes[3];
 #endif
+    return first;
 }
 
 /* The byte at *bytes, after which *bytes is `step` bytes further. */
