@@ -1,32 +1,32 @@
-/* Channel after channel, columns of outputs, one or two neighbours at a time: a row of what they see is one word of
- * three or four bytes, gathered in registers, which stays there until the filter has passed it. */
+/* Channel after channel, columns of outputs, one or two neighbours at a time: a row of what they see is gathered in
+ * registers and stays there until the filter has passed it. */
 #include <stddef.h>
 
 #include "match_pulp_depthwise.h"
-#include "match_pulp_dot.h"
 #include "match_pulp_pixel.h"
+#include "match_pulp_window.h"
 
-enum { COLUMNS = 4, FILTER = 9 };
+/* Input columns that neighbours see, and bytes of a filter. */
+enum { COLUMNS = MATCH_NEIGHBOURS + 2, FILTER = 9 };
 
 /* What the filter sees of one channel, from its next row on: where the bytes of that row lie, how far it is to the row
  * below, and which bytes are padding. Bytes of columns in the padding are read from the nearest column inside. */
 typedef struct {
     const uint8_t *bytes[COLUMNS];
     ptrdiff_t step;
-    match_bytes4_t inside;  /* mask of the bytes that are none */
-    match_bytes4_t outside; /* the pad value in those that are */
-    match_bytes4_t padding; /* a row of the padding */
-    int32_t row;            /* the next one, negative in the padding */
+    match_row_t inside;  /* mask of the bytes that are none */
+    match_row_t outside; /* the pad value in those that are */
+    match_row_t padding; /* a row of the padding */
+    int32_t row;         /* the next one, negative in the padding */
     int32_t rows;
 } strip_t;
 
-/* One channel: its parameters, and its filter by rows, as the left one and the right one of two outputs see it. */
+/* One channel: its parameters, and its filter. */
 typedef struct {
     const uint8_t *parameters;
     match_requant_t wide;
     match_requant32_t narrow;
-    match_bytes4_t left[3];
-    match_bytes4_t right[3];
+    match_filter_t filter;
 } channel_t;
 
 /* What a channel's loops are made for. */
@@ -53,7 +53,7 @@ MATCH_INLINE strip_t strip_of(const match_tile_t *tile, int32_t channel, int32_t
 {
     strip_t strip = {
         .step = tile->input_row_stride,
-        .padding = (uint8_t)tile->pad_value * 0x01010101u,
+        .padding = match_even_row(tile->pad_value),
         .row = -tile->pad_top,
         .rows = tile->input_height,
     };
@@ -71,23 +71,18 @@ MATCH_INLINE strip_t strip_of(const match_tile_t *tile, int32_t channel, int32_t
     for (int i = 0; i < COLUMNS; i++, column++) {
         int32_t nearest = match_smaller(match_larger(column, 0), tile->input_width - 1);
         strip.bytes[i] = top + nearest * tile->input_pixel_stride;
-        strip.inside |= nearest == column ? (match_bytes4_t)0xff << 8 * i : 0;
+        match_set_column(&strip.inside, i, nearest == column);
     }
-    strip.outside = strip.padding & ~strip.inside;
+    strip.outside = match_row_and(strip.padding, match_row_not(strip.inside));
     return strip;
 }
 
 static channel_t channel_of(const uint8_t *weights, const match_finish_t *finish, int32_t k)
 {
-    channel_t channel = {.parameters = match_parameters_of(finish, finish->form, k)};
-    match_bytes4_t low = match_load4(weights);
-    match_bytes4_t high = match_load4(weights + 4);
-    channel.left[0] = low & 0xffffff;
-    channel.left[1] = low >> 24 | (high & 0xffff) << 8;
-    channel.left[2] = high >> 16 | (uint32_t)weights[8] << 16;
-    for (int i = 0; i < 3; i++) {
-        channel.right[i] = channel.left[i] << 8;
-    }
+    channel_t channel = {
+        .parameters = match_parameters_of(finish, finish->form, k),
+        .filter = match_filter_of(weights),
+    };
     if (finish->form == MATCH_FORM_32) {
         channel.narrow = match_parameters_32(channel.parameters);
     } else if (finish->form == MATCH_FORM_64) {
@@ -105,20 +100,20 @@ static kind_t kind_of(const match_finish_t *finish, const channel_t *channel)
 }
 
 /* The next row, which lies inside the input. */
-MATCH_INLINE match_bytes4_t row_inside(strip_t *strip, int columns, bool interior)
+MATCH_INLINE match_row_t row_inside(strip_t *strip, int neighbours, bool interior)
 {
     uint32_t a = match_load_step(&strip->bytes[0], strip->step);
     uint32_t b = match_load_step(&strip->bytes[1], strip->step);
     uint32_t c = match_load_step(&strip->bytes[2], strip->step);
-    uint32_t d = columns == COLUMNS ? match_load_step(&strip->bytes[3], strip->step) : 0;
-    match_bytes4_t row = match_pack4(a, b, c, d);
-    return interior ? row : (row & strip->inside) | strip->outside;
+    uint32_t d = neighbours > 1 ? match_load_step(&strip->bytes[COLUMNS - 1], strip->step) : 0;
+    match_row_t row = match_row_of(a, b, c, d);
+    return interior ? row : match_row_or(match_row_and(row, strip->inside), strip->outside);
 }
 
-MATCH_INLINE match_bytes4_t next_row(strip_t *strip, int columns, bool interior)
+MATCH_INLINE match_row_t next_row(strip_t *strip, int neighbours, bool interior)
 {
     int32_t row = strip->row++;
-    return row >= 0 && row < strip->rows ? row_inside(strip, columns, interior) : strip->padding;
+    return row >= 0 && row < strip->rows ? row_inside(strip, neighbours, interior) : strip->padding;
 }
 
 static __attribute__((noinline)) uint8_t requantize_other(const match_finish_t *finish, const uint8_t *parameters,
@@ -138,11 +133,6 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, const channel_t *c
     return requantize_other(finish, channel->parameters, acc);
 }
 
-MATCH_INLINE int32_t dot(match_bytes4_t a, match_bytes4_t b, match_bytes4_t c, const match_bytes4_t weights[3])
-{
-    return match_dot4(c, weights[2], match_dot4(b, weights[1], match_first_dot4(a, weights[0])));
-}
-
 /* Where the outputs of a column and of its neighbour go, and how far it is to the row below. */
 typedef struct {
     uint8_t *left;
@@ -151,33 +141,34 @@ typedef struct {
 } place_t;
 
 /* Outputs of the three rows that the filter is on. */
-MATCH_INLINE void store(const match_finish_t *finish, const channel_t *channel, const match_bytes4_t rows[3],
-                        place_t *place, int columns, kind_t kind)
+MATCH_INLINE void store(const match_finish_t *finish, const channel_t *channel, const match_window_t *window,
+                        place_t *place, int neighbours, kind_t kind)
 {
-    *place->left = requantize(finish, channel, dot(rows[0], rows[1], rows[2], channel->left), kind);
+    *place->left = requantize(finish, channel, match_window_sum(window, &channel->filter, 0), kind);
     place->left += place->step;
-    if (columns == COLUMNS) {
-        *place->right = requantize(finish, channel, dot(rows[0], rows[1], rows[2], channel->right), kind);
+    if (neighbours > 1) {
+        *place->right = requantize(finish, channel, match_window_sum(window, &channel->filter, 1), kind);
         place->right += place->step;
     }
 }
 
-/* One channel of an output column and, of four input columns, of the one beside it. */
+/* One channel of an output column, or of neighbours. */
 MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel, strip_t strip, place_t place,
-                         int32_t left, int columns, bool interior, int32_t stride, kind_t kind)
+                         int32_t left, int neighbours, bool interior, int32_t stride, kind_t kind)
 {
-    match_bytes4_t rows[3] = {0, 0, next_row(&strip, columns, interior)};
+    match_window_t window = {0};
+    match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
     if (stride == 1) {
-        rows[1] = rows[2];
-        rows[2] = next_row(&strip, columns, interior);
+        match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
     }
     while (left > 0) {
         int32_t quick = match_smaller(left, (strip.rows - strip.row) / stride);
         if (kind == OTHER || strip.row < 0 || quick <= 0) {
-            rows[0] = stride == 1 ? rows[1] : rows[2];
-            rows[1] = stride == 1 ? rows[2] : next_row(&strip, columns, interior);
-            rows[2] = next_row(&strip, columns, interior);
-            store(finish, channel, rows, &place, columns, kind);
+            if (stride == 2) {
+                match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
+            }
+            match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
+            store(finish, channel, &window, &place, neighbours, kind);
             left--;
             continue;
         }
@@ -185,25 +176,26 @@ MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel,
         strip.row += quick * stride;
 #pragma GCC unroll 2
         for (; quick > 0; quick--) {
-            rows[0] = stride == 1 ? rows[1] : rows[2];
-            rows[1] = stride == 1 ? rows[2] : row_inside(&strip, columns, interior);
-            rows[2] = row_inside(&strip, columns, interior);
-            store(finish, channel, rows, &place, columns, kind);
+            if (stride == 2) {
+                match_pass(&window, &channel->filter, row_inside(&strip, neighbours, interior));
+            }
+            match_pass(&window, &channel->filter, row_inside(&strip, neighbours, interior));
+            store(finish, channel, &window, &place, neighbours, kind);
         }
     }
 }
 
-/* Output columns from x on: one or, of four input columns, two. */
+/* Output columns from x on. */
 MATCH_INLINE void columns(const match_tile_t *tile, const match_finish_t *finish, const channel_t *channel, int32_t k,
-                          int32_t x, int width, int32_t stride, kind_t kind)
+                          int32_t x, int neighbours, int32_t stride, kind_t kind)
 {
     uint8_t *output = match_output_pixel(tile, 0, x) + k;
     place_t place = {output, output + tile->output_pixel_stride, tile->output_row_stride};
     int32_t height = tile->output_height;
     if (kind != OTHER && is_interior(tile, x)) {
-        column(finish, channel, strip_of(tile, k, x, true), place, height, width, true, stride, kind);
+        column(finish, channel, strip_of(tile, k, x, true), place, height, neighbours, true, stride, kind);
     } else {
-        column(finish, channel, strip_of(tile, k, x, false), place, height, width, false, stride, kind);
+        column(finish, channel, strip_of(tile, k, x, false), place, height, neighbours, false, stride, kind);
     }
 }
 
@@ -211,12 +203,12 @@ MATCH_INLINE void all_columns(const match_tile_t *tile, const match_finish_t *gi
                               int32_t k, int32_t stride, kind_t kind)
 {
     match_finish_t finish = *given;
-    int32_t pairs = tile->stride_x == 1 ? tile->output_width / 2 : 0;
+    int32_t pairs = MATCH_NEIGHBOURS == 2 && tile->stride_x == 1 ? tile->output_width / 2 : 0;
     for (int32_t x = 0; x < 2 * pairs; x += 2) {
-        columns(tile, &finish, channel, k, x, COLUMNS, stride, kind);
+        columns(tile, &finish, channel, k, x, MATCH_NEIGHBOURS, stride, kind);
     }
     for (int32_t x = 2 * pairs; x < tile->output_width; x++) {
-        columns(tile, &finish, channel, k, x, COLUMNS - 1, stride, kind);
+        columns(tile, &finish, channel, k, x, 1, stride, kind);
     }
 }
 

@@ -212,7 +212,7 @@ MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, i
 
 #endif
 
-#if defined(MATCH_PULP_INSN) || defined(MATCH_PULP_ISA_GAP)
+#if defined(MATCH_PULP_SIMD)
 
 /* The last length % 4 bytes, where `length` is at least 4: the last 4 again, with those left out that were counted. */
 MATCH_INLINE void match_rest(const match_vectors_t *v, int32_t rest, int channels, int pixels, match_block_t *block)

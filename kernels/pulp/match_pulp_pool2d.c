@@ -45,7 +45,7 @@ static window_t window_of(const match_tile_t *tile, int32_t y, int32_t x)
     };
 }
 
-/* Sums of four channels of a window, or of one. */
+/* Add four channels of a window to four sums, or one to one. */
 MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4], int channels)
 {
     const uint8_t *row = window->first + channel;
@@ -55,11 +55,7 @@ MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t ac
             if (channels == 1) {
                 acc[0] += *pixel;
             } else {
-                match_bytes4_t bytes = match_load4(pixel);
-                acc[0] = match_dot4(bytes, 0x00000001u, acc[0]);
-                acc[1] = match_dot4(bytes, 0x00000100u, acc[1]);
-                acc[2] = match_dot4(bytes, 0x00010000u, acc[2]);
-                acc[3] = match_dot4(bytes, 0x01000000u, acc[3]);
+                match_add4(acc, pixel);
             }
         }
     }
@@ -86,14 +82,14 @@ static void average(const match_tile_t *tile, const match_finish_t *finish, cons
 }
 
 /* Largest bytes of four channels of a window. */
-static match_bytes4_t largest4(const window_t *window, int32_t channel)
+static match_largest4_t largest4(const window_t *window, int32_t channel)
 {
-    match_bytes4_t largest = 0;
+    match_largest4_t largest = {0};
     const uint8_t *row = window->first + channel;
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
         const uint8_t *pixel = row;
         for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
-            largest = match_max4(largest, match_load4(pixel));
+            largest = match_max4(largest, pixel);
         }
     }
     return largest;
@@ -116,9 +112,9 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
 {
     int32_t k = share.first;
     for (; k + 4 <= share.last; k += 4) {
-        match_bytes4_t largest = largest4(window, k);
-        for (int32_t i = 0; i < 4; i++, largest >>= 8) {
-            output[k + i] = match_clip(finish, (uint8_t)largest);
+        match_largest4_t largest = largest4(window, k);
+        for (int32_t i = 0; i < 4; i++) {
+            output[k + i] = match_clip(finish, match_take_byte(&largest));
         }
     }
     for (; k < share.last; k++) {

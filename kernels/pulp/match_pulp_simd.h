@@ -20,6 +20,11 @@
 #include "match_pulp_insn.h"
 #endif
 
+/* Whether four bytes in a word are quicker than each in a register of its own. */
+#if defined(MATCH_PULP_INSN) || defined(MATCH_PULP_ISA_GAP)
+#define MATCH_PULP_SIMD
+#endif
+
 /* Hold a value in a register from here on, instead of fetching it from the stack at each use: for what is live across a
  * loop that takes all registers and is used many times behind it. */
 #define MATCH_HOLD(value) __asm__ volatile("" : "+r"(value))
@@ -88,6 +93,23 @@ static inline int32_t match_first_dot4(match_bytes4_t activations, match_bytes4_
 #endif
 }
 
+/* Add four consecutive bytes to four sums. */
+static inline void match_add4(int32_t acc[4], const uint8_t *bytes)
+{
+#if defined(MATCH_PULP_SIMD)
+    match_bytes4_t word = match_load4(bytes);
+    acc[0] = match_dot4(word, 0x00000001u, acc[0]);
+    acc[1] = match_dot4(word, 0x00000100u, acc[1]);
+    acc[2] = match_dot4(word, 0x00010000u, acc[2]);
+    acc[3] = match_dot4(word, 0x01000000u, acc[3]);
+#else
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        acc[i] += bytes[i];
+    }
+#endif
+}
+
 /* The lowest bytes of a, b, c, d as one word, a in its lowest bits. */
 static inline match_bytes4_t match_pack4(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
@@ -100,25 +122,6 @@ static inline match_bytes4_t match_pack4(uint32_t a, uint32_t b, uint32_t c, uin
     return (match_bytes4_t)__builtin_pulp_pack4((signed char)a, (signed char)b, (signed char)c, (signed char)d);
 #else
     return (a & 0xff) | (b & 0xff) << 8 | (c & 0xff) << 16 | d << 24;
-#endif
-}
-
-/* Largest byte of each of the four pairs. */
-static inline match_bytes4_t match_max4(match_bytes4_t a, match_bytes4_t b)
-{
-#if defined(MATCH_PULP_INSN)
-    match_bytes4_t largest;
-    __asm__(MATCH_INSN_MAX4("%0", "%1", "%2") : "=r"(largest) : "r"(a), "r"(b));
-    return largest;
-#elif defined(MATCH_PULP_ISA_GAP)
-    return (match_bytes4_t)__builtin_pulp_maxu4((match_unsigned4_t)a, (match_unsigned4_t)b);
-#else
-    match_bytes4_t largest = 0;
-    for (uint32_t bit = 0; bit < 32; bit += 8) {
-        uint32_t mask = (uint32_t)0xff << bit;
-        largest |= (a & mask) > (b & mask) ? a & mask : b & mask;
-    }
-    return largest;
 #endif
 }
 
@@ -153,6 +156,47 @@ static inline int32_t match_smaller(int32_t a, int32_t b)
 #else
     return a < b ? a : b;
 #endif
+}
+
+/* Four bytes that largest ones are collected in. */
+#if defined(MATCH_PULP_SIMD)
+typedef match_bytes4_t match_largest4_t;
+#else
+typedef struct {
+    int32_t bytes[4];
+} match_largest4_t;
+#endif
+
+/* The larger byte of each of the four pairs. */
+static inline match_largest4_t match_max4(match_largest4_t largest, const uint8_t *bytes)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_MAX4("%0", "%1", "%2") : "=r"(largest) : "r"(largest), "r"(match_load4(bytes)));
+    return largest;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return (match_bytes4_t)__builtin_pulp_maxu4((match_unsigned4_t)largest, (match_unsigned4_t)match_load4(bytes));
+#else
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        largest.bytes[i] = match_larger(largest.bytes[i], bytes[i]);
+    }
+    return largest;
+#endif
+}
+
+/* The first byte, after which the others have moved up. */
+static inline int32_t match_take_byte(match_largest4_t *largest)
+{
+#if defined(MATCH_PULP_SIMD)
+    int32_t first = (uint8_t)*largest;
+    *largest >>= 8;
+#else
+    int32_t first = largest->bytes[0];
+    largest->bytes[0] = largest->bytes[1];
+    largest->bytes[1] = largest->bytes[2];
+    largest->bytes[2] = largest->bytes[3];
+#endif
+    return first;
 }
 
 /* The byte at *bytes, after which *bytes is `step` bytes further. */

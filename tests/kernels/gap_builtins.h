@@ -1,14 +1,12 @@
-/* The built-in functions of the GAP SDK's compiler that kernels use, as C for a PC. */
+/* The built-in functions of the GAP SDK's compiler that kernels use, as C for a PC. It comes before each file's own
+ * first line, so it includes no header of the system. */
 #ifndef GAP_BUILTINS_H
 #define GAP_BUILTINS_H
-
-#include <stdint.h>
-#include <string.h>
 
 typedef unsigned char gap_unsigned4_t __attribute__((vector_size(4)));
 typedef signed char gap_signed4_t __attribute__((vector_size(4)));
 
-static inline int32_t gap_sdotusp4(gap_unsigned4_t a, gap_signed4_t b, int32_t acc)
+static inline int gap_sdotusp4(gap_unsigned4_t a, gap_signed4_t b, int acc)
 {
     for (int i = 0; i < 4; i++) {
         acc += a[i] * b[i];
