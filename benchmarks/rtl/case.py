@@ -97,6 +97,7 @@ def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
     if form == "int32":
         shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
     else:
+        slope = min(slope, 0.49)  # shifts of 32 and more leave multipliers below 2^31 no larger one
         shift = max(32, math.floor(30 - math.log2(slope)))
     multiplier = max(1, int(slope * 2**shift))
     bias = -low * multiplier
