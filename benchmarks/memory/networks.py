@@ -11,12 +11,18 @@ import match
 
 
 def integers(name: str) -> onnx.ModelProto:
-    """A network of the zoo from its quantized input, as a camera gives it, to the scores before the softmax.
+    """A network of the zoo without its floating-point border.
 
     Raises:
         OptionError: there is no such network.
     """
     model = match.zoo.build(name)
+    take_integers(model)
+    return model
+
+
+def take_integers(model: onnx.ModelProto) -> None:
+    """Cut a network in QDQ form down to its quantized input, as a camera gives it, and the scores before a softmax."""
     graph = model.graph
     image = graph.input[0]
     first = next(node for node in graph.node if node.input[0] == image.name)
@@ -37,7 +43,6 @@ def integers(name: str) -> onnx.ModelProto:
     for initializer in [initializer for initializer in graph.initializer if initializer.name not in read]:
         graph.initializer.remove(initializer)
     onnx.checker.check_model(model, full_check=True)
-    return model
 
 
 def sample(model: onnx.ModelProto, seed: int = 0) -> dict[str, npt.NDArray[np.generic]]:
