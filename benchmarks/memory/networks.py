@@ -45,6 +45,18 @@ def take_integers(model: onnx.ModelProto) -> None:
     onnx.checker.check_model(model, full_check=True)
 
 
+def take_channels_last(model: onnx.ModelProto) -> None:
+    """Give a network of integers an input (1, H, W, C) in place of (1, C, H, W), as exporters of NHWC networks do."""
+    graph = model.graph
+    (image,) = graph.input
+    tensor = image.type.tensor_type
+    batch, channels, rows, columns = (dimension.dim_value for dimension in tensor.shape.dim)
+    graph.node.insert(0, helper.make_node("Transpose", ["pixels"], [image.name], perm=(0, 3, 1, 2)))
+    graph.input.remove(image)
+    graph.input.append(helper.make_tensor_value_info("pixels", tensor.elem_type, (batch, rows, columns, channels)))
+    onnx.checker.check_model(model, full_check=True)
+
+
 def sample(model: onnx.ModelProto, seed: int = 0) -> dict[str, npt.NDArray[np.generic]]:
     """One random input."""
     tensor = model.graph.input[0].type.tensor_type
