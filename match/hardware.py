@@ -160,8 +160,9 @@ class TransferCost(Protocol):
 class External:
     """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two.
 
-    sources, include, defines: what `api` takes on a PC, beside the target's `host` and in its way; for networks that
-        use the memory only. Their projects have the image in the file `match.codegen.project.IMAGE`.
+    sources, include, defines: what `api` takes on `platforms`, those of the target's that have the memory, beside
+        theirs and in their way; for networks that use the memory only. Their projects have these platforms alone, and
+        the image in the file `match.codegen.project.IMAGE`.
     """
 
     memory: Memory
@@ -170,6 +171,7 @@ class External:
     sources: tuple[Path, ...] = ()
     include: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    platforms: tuple[str, ...] = ("host",)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 import match
-from benchmarks.memory.networks import integers, onnxruntime_outputs, sample
+from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_channels_last
 from match.cli import execute
 from match.errors import CapacityError
 from match.report.schema import MemoryPlanSummary
@@ -38,6 +38,9 @@ Networks = Annotated[str, typer.Option("--network", metavar="A,B", help="Names t
 Sizes = Annotated[str, typer.Option("--l2", metavar="A,B", help="Sizes of the main memory in bytes.")]
 Target = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
 
+Nhwc = Annotated[bool, typer.Option("--nhwc", help="Networks with an input (1, H, W, C), which nobody has to copy.")]
+Numerics = Annotated[str, typer.Option("--numerics", metavar="NAME", help="As of `match compile`.")]
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark, by default with the process's arguments, and exit with its status."""
@@ -50,13 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     execute(app, "python -m benchmarks.memory", sys.argv[1:] if arguments is None else arguments)
 
 
-def table(network: Networks = NETWORKS, l2: Sizes = SIZES, target: Target = "gap8") -> None:
+def table(
+    network: Networks = NETWORKS,
+    l2: Sizes = SIZES,
+    target: Target = "gap8",
+    nhwc: Nhwc = False,
+    numerics: Numerics = "hardware",
+) -> None:
     """Print a table in Markdown of what networks take by size of the main memory; each runs on one input."""
     sys.stdout.write(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}\n")
     for name in network.split(","):
         for size in l2.split(","):
             try:
-                for row in rows(name, [int(size)], target):
+                for row in rows(name, [int(size)], target, nhwc=nhwc, numerics=numerics):
                     sys.stdout.write(f"| {' | '.join(row.cells)} |\n")
             except CapacityError as error:
                 sys.stdout.write(f"| {name} | {int(size) / 1024:.0f} | {error} |\n")
@@ -92,15 +101,19 @@ class Row:
         return (self.network, *kib, *mega, f"{self.hidden:.1%}", *counts)
 
 
-def rows(name: str, sizes: Sequence[int], target: str = "gap8", *, sanitize: bool = False) -> Iterator[Row]:
+def rows(
+    name: str, sizes: Sequence[int], target: str = "gap8", *, nhwc: bool = False, numerics: str = "hardware"
+) -> Iterator[Row]:
     """A network in each size of main memory, built and run on one random input."""
     model = integers(name)
+    if nhwc:
+        take_channels_last(model)
     inputs = sample(model)
     expected = onnxruntime_outputs(model, inputs)
-    (whole,) = match.compile(model, target, l2=_ENOUGH).run(inputs).values()
+    (whole,) = match.compile(model, target, l2=_ENOUGH, numerics=numerics).run(inputs).values()
     for size in sizes:
-        compiled = match.compile(model, target, l2=size)
-        (output,) = compiled.run(inputs, sanitize=sanitize).values()
+        compiled = match.compile(model, target, l2=size, numerics=numerics)
+        (output,) = compiled.run(inputs).values()
         memory, cycles = compiled.report.memory, compiled.cycles
         equal = bool(np.array_equal(output, whole)), bool(np.array_equal(output, expected))
         if isinstance(memory, MemoryPlanSummary):

@@ -11,12 +11,18 @@ import match
 
 
 def integers(name: str) -> onnx.ModelProto:
-    """A network of the zoo from its quantized input, as a camera gives it, to the scores before the softmax.
+    """A network of the zoo without its floating-point border.
 
     Raises:
         OptionError: there is no such network.
     """
     model = match.zoo.build(name)
+    take_integers(model)
+    return model
+
+
+def take_integers(model: onnx.ModelProto) -> None:
+    """Cut a network in QDQ form down to its quantized input, as a camera gives it, and the scores before a softmax."""
     graph = model.graph
     image = graph.input[0]
     first = next(node for node in graph.node if node.input[0] == image.name)
@@ -37,7 +43,18 @@ def integers(name: str) -> onnx.ModelProto:
     for initializer in [initializer for initializer in graph.initializer if initializer.name not in read]:
         graph.initializer.remove(initializer)
     onnx.checker.check_model(model, full_check=True)
-    return model
+
+
+def take_channels_last(model: onnx.ModelProto) -> None:
+    """Give a network of integers an input (1, H, W, C) in place of (1, C, H, W), as exporters of NHWC networks do."""
+    graph = model.graph
+    (image,) = graph.input
+    tensor = image.type.tensor_type
+    batch, channels, rows, columns = (dimension.dim_value for dimension in tensor.shape.dim)
+    graph.node.insert(0, helper.make_node("Transpose", ["pixels"], [image.name], perm=(0, 3, 1, 2)))
+    graph.input.remove(image)
+    graph.input.append(helper.make_tensor_value_info("pixels", tensor.elem_type, (batch, rows, columns, channels)))
+    onnx.checker.check_model(model, full_check=True)
 
 
 def sample(model: onnx.ModelProto, seed: int = 0) -> dict[str, npt.NDArray[np.generic]]:

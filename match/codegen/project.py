@@ -126,8 +126,7 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
     """Every file of text of the project, by its path inside it; `others` are names of files that join them."""
     header = f"match_{identifier(network.name)}.h"
-    supported = target.platforms if network.memory is None else (with_external(target.host, target),)
-    platforms = place(supported)
+    platforms = place(target.platforms if network.memory is None else with_external(target))
     platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
     own = ["src/main.c", "src/network.c", *layers]
@@ -197,13 +196,17 @@ def _integer(value: int) -> str:
     return f"({value + 1} - 1)" if value == -(2**63) else str(value)
 
 
-def with_external(host: Platform, target: MatchTarget) -> Platform:
-    """The platform with what the target's external memory takes."""
+def with_external(target: MatchTarget) -> tuple[Platform, ...]:
+    """The target's platforms that have its external memory, with what that takes."""
     external = target.external
     assert external is not None, "networks take external memory of targets that have some"
-    return replace(
-        host,
-        sources=(*host.sources, *external.sources),
-        include=(*host.include, *external.include),
-        defines={**host.defines, **external.defines},
+    return tuple(
+        replace(
+            platform,
+            sources=(*platform.sources, *external.sources),
+            include=(*platform.include, *external.include),
+            defines={**platform.defines, **external.defines},
+        )
+        for platform in target.platforms
+        if platform.name in external.platforms
     )

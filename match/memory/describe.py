@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from match.codegen.backend import WORKSPACE_ALIGNMENT, Built
 from match.codegen.network import tensor_bytes
@@ -74,16 +75,31 @@ def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: Exter
     blocks = {buffer.placement.operand: buffer.bytes * buffer.placement.buffers for buffer in schedule.buffers(memory)}
     constant = next((o.name for o in schedule.operands if o.role is Role.CONSTANT), None)
     size = len(plan.constants)
-    whole = Block(constant or "", (size,), size, 1)
     return Step(
         name=step.function,
         cycles=cycles,
         tensors=touched,
         constants=size,
-        fetch=external.dma.transfer(whole) if size else 0.0,
+        fetch=_fetch(size, external),
         constant_block=blocks[constant] if constant is not None and size else None,
         tensor_blocks=tuple((buffer.name, blocks[operand]) for operand, buffer in buffers(plan, step)),
     )
+
+
+def with_constants(problem: Problem, sizes: Mapping[int, int], external: External) -> Problem:
+    """The problem where the constants of steps, by number, take other `sizes` in bytes."""
+    return replace(
+        problem,
+        steps=tuple(
+            replace(step, constants=sizes[number], fetch=_fetch(sizes[number], external)) if number in sizes else step
+            for number, step in enumerate(problem.steps)
+        ),
+    )
+
+
+def _fetch(size: int, external: External) -> float:
+    """Cycles to bring so many bytes of constants in at once."""
+    return external.dma.transfer(Block("", (size,), size, 1)) if size else 0.0
 
 
 def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Buffer]]:

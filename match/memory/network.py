@@ -20,7 +20,7 @@ from match.external_cost import external_cost
 from match.frontend.model import Model
 from match.hardware import MatchTarget
 from match.layer import Role
-from match.memory.describe import buffers, describe
+from match.memory.describe import buffers, describe, with_constants
 from match.memory.message import sentence
 from match.options import Options
 from match.partitioner import Partitioned
@@ -44,6 +44,21 @@ class Placed:
     network: Network
 
 
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """What was decided on: `decisions` by the names of layers; symbols, cuts and images by step.
+
+    `problem` has the constants as they are packed then, whose bytes are in `images`.
+    """
+
+    problem: Problem
+    decision: Decision
+    decisions: Mapping[str, LayerDecision]
+    symbols: tuple[str | None, ...]
+    cuts: Mapping[int, Cut]
+    images: Mapping[int, int]
+
+
 def place_network(
     partitioned: Partitioned,
     built: Built,
@@ -62,21 +77,10 @@ def place_network(
     """
     assert target.external is not None
     with stopwatch.phase("memory"):
-        problem = describe(built, partitioned.decisions, target, target.external)
-        problem, decision, decisions = _decided(problem, partitioned, built, target, options, stopwatch)
-        symbols = _symbols(built.steps, decisions)
-        plans = {d.plan.symbol: d.plan for d in decisions.values() if d.plan}
-        images = {n: len(plans[s].constants) for n, s in enumerate(symbols) if s is not None and plans[s].constants}
-        cuts = {n: _cut(plans[str(symbols[n])], target) for n in decision.rooms}
-        # A layer that was searched again packs its constants anew, and they may be longer.
-        packed_anew = (replace(step, constants=images.get(n, step.constants)) for n, step in enumerate(problem.steps))
-        problem = replace(problem, steps=tuple(packed_anew))
-        if packed(problem, decision.choice, cuts) is None:
-            raise CapacityError(
-                f"{model.name} does not fit {target.name}'s {target.main_memory.name} of {target.main_memory.size} "
-                f"bytes with the constants of its layers as they are packed then; a little more (--l2) would help."
-            )
-        plan = place(problem, decision, cuts, images)
+        decided = _decided(partitioned, built, target, options, stopwatch)
+        problem, decisions, symbols = decided.problem, decided.decisions, decided.symbols
+        plans = _plans(decisions.values())
+        plan = place(problem, decided.decision, decided.cuts, decided.images)
         if plan.external > target.external.memory.size:
             raise CapacityError(
                 f"{model.name} needs {plan.external} bytes of {target.name}'s {target.external.memory.name}, which has "
@@ -104,20 +108,18 @@ def place_network(
 
 
 def _decided(
-    problem: Problem,
-    partitioned: Partitioned,
-    built: Built,
-    target: MatchTarget,
-    options: Options,
-    stopwatch: Stopwatch,
-) -> tuple[Problem, Decision, dict[str, LayerDecision]]:
-    """A decision whose cut layers have schedules, with the decisions about layers by name.
+    partitioned: Partitioned, built: Built, target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> _Decided:
+    """A decision whose cut layers have schedules and constants that fit.
 
-    Where a layer has none in the room that it was given, it is given more.
+    Where a layer has no schedule in the room that it was given, it is given more. A layer that was searched again packs
+    its constants anew; where they have become too long, it is decided again with the longer ones.
     """
+    assert target.external is not None
+    problem = describe(built, partitioned.decisions, target, target.external)
     symbols = _symbols(built.steps, {d.name: d for d in partitioned.decisions})
     by_symbol = {d.plan.symbol: d for d in partitioned.decisions if d.plan}
-    refused: dict[int, int] = {}
+    failed: Iterable[int] = ()
     for _ in range(_ATTEMPTS):
         decision = decide(problem)
         if isinstance(decision, Shortage):
@@ -130,16 +132,28 @@ def _decided(
             asked[step] = Again(partitioned.workloads[str(symbols[step])], taken, memory)
         found = dict(zip(asked, search_again(list(asked.values()), target, options, stopwatch), strict=True))
         refused = {step: decision.rooms[step] for step, answer in found.items() if isinstance(answer, str)}
-        if not refused:
-            decisions = {d.name: _outside(d) for d in partitioned.decisions}
-            decisions |= {d.name: _outside(d) for d in found.values() if isinstance(d, LayerDecision)}
-            return problem, decision, decisions
-        problem = _with_more_room(problem, refused)
-    names = ", ".join(by_symbol[str(symbols[step])].name for step in refused)
+        if refused:
+            problem, failed = _with_more_room(problem, refused), refused
+            continue
+        decisions = {d.name: _outside(d) for d in partitioned.decisions}
+        decisions |= {d.name: _outside(d) for d in found.values() if isinstance(d, LayerDecision)}
+        plans = _plans(decisions.values())
+        cuts = {n: _cut(plans[str(symbols[n])], target) for n in decision.rooms}
+        images = {n: len(plans[s].constants) for n, s in enumerate(symbols) if s is not None and plans[s].constants}
+        anew = with_constants(problem, images, target.external)
+        if packed(anew, decision.choice, cuts) is not None:
+            return _Decided(anew, decision, decisions, symbols, cuts, images)
+        longest = {n: max(size, problem.steps[n].constants) for n, size in images.items()}
+        problem, failed = with_constants(problem, longest, target.external), decision.rooms
+    names = ", ".join(by_symbol[str(symbols[step])].name for step in failed)
     raise CapacityError(
         f"{built.network.name} does not fit {target.name}'s {target.main_memory.name} of {target.main_memory.size} "
-        f"bytes: for {names} there is no schedule in what is left; take more of it (--l2) or a smaller L1 (--l1)."
+        f"bytes: what is left is too little for {names} in pieces; take more of it (--l2) or a smaller L1 (--l1)."
     )
+
+
+def _plans(decisions: Iterable[LayerDecision]) -> dict[str, LayerPlan]:
+    return {d.plan.symbol: d.plan for d in decisions if d.plan}
 
 
 def _outside(decision: LayerDecision) -> LayerDecision:

@@ -28,7 +28,8 @@ class ChannelsLast:
 
     A transposition remains where such a map meets the network's inputs or outputs or an operator that needs the order
     of its axes. One in front of a dense layer, behind a flattening, goes into the weights; one of a map with a single
-    pixel or channel is a reshape.
+    pixel or channel is a reshape. An input of the network that is NHWC, and that the network transposes first, is taken
+    as it is.
     """
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
@@ -55,6 +56,9 @@ class _Layouts:
             followed = self._convolution(call, new)
         elif is_call(call, *_POOLS) and str(call.attrs.layout) == "NCHW":
             followed = self._pool(call, new)
+        elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and _axes(call) == _TO_FIRST:
+            self._last.add(call)
+            followed = new(call.args[0])
         elif any(tensor in self._last for argument in call.args for tensor in [argument, *_fields(argument)]):
             followed = self._on_map(call, new)
         elif any(argument in self._flat for argument in call.args):
@@ -211,6 +215,11 @@ def _permuted(expr: relay.Expr, before: tuple[int, ...], axes: tuple[int, ...]) 
     if moving == sorted(moving):
         return relay.reshape(expr, [before[axis] for axis in axes])
     return relay.transpose(expr, axes)
+
+
+def _axes(transpose: relay.Call) -> tuple[int, ...]:
+    axes, rank = transpose.attrs.axes, len(shape(transpose))
+    return tuple(reversed(range(rank))) if axes is None else tuple(int(axis) % rank for axis in axes)
 
 
 def _reordered(

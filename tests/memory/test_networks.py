@@ -9,10 +9,14 @@ import pytest
 
 import match
 from benchmarks.memory.cli import SIZES, rows
-from benchmarks.memory.networks import integers, onnxruntime_outputs, sample
-from match.errors import CapacityError
+from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
+from match.errors import CapacityError, OptionError
 from match.report.schema import MemoryPlanSummary
+from match.run import build
 from match.trace import LayerTrace
+from match.zoo.layers import Input, Network, conv, dense, pooled
+from match.zoo.qdq import write
+from match.zoo.quantize import calibrate
 
 L1 = 20000
 KIB = 1024
@@ -37,7 +41,7 @@ def memory_of(compiled: match.CompiledModel) -> MemoryPlanSummary:
 def test_outputs_and_events(name: str, l2: int, ways: set[str], spilled: bool, tmp_path: Path) -> None:
     model = integers(name)
     compiled = match.compile(model, "gap8", l1=L1, l2=l2, output=tmp_path / "net")
-    assert f"-DPULP_L2_BYTES={l2} " in (tmp_path / "net/Makefile").read_text()
+    assert f"-DPULP_L2_BYTES={l2}" in (tmp_path / "net/Makefile").read_text().split()
     assert (tmp_path / "net/external.bin").stat().st_size == memory_of(compiled).image_bytes
     one, other = sample(model, 1), sample(model, 2)
     both = {name: np.stack([one[name], other[name]]) for name in one}
@@ -60,6 +64,39 @@ def test_outputs_and_events(name: str, l2: int, ways: set[str], spilled: bool, t
     whole = match.compile(model, "gap8", l1=L1, l2=1 << 24).cycles
     assert compiled.cycles == pytest.approx(whole + memory.exposed_cycles, abs=len(memory.steps))
     assert compiled.report.totals.cycles == round(compiled.cycles)
+
+
+@pytest.mark.parametrize("l2", [36000, 24000], ids=["fits", "decided_again"])
+def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(l2: int) -> None:
+    x = Input("image", (), (4, 24, 24), (0.0, 1.0))
+    for name, channels, stride in (("first", 24, 1), ("wide", 76, 1), ("last", 36, 2)):
+        x = conv(name, x, channels, (1, 1), stride)
+    network = Network("pointwise", dense("scores", pooled(x), 10))
+    model = write(network, calibrate(network, "uint8", 0))
+    take_integers(model)
+    compiled = match.compile(model, "gap8", l1=5000, l2=l2)
+    before = {d.name: len(d.plan.constants) for d in match.compile(model, "gap8", l1=5000).layers if d.plan}
+    now = {d.name: len(d.plan.constants) for d in compiled.layers if d.plan}
+    uncut = {step.name for step in memory_of(compiled).steps if step.constants != "cut"}
+    assert any(now[name] > before[name] for name in uncut & now.keys()), "no layer is an example"
+    assert memory_of(compiled).main_bytes <= l2
+    inputs = sample(model)
+    (output,) = compiled.run(inputs, sanitize=True).values()
+    assert np.array_equal(output, onnxruntime_outputs(model, inputs))
+
+
+def test_the_emulator_computes_the_same(qemu: None) -> None:
+    model = integers("resnet8")
+    inputs = sample(model, 1)
+    outputs, measured = match.compile(model, "gap8", l1=L1, l2=34000).measure(inputs, on="qemu")
+    assert np.array_equal(next(iter(outputs.values())), onnxruntime_outputs(model, inputs))
+    assert measured.unit == "instructions"
+
+
+def test_the_platforms_of_a_project_are_those_with_external_memory(tmp_path: Path) -> None:
+    match.compile(integers("resnet8"), "gap8", l1=L1, l2=34000, output=tmp_path / "net")
+    with pytest.raises(OptionError, match="no platform 'gap_sdk'; choose one of host, qemu"):
+        build(tmp_path / "net", "gap_sdk")
 
 
 def test_a_network_that_fits_is_as_without_external_memory(tmp_path: Path) -> None:

@@ -232,3 +232,20 @@ def test_channels_last_is_nothing_to_a_network_without_maps():
     x = relay.var("x", shape=(1, 12), dtype="float32")
     before = typed(x, relay.nn.relu(relay.reshape(x, (1, 3, 4))))
     assert tvm.ir.structural_equal(ChannelsLast()(before), before)
+
+
+def test_an_input_with_channels_last_is_taken_as_it_is():
+    """What needs the order that the network gives it gets that, and other transpositions stay."""
+    x = relay.var("x", shape=(1, 5, 6, 3), dtype="int8")
+    kernel = relay.const(np.random.default_rng(0).integers(-128, 128, (4, 3, 3, 3)).astype(np.int8))
+    image = relay.transpose(x, (0, 3, 1, 2))
+    sums = relay.nn.conv2d(image, kernel, padding=(1, 1), channels=4, kernel_size=(3, 3), out_dtype="int32")
+    before = typed(x, relay.nn.relu(sums))
+    after = ChannelsLast()(before)
+    assert_same_outputs(before, after)
+    (convolution,) = calls(after, "nn.conv2d")
+    assert isinstance(convolution.args[0], relay.Var)
+    assert len(calls(after, "transpose")) == 1  # of the output
+
+    seen = typed(x, relay.Tuple([sums, image, relay.transpose(x, (0, 2, 1, 3)), relay.reshape(image, (3, 30))]))
+    assert_same_outputs(seen, ChannelsLast()(seen))
