@@ -125,14 +125,14 @@ static inline match_bytes4_t match_pack4(uint32_t a, uint32_t b, uint32_t c, uin
 #endif
 }
 
-/* acc + a * b, which must fit 32 bits. */
+/* acc + a * b, which must fit 32 bits; the product alone need not. */
 static inline int32_t match_multiply_add(int32_t acc, int32_t a, int32_t b)
 {
 #if defined(MATCH_PULP_INSN)
     __asm__(MATCH_INSN_MULTIPLY_ADD("%0", "%1", "%2") : "+r"(acc) : "r"(a), "r"(b));
     return acc;
 #else
-    return acc + a * b;
+    return (int32_t)((uint32_t)acc + (uint32_t)a * (uint32_t)b);
 #endif
 }
 

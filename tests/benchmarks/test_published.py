@@ -109,13 +109,14 @@ def test_a_layer_alone_is_the_layer_with_a_shift(layer: Layer) -> None:
 
 
 def test_powers_of_two_change_scales_and_not_shapes(models_dir: Path) -> None:
+    """On the control core, whose cost knows shapes and not forms of requantization."""
     network = Network(file="kws_ref_model.tflite")
-    cells = (msgspec.structs.replace(CELL, network="DS-CNN", shifts=shifts) for shifts in (False, True))
+    cells = (msgspec.structs.replace(CELL, network="DS-CNN", modules=(), shifts=shifts) for shifts in (False, True))
     own, shifted = (predict(cell, network, models_dir).prediction for cell in cells)
     assert own is not None
     assert shifted is not None
     assert own.macs == shifted.macs == 2_656_768
-    assert shifted.predicted_cycles == pytest.approx(own.predicted_cycles, rel=0.05)
+    assert shifted.predicted_cycles == own.predicted_cycles
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def domain(op: str, name: str) -> Callable[[Any], None]:
         ("QDQ", attribute("Add", "in1_mul", 77), "in1_mul"),
         ("QDQ", attribute("Conv", "weight_bits", 4), "weight_bits"),
         ("QDQ", attribute("QuantizeLinear", "rounding", 1), "rounding"),
-        ("QDQ", domain("Add", "com.example"), "of the domain 'com.example'"),
+        ("QDQ", domain("Add", "com.example"), "Add of the domain com.example"),
         ("QDQ", domain("Add", "com.microsoft"), "Add"),
         ("QDQ", domain("Relu", "com.example"), "Relu"),
         ("QDQ", attribute("MaxPool", "storage_order", 1), "'storage_order' of 1"),

@@ -21,8 +21,8 @@ def weights(*shape: int) -> npt.NDArray[np.int8]:
     return RNG.integers(-128, 128, shape).astype(np.int8)
 
 
-def form(multiplier_bits: int, *, negative_step: bool = False) -> Requantizer:
-    return Requantizer("form", multiplier_bits, False, 32, 32, (0, 31), True, negative_step, 0)
+def form(multiplier_bits: int, *, bias_bits: int = 32, negative_step: bool = False) -> Requantizer:
+    return Requantizer("form", multiplier_bits, False, bias_bits, bias_bits, (0, 31), True, negative_step, 0)
 
 
 def parameters(channels: int, bits: int) -> Requantization:
@@ -93,14 +93,14 @@ def test_norm_quant_is_three_arrays(bits: int) -> None:
     assert values == tuple(int(value) for array in wanted for value in array[2:6])
 
 
-@pytest.mark.parametrize("signed", [False, True])
-def test_requantization_entries(signed: bool) -> None:
+@pytest.mark.parametrize(("bias_bits", "signed", "size"), [(32, False, 12), (64, False, 16), (64, True, 24)])
+def test_requantization_entries(bias_bits: int, signed: bool, size: int) -> None:
     requantization = parameters(5, 31)
-    data = packing.requantization(LayerConstants(None, requantization), form(32, negative_step=signed), {Dim.K: (1, 3)})
-    size = 24 if signed else 16
+    requantizer = form(32, bias_bits=bias_bits, negative_step=signed)
+    data = packing.requantization(LayerConstants(None, requantization), requantizer, {Dim.K: (1, 3)})
     assert len(data) == 3 * size
     for index, channel in enumerate((1, 2, 3)):
-        bias, multiplier, shift = struct.unpack_from("<qii", data, index * size)
+        bias, multiplier, shift = struct.unpack_from("<iii" if bias_bits == 32 else "<qii", data, index * size)
         assert (bias, multiplier, shift) == (
             requantization.bias[channel],
             requantization.multiplier[channel],
