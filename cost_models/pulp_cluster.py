@@ -47,7 +47,6 @@ class KernelCycles:
     beside its steps; that of four is in its requantization. rest: a block whose vectors are no whole words. partial: a
     sum that comes from partial ones or becomes one; counted in the compiled code, not fitted.
     int32, int64, int64_signed: an output's requantization, and what a block takes beside its steps.
-    parameters: 64-bit ones of a channel, which are loaded for one pixel or two.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
     channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
     signed: an output whose requantization is a call, as that of int64_signed is.
@@ -58,36 +57,35 @@ class KernelCycles:
     lookup_run, lookup: a run of bytes through a table; a byte.
     """
 
-    call: float = 300.4
-    product: float = 91.2
-    single: float = 18.2
-    rest: float = 73.8
+    call: float = 285.8
+    product: float = 86.6
+    single: float = 9.9
+    rest: float = 73.7
     partial: float = 14
-    int32: float = 9.9
-    int64: float = 20.9
-    int64_signed: float = 30.1
-    parameters: float = 6.3
-    column: float = 169.4
-    row: float = 66.1
+    int32: float = 10.6
+    int64: float = 22.8
+    int64_signed: float = 32.9
+    column: float = 173.9
+    row: float = 66.4
     byte: float = 0.8
-    pixel: float = 40.9
-    channel: float = 211.3
-    strip: float = 89.0
-    both: float = 17.3
-    left: float = 13.1
-    signed: float = 30.1
-    strip_row: float = 40.0
-    gather: float = 9.8
-    position: float = 170.4
+    pixel: float = 45.3
+    channel: float = 217.5
+    strip: float = 86.4
+    both: float = 15.5
+    left: float = 12.2
+    signed: float = 27.7
+    strip_row: float = 40.2
+    gather: float = 9.7
+    position: float = 170.9
     sum4: float = 15.6
-    sum1: float = 11.2
-    group: float = 71.0
-    maximum4: float = 4.3
+    sum1: float = 10.7
+    group: float = 68.7
+    maximum4: float = 4.7
     maximum1: float = 6.3
-    add_pixel: float = 54.1
+    add_pixel: float = 54.3
     add: float = 22.5
-    lookup_run: float = 129.6
-    lookup: float = 6.2
+    lookup_run: float = 130.9
+    lookup: float = 6.3
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -195,10 +193,9 @@ class PulpClusterCost(CostModel):
         """Output channels of a pixel or two: blocks of four channels, then one by one."""
         blocks, rest = divmod(channels, 4)
         cycles = self.cycles
-        parameters = cycles.parameters if tile.end and self.form != "int32" else 0
-        each = parameters + pixels * self._finish(tile)
-        fours = self._steps(4, pixels, length, tile) + 4 * each
-        ones = cycles.single + self._steps(1, pixels, length, tile) + each
+        each = self._finish(tile)
+        fours = self._steps(4, pixels, length, tile) + 4 * pixels * each
+        ones = cycles.single + self._steps(1, pixels, length, tile) + pixels * each
         return cycles.product + blocks * fours + rest * ones
 
     def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:

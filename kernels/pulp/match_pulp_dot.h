@@ -260,7 +260,7 @@ static inline int32_t match_short_dot(const uint8_t *x, const int8_t *w, int32_t
 MATCH_INLINE match_block_t match_dot_block(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
                                            int pixels)
 {
-    match_block_t block = {0};
+    match_block_t block;
     match_vectors_t v;
 #pragma GCC unroll 2
     for (int j = 0; j < pixels; j++) {

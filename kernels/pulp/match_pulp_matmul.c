@@ -33,6 +33,20 @@ static __attribute__((noinline)) void store_rare(const product_t *product, const
     }
 }
 
+/* A block in memory, so that it can be passed on; its accumulators stay in registers where it is not. */
+MATCH_INLINE match_block_t copy_of(const match_block_t *block, int channels, int pixels)
+{
+    match_block_t copy = {0};
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++) {
+#pragma GCC unroll 2
+        for (int j = 0; j < pixels; j++) {
+            copy.acc[i][j] = block->acc[i][j];
+        }
+    }
+    return copy;
+}
+
 /* Whether the shifts of a block's channels all take the upper half. */
 MATCH_INLINE bool shifts_are_high(const uint8_t *parameters, int channels, match_form_t form)
 {
@@ -52,7 +66,7 @@ MATCH_INLINE void store_outputs(const product_t *product, const match_block_t *b
     const uint8_t *parameters = product->parameters;
     MATCH_HOLD(parameters);
     if (form != MATCH_FORM_32 && __builtin_expect(!shifts_are_high(parameters, channels, form), 0)) {
-        match_block_t copy = *block;
+        match_block_t copy = copy_of(block, channels, pixels);
         product_t place = *product;
         store_rare(&place, &copy, channels, pixels);
         return;
@@ -92,7 +106,7 @@ MATCH_INLINE void blocks(product_t *product, int32_t count, int channels, int pi
     for (; count > 0; count--) {
         match_block_t block = match_dot_block(product->x, product->weights, product->length, channels, pixels);
         if (partial) {
-            match_block_t copy = block;
+            match_block_t copy = copy_of(&block, channels, pixels);
             product_t place = *product;
             store_rare(&place, &copy, channels, pixels);
         } else {

@@ -24,7 +24,7 @@ API = ExternalApi(
 
 
 def hyperram(clock_hz: float) -> External:
-    """HyperRAM of a chip whose cycles are those of `clock_hz`; on a PC and on the emulator it is as late as L2's DMA."""
+    """HyperRAM of a chip whose cycles are those of `clock_hz`; on a PC and the emulator it is as late as L2's DMA."""
     return External(
         memory=Memory("L3", HYPERRAM_BYTES),
         api=API,
