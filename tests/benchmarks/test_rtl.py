@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from benchmarks.rtl import __main__ as command
-from benchmarks.rtl import toolchain
+from benchmarks.rtl import shapes, toolchain
 from benchmarks.rtl.fit import fit, predicted
 from benchmarks.rtl.results import Measurement, schema, summary
 from benchmarks.rtl.run import run
-from benchmarks.rtl.shapes import fitted, tested
 from benchmarks.rtl.simulator import Simulator
 from match.cost_models.pulp_cluster import KernelCycles
 from match.errors import OptionError, ToolchainError
@@ -41,12 +40,12 @@ def test_summary() -> None:
 
 
 def test_no_layer_is_fitted_and_tested() -> None:
-    geometries = {case.layer.geometry for case in fitted()}
-    assert not any(case.layer.geometry in geometries for case in tested())
+    geometries = {case.layer.geometry for case in shapes.fitted()}
+    assert not any(case.layer.geometry in geometries for case in shapes.tested())
 
 
 def test_fit_finds_constants_that_made_the_cycles() -> None:
-    cases = fitted()
+    cases = shapes.fitted()
     made = KernelCycles(**{name: 1.5 * value for name, value in asdict(KernelCycles()).items()})
     cycles = [predicted(case, made) for case in cases]
     constants = fit(cases, [round(one) for one in cycles])
@@ -54,7 +53,7 @@ def test_fit_finds_constants_that_made_the_cycles() -> None:
 
 
 def test_expected_outputs_are_spread() -> None:
-    for case in tested():
+    for case in shapes.tested():
         values = np.unique(case.tensors.expected)
         assert len(values) > min(8, case.tensors.expected.size // 4), case
 
