@@ -16,6 +16,9 @@ NE16_SOURCES = ("kernels/ne16/match_ne16.c", "kernels/ne16/ne16_driver.c")
 
 NE16_INCLUDE = ("kernels/ne16", "targets/gap9/include")
 
+NE16_CHIP = (*NE16_SOURCES, "targets/gap9/gap9_ne16_cluster.c")
+"""The same with what runs it on the cluster's master, on platforms that have NE16 itself."""
+
 NE16_MODEL = ("kernels/ne16/ne16_model.c", "targets/gap9/host/gap9_ne16.c")
 """What stands in for NE16 on a PC."""
 
@@ -43,5 +46,5 @@ class Gap9(MatchTarget):
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for a PULP chip, with NE16 as a model behind its registers, and the chip with its SDK."""
         stand_ins = chip.platforms(self.modules, L1, self.main_memory, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
-        driver = (*NE16_SOURCES, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
+        driver = (*NE16_CHIP, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
         return (*stand_ins, chip.gap_sdk_platform(self, L1, self.main_memory, driver, NE16_INCLUDE))

@@ -11,7 +11,7 @@ from match.cost import CpuCostModel
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.hardware import HwModule, MatchTarget, Platform
 from match.targets.gap9.ne16 import Ne16
-from match.targets.gap9.target import NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
+from match.targets.gap9.target import NE16_CHIP, NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
 from match.targets.pulp_open.memory import L1, L2
@@ -53,7 +53,7 @@ class PulpOpen(MatchTarget):
     @property
     def bare(self) -> Platform:
         """The chip without an operating system: what is in the folder `bare`, and picolibc."""
-        shared = (*chip.CLUSTER_SOURCES, *NE16_SOURCES, "targets/pulp/pulp_stack.c")
+        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "targets/pulp/pulp_stack.c")
         return Platform(
             name="bare",
             sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),

@@ -9,4 +9,7 @@
 int32_t gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile);
 int32_t gap9_ne16_wait(void);
 
+/* On a chip: NE16 runs from here on. Platforms provide it, beside the registers of ne16_driver.h. */
+void gap9_ne16_clock_on(void);
+
 #endif

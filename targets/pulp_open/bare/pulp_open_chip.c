@@ -31,7 +31,6 @@ int32_t pulp_open(void)
     }
     running = true;
     pulp_open_write(PULP_OPEN_TIMER_CONFIG, PULP_OPEN_TIMER_RUN);
-    pulp_open_write(PULP_OPEN_CLUSTER_CONFIG, PULP_OPEN_CONFIG_NE16_CLOCK);
     pulp_open_write(PULP_OPEN_ICACHE_ENABLE, UINT32_MAX);
     for (uint32_t core = 0; core <= PULP_OPEN_MASTER; core++) {
         pulp_open_write(PULP_OPEN_BOOT_ADDRESS + 4 * core, (uint32_t)(uintptr_t)pulp_open_start);
