@@ -112,3 +112,17 @@ def test_operands_that_are_no_activations() -> None:
     component = Component("input", (Axis(Dim.K, 4), Axis(Dim.C, 4), Axis(Dim.OX, 2)))
     with pytest.raises(TargetError, match="operand input is not an activation of rows, columns and channels"):
         storage(Operand("input", Role.INPUT, (component,)))
+
+
+def test_what_can_be_read_as_it_is_stored() -> None:
+    """More room along the slowest axis does no harm; along another one it moves what follows."""
+    stored = Storage((2, 3, 5), (2, 0, 1), (16, 2, 16), 4)
+    assert stored.holds(stored)
+    assert stored.holds(Storage((2, 3, 5), (2, 0, 1), (8, 2, 16), 4))
+    for other in (
+        Storage((2, 3, 5), (2, 0, 1), (32, 2, 16), 4),
+        Storage((2, 3, 5), (2, 0, 1), (16, 2, 4), 4),
+        Storage((2, 3, 5), (2, 0, 1), (16, 2, 16), 1),
+        Storage((2, 3, 5), (0, 1, 2), (16, 2, 16), 4),
+    ):
+        assert not stored.holds(other)
