@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.cost import Block, CostModel, Tile
-from match.cost_models.pulp_cluster import ceil_div
+from match.cost import Block, CostModel, Tile, ceil_div
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.layer import Layer, Op
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from match.cost import Block, CostModel, Tile
+from match.cost import Block, CostModel, Tile, ceil_div
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import LOOP, PIXEL, REQUANTIZE, ceil_div
+from match.cost_models.pulp_cluster import LOOP, PIXEL, REQUANTIZE
 from match.layer import Layer, Op
 
 PIXELS = 3

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from match.cost import Block, CostModel, Tile
+from match.cost import Block, CostModel, Tile, ceil_div
 from match.cost_models.dma import Mchan
 from match.layer import Layer, Op
 
@@ -86,11 +86,6 @@ class KernelCycles:
     add: float = 22.5
     lookup_run: float = 130.9
     lookup: float = 6.3
-
-
-def ceil_div(a: int, b: int) -> int:
-    """The quotient, rounded up."""
-    return -(-a // b)
 
 
 def align4(size: int) -> int:

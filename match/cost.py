@@ -15,6 +15,11 @@ from match.layer import Layer
 from match.schedule.mapping import Loop, Placement
 
 
+def ceil_div(a: int, b: int) -> int:
+    """The quotient, rounded up."""
+    return -(-a // b)
+
+
 class Tile(NamedTuple):
     """Extents of one kernel call, in elements: `iy` x `ix` input pixels make `oy` x `ox` output pixels.
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from match.cost import Block, CostModel, CpuCostModel
 from match.layer import Dim, Layer, Op, Operand
+from match.operands import standard_operands
 from match.requantize import Requantizer
 from match.schedule.mapping import Memory
+from match.tile_constants import pack, parameter_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -211,10 +213,16 @@ class HwModule(ABC):
         """The operators this module takes, with their constraints."""
 
     @abstractmethod
-    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
-        """The layer's operands as they lie in this module's memory."""
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """Name of the C kernel, ``void kernel(const match_tile_t *)``, that computes one tile of the layer."""
 
-    @abstractmethod
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        """The layer's operands as they lie in this module's memory.
+
+        Dense HWC activations and (K, FY, FX, C) filters with the parameters of match_tile.h, if nothing else is said.
+        """
+        return standard_operands(layer, parameter_bytes(layer, requantizer))
+
     def pack(
         self,
         layer: Layer,
@@ -224,12 +232,10 @@ class HwModule(ABC):
     ) -> tuple[bytes, ...]:
         """Bytes of each component of the constant operand, for the tile that covers `spans` (start, extent).
 
-        Ranges of input channels are asked for only where an output's operand declares `partial_bytes`.
+        Those of `standard_operands`, if nothing else is said. Ranges of input channels are asked for only where an
+        output's operand declares `partial_bytes`.
         """
-
-    @abstractmethod
-    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
-        """Name of the C kernel, ``void kernel(const match_tile_t *)``, that computes one tile of the layer."""
+        return pack(constants, requantizer, spans)
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""

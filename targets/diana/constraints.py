@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from match.constraints import no_dilation
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 
@@ -44,11 +45,6 @@ def equal_strides(layer: Layer) -> Verdict:
         layer.stride in ((1, 1), (2, 2)),
         f"its stride is {layer.stride[0]}x{layer.stride[1]} and the accelerator has 1x1 and 2x2",
     )
-
-
-def no_dilation(layer: Layer) -> Verdict:
-    """Filters have no holes: dilation is 1."""
-    return Verdict(layer.dilation == (1, 1), f"its dilation is {layer.dilation[0]}x{layer.dilation[1]}, not 1x1")
 
 
 def zero_padding(layer: Layer) -> Verdict:

@@ -21,9 +21,8 @@ from match.schedule.mapping import Memory
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16
 from match.targets.gap9.memory import L1
-from match.targets.pulp.cluster import INT64, INT64_SIGNED
 from match.targets.pulp.memory import L1_API
-from match.targets.pulp.packing import requantization
+from match.tile_constants import INT64, INT64_SIGNED, requantization
 
 
 def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:

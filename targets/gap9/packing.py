@@ -8,7 +8,7 @@ import numpy.typing as npt
 from match.hardware import LayerConstants
 from match.layer import Dim
 from match.requantize import Requantizer
-from match.targets.pulp.packing import Spans, channels, parameters_of
+from match.tile_constants import Spans, channels, parameters_of
 
 GROUP = 16
 _WEIGHT_BITS = 8

@@ -94,7 +94,7 @@ def platforms(
 
 
 _GAP_SDK_SOURCES = (
-    "targets/pulp/pulp_stack.c",
+    "kernels/chip/match_stack.c",
     "targets/pulp/gap_sdk/pulp_gap_sdk.c",
     "targets/pulp/gap_sdk/pulp_gap_sdk_dma.c",
     "targets/pulp/gap_sdk/pulp_gap_sdk_main.c",

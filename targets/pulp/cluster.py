@@ -6,48 +6,14 @@ from collections.abc import Mapping
 
 from match.cost import CostModel
 from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
-from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.layer import Dim, Layer, Op, Operand
 from match.operands import standard_operands
 from match.requantize import Requantizer
 from match.schedule.mapping import Memory
-from match.targets.pulp import packing
 from match.targets.pulp.constraints import CLUSTER
 from match.targets.pulp.memory import CORES, L1_API
-
-INT32 = Requantizer(
-    name="int32",
-    multiplier_bits=32,
-    signed_multiplier=True,
-    sum_bits=32,
-    bias_bits=32,
-    shift=(0, 31),
-    per_channel_shift=True,
-    negative_step=False,
-    parameter_bytes=packing.REQUANT32.itemsize,
-)
-INT64 = Requantizer(
-    name="int64",
-    multiplier_bits=32,
-    signed_multiplier=True,
-    sum_bits=64,
-    bias_bits=64,
-    shift=(0, 63),
-    per_channel_shift=True,
-    negative_step=False,
-    parameter_bytes=packing.REQUANT.itemsize,
-)
-INT64_SIGNED = Requantizer(
-    name="int64_signed",
-    multiplier_bits=32,
-    signed_multiplier=True,
-    sum_bits=64,
-    bias_bits=64,
-    shift=(0, 63),
-    per_channel_shift=True,
-    negative_step=True,
-    parameter_bytes=packing.REQUANT_SIGNED.itemsize,
-)
+from match.tile_constants import INT32, INT64, INT64_SIGNED, parameter_bytes
 
 _ACCUMULATING = frozenset({Op.CONV2D, Op.DENSE})
 _PARTIAL_BYTES = 4
@@ -100,33 +66,12 @@ class Cluster(HwModule):
 
         Convolutions and dense layers keep int32 partial sums, and hand out sums that nothing requantizes.
         """
-        parameters = requantizer.parameter_bytes if requantizer else 0
-        return standard_operands(
-            layer,
-            packing.REQUANT_ADD.itemsize if layer.op is Op.ADD else parameters,
-            _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0,
-        )
+        partial_bytes = _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0
+        return standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel."""
         return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
-
-    def pack(
-        self,
-        layer: Layer,
-        requantizer: Requantizer | None,
-        constants: LayerConstants,
-        spans: Mapping[Dim, tuple[int, int]],
-    ) -> tuple[bytes, ...]:
-        """Filters (K, FY, FX, C), then parameters as `packing.requantization` lays them out; or a table."""
-        components: list[bytes] = []
-        if constants.weights is not None:
-            components.append(packing.rows(constants.weights, spans))
-        if requantizer is not None:
-            components.append(packing.requantization(constants, requantizer, spans))
-        if constants.table is not None:
-            components.append(constants.table.tobytes())
-        return tuple(components)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """A kernel of match_pulp.h, for 32-bit sums where these do; 1x1 convolutions without im2col have their own."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from match.constraints import no_dilation, uint8_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 
 MAX_PRODUCTS = (2**31 - 1) // (255 * 128)
-
-
-def uint8_input(layer: Layer) -> Verdict:
-    """The input is uint8; the compiler shifts int8 networks to it where every operator allows."""
-    return Verdict(layer.input_dtype == "uint8", f"its input is {layer.input_dtype} and the kernels read uint8")
 
 
 def accumulator_fits(layer: Layer) -> Verdict:
@@ -32,11 +28,6 @@ def window_sees_input(layer: Layer) -> Verdict:
     return Verdict(sees, "some of its windows lie in the padding alone")
 
 
-def no_dilation(layer: Layer) -> Verdict:
-    """Filters and windows have no holes: dilation is 1."""
-    return Verdict(layer.dilation == (1, 1), f"its dilation is {pair(layer.dilation)}, not 1x1")
-
-
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONV2D: (uint8_input, accumulator_fits, window_sees_input),
     Op.DEPTHWISE_CONV2D: (uint8_input, accumulator_fits, window_sees_input),
@@ -46,8 +37,3 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.MAX_POOL2D: (uint8_input, no_dilation, window_sees_input),
     Op.LOOKUP: (),
 }
-
-
-def pair(values: tuple[int, int]) -> str:
-    """Rows x columns."""
-    return f"{values[0]}x{values[1]}"

@@ -53,7 +53,7 @@ class PulpOpen(MatchTarget):
     @property
     def bare(self) -> Platform:
         """The chip without an operating system: what is in the folder `bare`, and picolibc."""
-        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "targets/pulp/pulp_stack.c")
+        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "kernels/chip/match_stack.c")
         return Platform(
             name="bare",
             sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from match import tile_constants
 from match.hardware import LayerConstants
 from match.layer import Dim
 from match.requantize import Requantization, Requantizer
 from match.targets.gap9 import packing as ne16_packing
-from match.targets.pulp import packing
 
 RNG = np.random.default_rng(4)
 
@@ -74,10 +74,10 @@ def test_depthwise_bit_planes(start: int, k: int) -> None:
 
 def test_rows() -> None:
     w = weights(6, 3, 2, 5)
-    data = packing.rows(w, {Dim.K: (1, 4), Dim.C: (0, 5)})
+    data = tile_constants.rows(w, {Dim.K: (1, 4), Dim.C: (0, 5)})
     assert data[(2 * 6 + 1 * 2 + 1) * 5 + 3] == np.uint8(w[3, 1, 1, 3])
     assert len(data) == 4 * 30
-    data = packing.rows(w, {Dim.K: (1, 4), Dim.C: (2, 3)})
+    data = tile_constants.rows(w, {Dim.K: (1, 4), Dim.C: (2, 3)})
     assert data[(2 * 6 + 1 * 2 + 1) * 3 + 1] == np.uint8(w[3, 1, 1, 3])
     assert len(data) == 4 * 18
 
@@ -97,7 +97,7 @@ def test_norm_quant_is_three_arrays(bits: int) -> None:
 def test_requantization_entries(bias_bits: int, signed: bool, size: int) -> None:
     requantization = parameters(5, 31)
     requantizer = form(32, bias_bits=bias_bits, negative_step=signed)
-    data = packing.requantization(LayerConstants(None, requantization), requantizer, {Dim.K: (1, 3)})
+    data = tile_constants.requantization(LayerConstants(None, requantization), requantizer, {Dim.K: (1, 3)})
     assert len(data) == 3 * size
     for index, channel in enumerate((1, 2, 3)):
         bias, multiplier, shift = struct.unpack_from("<iii" if bias_bits == 32 else "<qii", data, index * size)
@@ -114,5 +114,5 @@ def test_requantization_entries(bias_bits: int, signed: bool, size: int) -> None
 def test_addition_is_one_entry() -> None:
     requantization = Requantization(np.array([1]), np.array([-(1 << 40)]), np.array([20]), (0, 255))
     constants = LayerConstants(None, requantization, (123456, 654321))
-    data = packing.requantization(constants, form(32), {Dim.K: (8, 8)})
+    data = tile_constants.requantization(constants, form(32), {Dim.K: (8, 8)})
     assert struct.unpack("<qiiii", data) == (-(1 << 40), 123456, 654321, 20, 0)

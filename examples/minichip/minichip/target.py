@@ -6,39 +6,18 @@ waits. Everything the engine does not take runs on the control core.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
-from match.cost import Block, CostModel, CpuCostModel, Tile
-from match.hardware import (
-    ComputeApi,
-    HwModule,
-    LayerConstants,
-    MatchTarget,
-    MemoryApi,
-    ModuleApi,
-    Pattern,
-    Platform,
-    PlatformApi,
-    SyncApi,
-    TargetApi,
-    Verdict,
-)
-from match.layer import Dim, Layer, Op, Operand
-from match.operands import standard_operands
+from match import chip
+from match.constraints import no_dilation
+from match.cost import Block, CostModel, CpuCostModel, Tile, ceil_div
+from match.hardware import HwModule, MatchTarget, Pattern, Platform
+from match.layer import Layer, Op
 from match.requantize import Requantizer
 from match.schedule.mapping import Memory
+from match.tile_constants import INT64
 
 HERE = Path(__file__).resolve().parent
-SCRATCHPAD = Memory("scratchpad", 16 * 1024)
-PARAMETERS = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
-
-
-def no_dilation(layer: Layer) -> Verdict:
-    """Filters have no holes: dilation is 1."""
-    return Verdict(layer.dilation == (1, 1), f"its dilation is {layer.dilation[0]}x{layer.dilation[1]}, not 1x1")
 
 
 class EngineCost(CostModel):
@@ -48,7 +27,7 @@ class EngineCost(CostModel):
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of one tile: channels are rounded up to the array's 16 x 16."""
-        return tile.oy * tile.ox * tile.fy * tile.fx * -(-tile.c // 16) * -(-tile.k // 16)
+        return tile.oy * tile.ox * tile.fy * tile.fx * ceil_div(tile.c, 16) * ceil_div(tile.k, 16)
 
     def transfer(self, layer: Layer, block: Block) -> float:
         """Cycles of one transfer: 20 for each contiguous piece, then 4 bytes a cycle."""
@@ -67,61 +46,14 @@ class Engine(HwModule):
     """The convolution engine."""
 
     name = "engine"
-    memories = (SCRATCHPAD,)
+    memories = (Memory("scratchpad", 16 * 1024),)
     cost_model = EngineCost()
-    requantizers = (
-        Requantizer(
-            name="int64",
-            multiplier_bits=32,
-            signed_multiplier=True,
-            sum_bits=64,
-            bias_bits=64,
-            shift=(0, 63),
-            per_channel_shift=True,
-            negative_step=False,
-            parameter_bytes=PARAMETERS.itemsize,
-        ),
-    )
-    api = ModuleApi(
-        headers=("minichip.h",),
-        platform=PlatformApi(offload="minichip_offload"),
-        memory=MemoryApi(
-            allocate="minichip_alloc",
-            free="minichip_free",
-            transfer="minichip_transfer_t",
-            copy_in="minichip_copy_in",
-            copy_out="minichip_copy_out",
-        ),
-        sync=SyncApi(wait_transfer="minichip_wait_transfer", wait_compute="minichip_wait"),
-        compute=ComputeApi(start="minichip_start"),
-    )
+    requantizers = (INT64,)
+    api = chip.module_api("minichip.h")
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Convolutions without dilation."""
         return (Pattern(Op.CONV2D, (no_dilation,)),)
-
-    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
-        """HWC activations, filters (K, FY, FX, C), then an array of match_requant_t."""
-        return standard_operands(layer, PARAMETERS.itemsize)
-
-    def pack(
-        self,
-        layer: Layer,
-        requantizer: Requantizer | None,
-        constants: LayerConstants,
-        spans: Mapping[Dim, tuple[int, int]],
-    ) -> tuple[bytes, ...]:
-        """Filters as they are and their requantization, of a range of output channels."""
-        start, extent = spans[Dim.K]
-        part = slice(start, start + extent)
-        weights, requantization = constants.weights, constants.requantization
-        if weights is None or requantization is None:
-            raise ValueError(f"layer {layer.name} is no quantized convolution")
-        parameters = np.zeros(extent, PARAMETERS)
-        parameters["bias"] = requantization.bias[part]
-        parameters["multiplier"] = requantization.multiplier[part]
-        parameters["shift"] = requantization.shift[part]
-        return weights[part].tobytes(), parameters.tobytes()
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """The one kernel."""
@@ -137,23 +69,9 @@ class Minichip(MatchTarget):
     modules = (Engine(),)
     cpu_cost_model = ControlCoreCost()
     activations = "uint8"
-    api = TargetApi(
-        headers=("minichip.h",),
-        open="minichip_open",
-        close="minichip_close",
-        allocate="minichip_main_alloc",
-        free="minichip_main_free",
-    )
+    api = chip.API
 
     @property
     def host(self) -> Platform:
-        """The functions of minichip.h on a PC; the scratchpad is as large as the modules were given."""
-        scratchpad = max((module.memories[-1].size for module in self.modules), default=SCRATCHPAD.size)
-        return Platform(
-            sources=(HERE / "minichip.c", Path("kernels/host/match_host_arena.c")),
-            include=(HERE, Path("kernels/include"), Path("kernels/host")),
-            defines={
-                "MINICHIP_SCRATCHPAD_BYTES": str(scratchpad),
-                "MINICHIP_MAIN_BYTES": str(self.main_memory.size),
-            },
-        )
+        """The functions of match_chip.h on a PC, and the kernels."""
+        return chip.host(self, HERE, "minichip.c")

@@ -6,7 +6,7 @@ no wait states. What stands around them is counted the same way, rounded. Nothin
 
 from __future__ import annotations
 
-from match.cost import Block, CostModel, Tile
+from match.cost import Block, CostModel, Tile, ceil_div
 from match.layer import Layer, Op
 
 BLOCK = 16  # 4 bytes of 2 channels x 2 pixels: 8 SMLAD, 12 to widen, 6 loads, 3 of the loop
@@ -20,11 +20,6 @@ POOL = 14  # one element of a pooling window: border tests, address, load
 BUS = 2  # core cycles of a bus cycle: AXI and AHB run at 240 MHz
 BUFFER = 128  # bytes that the MDMA reads before it writes them
 BUFFER_LATENCY = 12  # bus cycles of a buffer beside its beats; estimated
-
-
-def ceil_div(a: int, b: int) -> int:
-    """The quotient, rounded up."""
-    return -(-a // b)
 
 
 def vector(step: int, length: int) -> int:

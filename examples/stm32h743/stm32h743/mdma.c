@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "match_chip.h"
+
 /* One side of a transfer: its first byte, bytes between planes and between rows. */
 typedef struct {
     uintptr_t address;
@@ -13,6 +15,8 @@ typedef struct {
 typedef struct {
     volatile uint32_t isr, ifcr, esr, cr, tcr, bndtr, sar, dar, brur, lar, tbr, reserved, mar, mdr, unused[2];
 } channel_t;
+
+typedef enum { FROM_TCM = 1 << 16, TO_TCM = 1 << 17 } direction_t;
 
 enum { CHANNELS = 16, BUFFER_BYTES = 128, MOST_BYTES = 65536, MOST_ROWS = 4096, MOST_GAP = 65535 };
 enum { ERROR = 1 << 0, COMPLETE = 1 << 1, ALL_FLAGS = 0x1f, ENABLE = 1 << 0, REQUEST = 1 << 16 };
@@ -35,8 +39,7 @@ static bool finished(const channel_t *channel)
 }
 
 /* Rows of one plane. In words where everything lies at multiples of 4, else in bytes. */
-static void start(channel_t *channel, side_t from, side_t to, uint32_t rows, uint32_t bytes,
-                  mdma_direction_t direction)
+static void start(channel_t *channel, side_t from, side_t to, uint32_t rows, uint32_t bytes, direction_t direction)
 {
     uint32_t from_gap = rows > 1 ? from.row_stride - bytes : 0;
     uint32_t to_gap = rows > 1 ? to.row_stride - bytes : 0;
@@ -70,7 +73,8 @@ static side_t moved(side_t side, uint32_t plane, uint32_t row, uint32_t byte)
     return side;
 }
 
-static void copy(channel_t *channel, side_t from, side_t to, const match_copy_t *shape, mdma_direction_t direction)
+/* The core waits for all planes but the last, and between pieces that exceed the counters of a channel. */
+static void copy(channel_t *channel, side_t from, side_t to, const match_copy_t *shape, direction_t direction)
 {
     bool strided = shape->bytes <= MOST_BYTES && from.row_stride - shape->bytes <= MOST_GAP &&
                    to.row_stride - shape->bytes <= MOST_GAP;
@@ -90,32 +94,39 @@ static void copy(channel_t *channel, side_t from, side_t to, const match_copy_t 
     }
 }
 
-void mdma_start(mdma_t *transfer, const void *local, const void *external, const match_copy_t *shape,
-                mdma_direction_t direction)
+/* A channel that has nothing to do; its number is the transfer's. */
+static channel_t *take(match_chip_transfer_t *transfer)
 {
-    const side_t inside = {(uintptr_t)local, shape->local_plane_stride, shape->local_row_stride};
-    const side_t outside = {(uintptr_t)external, shape->external_plane_stride, shape->external_row_stride};
     uint32_t index = 0;
     while (index < CHANNELS - 1 && (busy >> index & 1) != 0) {
         index++;
     }
     busy |= 1u << index;
-    transfer->channel = index + 1;
-    if (direction == MDMA_TO_TCM) {
-        copy(&mdma[index], outside, inside, shape, direction);
-    } else {
-        copy(&mdma[index], inside, outside, shape, direction);
-    }
+    *transfer = index + 1;
+    return &mdma[index];
 }
 
-int32_t mdma_wait(mdma_t *transfer)
+void match_chip_copy_in(match_chip_transfer_t *transfer, void *local, const void *external, const match_copy_t *shape)
 {
-    if (transfer->channel == 0) {
-        return -1;
+    const side_t from = {(uintptr_t)external, shape->external_plane_stride, shape->external_row_stride};
+    const side_t to = {(uintptr_t)local, shape->local_plane_stride, shape->local_row_stride};
+    copy(take(transfer), from, to, shape, TO_TCM);
+}
+
+void match_chip_copy_out(match_chip_transfer_t *transfer, const void *local, void *external, const match_copy_t *shape)
+{
+    const side_t from = {(uintptr_t)local, shape->local_plane_stride, shape->local_row_stride};
+    const side_t to = {(uintptr_t)external, shape->external_plane_stride, shape->external_row_stride};
+    copy(take(transfer), from, to, shape, FROM_TCM);
+}
+
+int32_t match_chip_wait_transfer(match_chip_transfer_t *transfer)
+{
+    if (*transfer == 0) {
+        return MATCH_ERROR_TRANSFER;
     }
-    uint32_t index = transfer->channel - 1;
-    bool good = finished(&mdma[index]);
+    uint32_t index = *transfer - 1;
+    *transfer = 0;
     busy &= ~(1u << index);
-    transfer->channel = 0;
-    return good ? 0 : -1;
+    return finished(&mdma[index]) ? MATCH_OK : MATCH_ERROR_TRANSFER;
 }

@@ -18,6 +18,7 @@ import stm32h743
 from stm32h743.target import Stm32h743
 
 HERE = Path(stm32h743.__file__).resolve().parent
+KERNELS = Path(match.__file__).resolve().parent / "kernels"
 COMPILER, EMULATOR = "arm-none-eabi-gcc", "qemu-system-arm"
 DIGITS = Path(demo.__file__).parent / "digits.onnx"
 
@@ -51,14 +52,18 @@ def test_cortex_m7() -> None:
 
 
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"there is no {COMPILER}")
-@pytest.mark.parametrize("source", ["kernels.c", "mdma.c", "chip.c"])
-def test_the_chip_compiler_takes_it(source: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "source",
+    [HERE / "kernels.c", HERE / "mdma.c", HERE / "chip.c", *(KERNELS / "chip").glob("*.c")],
+    ids=lambda source: source.name,
+)
+def test_the_chip_compiler_takes_it(source: Path, tmp_path: Path) -> None:
     """What runs on the chip alone compiles without a warning, and kernels.c to two multiply-accumulates at a time."""
     core = ("-mcpu=cortex-m7", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv5-d16", "--specs=picolibc.specs")
-    warnings = ("-std=c11", "-O3", "-Wall", "-Wextra", "-Werror", "-DSTM32H743_CHIP")
-    headers = f"-I{Path(match.__file__).resolve().parent / 'kernels' / 'include'}"
+    warnings = ("-std=c11", "-O3", "-Wall", "-Wextra", "-Werror")
+    headers = (f"-I{KERNELS / 'include'}", f"-I{KERNELS / 'chip'}", f"-I{HERE}")
     assembly = tmp_path / "out.s"
-    command = [COMPILER, *core, *warnings, headers, f"-I{HERE}", "-S", str(HERE / source), "-o", str(assembly)]
+    command = [COMPILER, *core, *warnings, *headers, "-S", str(source), "-o", str(assembly)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert ("smlad" in assembly.read_text()) == (source == "kernels.c")
+    assert ("smlad" in assembly.read_text()) == (source.name == "kernels.c")

@@ -12,7 +12,8 @@ match compile model.tflite --target ${name} -o build/model
 
 | | |
 |---|---|
-| `${name}/target.py` | the chip: memories, modules with their patterns, cost model, and names of C functions |
-| `${name}/${name}.h` | those functions: platform, memory, sync, compute, and the kernels |
-| `${name}/${name}.c` | all of them as they are on a PC; write the chip's own beside it |
+| `${name}/target.py` | the chip: memories, modules with their patterns, cost model |
+| `${name}/${name}.c`, `.h` | the kernels |
 | `tests/` | what must stay true while you change it |
+
+On a PC the functions that generated code calls are there already. `match_chip.h` says what they are; the chip's own are yours to write.

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "match_stack.h"
 #include "pulp.h"
-#include "pulp_stack.h"
 
 enum { MASTER_STACK = 4096, WORKER_STACK = 1024 };
 
@@ -14,7 +14,7 @@ static struct {
     struct pi_device cluster;
     struct pi_cluster_conf configuration;
     void *l1_memory;
-    pulp_stack_t l1;
+    match_stack_t l1;
     bool forked;
     match_kernel_t kernel; /* started and not waited for, or NULL */
     const match_tile_t *tile;
@@ -51,7 +51,7 @@ int32_t pulp_open(void)
         if (l1 == NULL) {
             status = MATCH_ERROR_MEMORY;
         } else {
-            pulp_stack_reset(&chip.l1, l1, l1 + PULP_L1_BYTES);
+            match_stack_reset(&chip.l1, l1, l1 + PULP_L1_BYTES);
         }
     }
     if (status != MATCH_OK) {
@@ -97,12 +97,12 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
 
 void *pulp_l1_alloc(uint32_t bytes)
 {
-    return chip.open ? pulp_stack_take(&chip.l1, bytes) : NULL;
+    return chip.open ? match_stack_take(&chip.l1, bytes) : NULL;
 }
 
 void pulp_l1_free(void *block)
 {
-    pulp_stack_give_back(&chip.l1, block);
+    match_stack_give_back(&chip.l1, block);
 }
 
 /* In front of a block of L2: the bytes of both, which the SDK wants to be told when it takes them back. */

@@ -1,19 +1,17 @@
-#include "pulp_stack.h"
+#include "match_stack.h"
 
 #include <stddef.h>
 
-#include "pulp.h"
-
-void pulp_stack_reset(pulp_stack_t *stack, uint8_t *start, uint8_t *end)
+void match_stack_reset(match_stack_t *stack, uint8_t *start, uint8_t *end)
 {
     stack->next = start;
     stack->end = end;
     stack->count = 0;
 }
 
-void *pulp_stack_take(pulp_stack_t *stack, uint32_t bytes)
+void *match_stack_take(match_stack_t *stack, uint32_t bytes)
 {
-    if (stack->count == PULP_STACK_BLOCKS || bytes > (uint32_t)(stack->end - stack->next)) {
+    if (stack->count == MATCH_STACK_BLOCKS || bytes > (uint32_t)(stack->end - stack->next)) {
         return NULL;
     }
     uint8_t *block = stack->next;
@@ -21,11 +19,11 @@ void *pulp_stack_take(pulp_stack_t *stack, uint32_t bytes)
     stack->live[stack->count] = true;
     stack->count += 1;
     /* Not behind the end, which is aligned, too. */
-    stack->next += (bytes + PULP_ALIGNMENT - 1) / PULP_ALIGNMENT * PULP_ALIGNMENT;
+    stack->next += (bytes + MATCH_STACK_ALIGNMENT - 1) / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT;
     return block;
 }
 
-void pulp_stack_give_back(pulp_stack_t *stack, const void *block)
+void match_stack_give_back(match_stack_t *stack, const void *block)
 {
     /* Youngest first: an empty block has the address of the one behind it. */
     for (uint32_t i = stack->count; i-- > 0;) {

@@ -1,15 +1,18 @@
-"""Bytes of constants as the cluster's kernels read them: kernels/include/match_tile.h."""
+"""Constants as kernels read them that keep to kernels/include/match_tile.h: forms of requantization, and bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from match.hardware import LayerConstants
-from match.layer import Dim
+from match.layer import Dim, Layer, Op
 from match.requantize import Requantization, Requantizer
+
+if TYPE_CHECKING:
+    from match.hardware import LayerConstants
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])
@@ -24,7 +27,65 @@ REQUANT_ADD = np.dtype(
     ]
 )
 
+INT32 = Requantizer(
+    name="int32",
+    multiplier_bits=32,
+    signed_multiplier=True,
+    sum_bits=32,
+    bias_bits=32,
+    shift=(0, 31),
+    per_channel_shift=True,
+    negative_step=False,
+    parameter_bytes=REQUANT32.itemsize,
+)
+"""Of kernels that read match_requant32_t."""
+
+INT64 = Requantizer(
+    name="int64",
+    multiplier_bits=32,
+    signed_multiplier=True,
+    sum_bits=64,
+    bias_bits=64,
+    shift=(0, 63),
+    per_channel_shift=True,
+    negative_step=False,
+    parameter_bytes=REQUANT.itemsize,
+)
+"""Of kernels that read match_requant_t."""
+
+INT64_SIGNED = Requantizer(
+    name="int64_signed",
+    multiplier_bits=32,
+    signed_multiplier=True,
+    sum_bits=64,
+    bias_bits=64,
+    shift=(0, 63),
+    per_channel_shift=True,
+    negative_step=True,
+    parameter_bytes=REQUANT_SIGNED.itemsize,
+)
+"""Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
+
 Spans = Mapping[Dim, tuple[int, int]]
+
+
+def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
+    """Bytes of a channel's parameters, or of those of an addition; 0 where nothing requantizes."""
+    if requantizer is None:
+        return 0
+    return REQUANT_ADD.itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
+
+
+def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
+    """The components of `match.operands.standard_operands`: filters, parameters, a lookup's table, if there are any."""
+    components: list[bytes] = []
+    if constants.weights is not None:
+        components.append(rows(constants.weights, spans))
+    if requantizer is not None:
+        components.append(requantization(constants, requantizer, spans))
+    if constants.table is not None:
+        components.append(constants.table.tobytes())
+    return tuple(components)
 
 
 def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
