@@ -155,7 +155,12 @@ PlatformName = Annotated[
 ]
 On = Annotated[
     str,
-    typer.Option("--on", metavar="NAME", help="Where it runs: on this machine, or another of the target's platforms."),
+    typer.Option(
+        "--on",
+        metavar="host|qemu|rtl|gvsoc",
+        help="What runs it: this machine, QEMU, one core's RTL under Verilator, or GVSoC, as far as the target has a "
+        "platform for it.",
+    ),
 ]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
@@ -227,7 +232,7 @@ def run(
     from rich.console import Console
 
     from match import npz
-    from match.run import measure, platform_of, random_inputs, read_manifest
+    from match.run import measure, platform_on, random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
     from match.timeline import write_timeline
@@ -241,7 +246,7 @@ def run(
             steps_per_second = 1e6
             stretches = (layer.stretch() for layer in layers)
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
-        elif platform_of(manifest, on).counts and not sanitize:
+        elif platform_on(manifest, on).counts and not sanitize:
             computed, counts = measure(directory, given, on=on)
         else:
             computed = run_project(directory, given, on=on, sanitize=sanitize)

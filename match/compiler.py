@@ -90,12 +90,13 @@ class CompiledModel:
         Args:
             inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
                 along a new first axis; the outputs then have that axis too.
-            on: one of the target's platforms: "host" is this machine.
+            on: what runs it: "host" is this machine, "qemu", "rtl" and "gvsoc" are simulators, as far as the target has
+                platforms for them.
             sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
 
         Raises:
             InputError: if the inputs do not match the network's.
-            OptionError: if the target has no such platform, or the platform no sanitizers.
+            OptionError: if the network does not run there, or there are no sanitizers.
             ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program
                 does.
         """
@@ -104,12 +105,12 @@ class CompiledModel:
     def measure(
         self, inputs: Mapping[str, npt.NDArray[Any]], *, on: str
     ) -> tuple[dict[str, npt.NDArray[Any]], Measurement]:
-        """What `run` returns, and what the layers cost, as the platform `on` counted it.
+        """What `run` returns, and what the layers cost, as it was counted on `on`.
 
         Arguments and errors are those of `run`; the build is another one.
 
         Raises:
-            OptionError: if the platform counts nothing, too.
+            OptionError: if nothing is counted there, too.
         """
         outputs, counts = runs.measure(self._project(), inputs, on=on)
         return outputs, measurement(self._report.layers, counts)

@@ -33,16 +33,42 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def platform_of(manifest: Manifest, name: str) -> PlatformEntry:
-    """A platform of a project by its name.
+    """A platform of a project by its name, which programs are built for.
 
     Raises:
-        OptionError: if the project has none of this name.
+        OptionError: if the project has none of this name, or the platform not all modules that the network uses.
     """
     for platform in manifest.platforms:
         if platform.name == name:
-            return platform
+            return _complete(manifest, platform)
     known = ", ".join(platform.name for platform in manifest.platforms)
     raise OptionError(f"{manifest.name} for {manifest.target} has no platform {name!r}; choose one of {known}.")
+
+
+def platform_on(manifest: Manifest, place: str) -> PlatformEntry:
+    """The platform of a project whose programs run on `place`: on "host" those for this machine.
+
+    Raises:
+        OptionError: if no platform's do, or the platform has not all modules that the network uses.
+    """
+    for platform in manifest.platforms:
+        if platform.on == place:
+            return _complete(manifest, platform)
+    known = ", ".join(platform.on for platform in manifest.platforms)
+    built = next((f": programs for {one.name} run on {one.on}" for one in manifest.platforms if one.name == place), "")
+    raise OptionError(
+        f"{manifest.name} for {manifest.target} does not run on {place!r}{built}; choose one of {known}."
+    )
+
+
+def _complete(manifest: Manifest, platform: PlatformEntry) -> PlatformEntry:
+    if platform.missing:
+        missing = ", ".join(platform.missing)
+        raise OptionError(
+            f"{manifest.name} has layers on {missing}, which platform {platform.name!r} of {manifest.target} does not "
+            f"have; compile the network with --modules {','.join(platform.modules or ())}."
+        )
+    return platform
 
 
 def build(
