@@ -12,8 +12,10 @@ import numpy as np
 from match.report.memory_table import KIB
 from match.report.schema import MemoryPlanSummary, Report
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _MAIN, _GAP, _OUTSIDE, _IMAGE, _NAMES = 1400, 90, 10, 40, 420, 26, 130, 20, 150
+_WIDTH, _LEFT, _RIGHT, _TOP = 1400, 90, 10, 40
+_MAIN, _GAP, _OUTSIDE, _IMAGE, _NAMES = 420, 26, 130, 20, 150  # heights, of the external memory's at most
 _CHARACTER = 6.5  # pixels, of the font's widest ordinary letters
+_CALLERS = "inputs and outputs"
 
 # The colours that Okabe and Ito chose to be told apart by everyone.
 _COLOURS = {
@@ -22,7 +24,7 @@ _COLOURS = {
     "constants on their way": "#f7f0a0",
     "constants in use": "#f0e442",
     "blocks": "#009e73",
-    "inputs and outputs": "#bbbbbb",
+    _CALLERS: "#bbbbbb",
 }
 
 
@@ -54,8 +56,8 @@ def memory_picture(report: Report, memory: MemoryPlanSummary) -> str:
     bottom = outer + round(spilled * outer_scale) + _IMAGE
     height = bottom + _NAMES
     inside = _in_main(report, memory)
-    outside = (area for area in _in_external(memory))
-    image = f"{memory.image_bytes / KIB:.0f} KiB of constants, the operators' included"
+    outside = _in_external(memory)
+    image = f"{memory.image_bytes / KIB:.0f} KiB of constants"
     drawn = [
         *(_bar(area, memory, base - (area.offset + area.bytes) * scale, area.bytes * scale) for area in inside),
         *(
@@ -79,7 +81,7 @@ def memory_picture(report: Report, memory: MemoryPlanSummary) -> str:
             *_legend(),
             *_scale(main.bytes, scale),
             *drawn,
-            _line(_TOP, f"{main.name}: {main.bytes / KIB:g} KiB", "#d55e00"),
+            _line(_TOP, f"{main.name}: {main.bytes / KIB:.4g} KiB", "#d55e00"),
             _line(base, main.name, "#000000"),
             _line(bottom, memory.external_memory.name, "#000000"),
             *_names(memory, bottom),
@@ -110,7 +112,7 @@ def _in_main(report: Report, memory: MemoryPlanSummary) -> Iterator[_Area]:
         math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
         for tensor in (*report.model.inputs, *report.model.outputs)
     )
-    yield _Area("inputs and outputs", "the caller's", 0, last, report.target.main_memory.bytes - callers, callers)
+    yield _Area(_CALLERS, "the caller's", 0, last, report.target.main_memory.bytes - callers, callers)
 
 
 def _in_external(memory: MemoryPlanSummary) -> Iterator[_Area]:
@@ -128,7 +130,8 @@ def _bar(area: _Area, memory: MemoryPlanSummary, y: float, height: float) -> str
     x, end = _column(memory, area.first), _column(memory, area.last + 1)
     names = [memory.steps[number].name for number in (area.first, area.last)]
     when = f"in {names[0]}" if area.first == area.last else f"from {names[0]} to {names[1]}"
-    text = escape(f"{area.kind}, {area.text}: {area.bytes} bytes at {area.offset}, {when}")
+    where = "" if area.kind == _CALLERS else f" at {area.offset}"
+    text = escape(f"{area.kind}, {area.text}: {area.bytes} bytes{where}, {when}")
     shape = (
         f'<rect class="{area.kind}" x="{x:.2f}" y="{y:.2f}" width="{end - x:.2f}" height="{max(0.5, height):.2f}" '
         f'fill="{_COLOURS[area.kind]}" stroke="white" stroke-width="0.3"><title>{text}</title></rect>'
@@ -150,7 +153,7 @@ def _scale(size: int, scale: float) -> Iterator[str]:
     step = 1 << max(0, math.ceil(math.log2(size / 8)))
     for offset in range(step, size, step):
         y = _TOP + _MAIN - offset * scale
-        if y > _TOP + 12:
+        if y > _TOP + 14:
             yield _line(y, f"{offset / KIB:g} KiB", "#dddddd")
 
 
