@@ -163,7 +163,7 @@ class CompiledModel:
             main = self._target.main_memory
             raise OptionError(
                 f"{self._network.name} fits {self._target.name}'s {main.name} of {main.size} bytes as a whole, so that "
-                f"there is no plan of external memory to draw; make {main.name} smaller (--l2) or drop --memory-map."
+                f"there is no plan of external memory to draw; a smaller {main.name} (--l2) takes one."
             )
         with whole_file(Path(path)) as unfinished:
             unfinished.write_text(memory_picture(self._report, memory), encoding="utf-8")
