@@ -144,6 +144,12 @@ TimelineFile = Annotated[
         "--timeline", metavar="T.json|T.svg", help="Write the predicted timeline: for ui.perfetto.dev, or a picture."
     ),
 ]
+MemoryMapFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--memory-map", metavar="M.svg", help="Write a picture of what lies where and when, with external memory."
+    ),
+]
 TraceFile = Annotated[
     Path | None,
     typer.Option(
@@ -180,6 +186,7 @@ def compile_model(
     jobs: Jobs = None,
     no_cache: NoCache = False,
     timeline: TimelineFile = None,
+    memory_map: MemoryMapFile = None,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -202,6 +209,8 @@ def compile_model(
         )
         if timeline is not None:
             compiled.save_timeline(timeline)
+        if memory_map is not None:
+            compiled.save_memory_map(memory_map)
         compiled.save(output)
     console = Console()
     show(compiled.report, console)

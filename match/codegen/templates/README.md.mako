@@ -24,6 +24,7 @@ stdout for every transfer, wait and kernel; make and a C compiler are all that i
 % if network.memory:
 What ${target.main_memory.name} cannot hold is in `${image}`, the image of ${target.external.memory.name}: ${network.memory.plan.image} bytes of constants. The network takes
 ${network.main_bytes} of ${target.main_memory.size} bytes of ${target.main_memory.name} with inputs and outputs, and ${network.memory.plan.external} of ${target.external.memory.size} bytes of ${target.external.memory.name}.
+`match_run` takes inputs from ${target.main_memory.name} and leaves outputs there, in arrays of the caller.
 % else:
 Constants take ${network.constant_bytes} bytes of ${target.main_memory.name}, activations with inputs and outputs ${network.activation_bytes},
 out of ${target.main_memory.size}.
