@@ -185,6 +185,6 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
     on_disk = {
         path.relative_to(PACKAGE).as_posix()
         for folder in ("kernels/host", "kernels/pulp", "targets/pulp", *folders)
-        for path in (PACKAGE / folder).rglob("*.c")
+        for path in (PACKAGE / folder).rglob("*.[cS]")
     }
     assert on_disk - others == {path.as_posix() for path in sources if "pulp_open" not in path.parts}
