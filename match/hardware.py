@@ -270,8 +270,8 @@ class Platform:
     such as an emulator's command line; `counts`: what match_counter (match_count.h) counts, None without one.
     `on`: what `match run --on` calls that which runs its programs; None is `name`.
     `modules`: those of the target's that it has, by name, None for all. Networks that use another cannot run on it.
-    `cost`: what a module's cost model becomes on it, for a prediction beside the cycles that it counts; None if there is
-    no other than the chip's.
+    `cost`: what a module's cost model becomes on it, for a prediction beside the cycles that it counts; None if there
+    is no other than the chip's.
     """
 
     sources: tuple[Path, ...]

@@ -1,7 +1,8 @@
 """Builds a project for one of its platforms and runs it on inputs.
 
-`on` says what runs it; the project has at most one platform whose programs run there. A platform names its runner, one of `RUNNERS`: a function of a module of its own that knows how a program is started
-there, how inputs get in, and how outputs and what is printed come out (`match.run.runner`).
+`on` says what runs it: of the project's platforms the one whose programs run there. A platform names its runner, one of
+`RUNNERS`: a function of a module of its own that knows how a program is started there, how inputs get in, and how
+outputs and what is printed come out (`match.run.runner`).
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def measure(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str)
     unit = platform_on(manifest, on).counts
     if unit is None:
         known = ", ".join(platform.on for platform in manifest.platforms if platform.counts) or "none"
-        raise OptionError(f"what runs {manifest.target} on {on!r} counts nothing; those that do: {known}.")
+        raise OptionError(f"nothing is counted on {on!r}; for {manifest.target} it is on: {known}.")
     done = _run(manifest, directory, inputs, on, counted=True)
     calls = read_counts(done.finished.printed.splitlines(), manifest.calls, done.samples)
     return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls)

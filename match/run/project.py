@@ -56,9 +56,7 @@ def platform_on(manifest: Manifest, place: str) -> PlatformEntry:
             return _complete(manifest, platform)
     known = ", ".join(platform.on for platform in manifest.platforms)
     built = next((f": programs for {one.name} run on {one.on}" for one in manifest.platforms if one.name == place), "")
-    raise OptionError(
-        f"{manifest.name} for {manifest.target} does not run on {place!r}{built}; choose one of {known}."
-    )
+    raise OptionError(f"{manifest.name} for {manifest.target} does not run on {place!r}{built}; choose one of {known}.")
 
 
 def _complete(manifest: Manifest, platform: PlatformEntry) -> PlatformEntry:

@@ -70,7 +70,9 @@ def report() -> Report:
         ),
     )
     memories = SimpleNamespace(name="array", memories=(L1,)), SimpleNamespace(name="cores", memories=(L1,))
-    target = SimpleNamespace(name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories)
+    target = SimpleNamespace(
+        name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories, platforms=()
+    )
     return build(
         model=Model(
             name="net",

@@ -61,7 +61,9 @@ def simulator(folder: Path) -> Path:
                     shutil.copy2(Path(work, "core"), unfinished)
     except OSError as error:
         reason = error.strerror or error
-        raise ToolchainError(f"the simulated core cannot be built in {folder}: {reason}; set MATCH_CACHE_DIR.") from error
+        raise ToolchainError(
+            f"the simulated core cannot be built in {folder}: {reason}; set MATCH_CACHE_DIR."
+        ) from error
     return place
 
 
