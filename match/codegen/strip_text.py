@@ -69,7 +69,8 @@ def in_strips(operators: str, function: str, offset: int, strips: Strips, api: E
     parameters = head.split("(", 1)[1].removesuffix(")").split(", ")
     text = StripText(function, tuple(parameters), offset, strips, api)
     loop = _LOOP.search(body)
-    assert loop is not None and int(loop["count"]) == strips.count, "TVM prints the loop that it was found to have"
+    assert loop is not None, "TVM prints the loop that it was found to have"
+    assert int(loop["count"]) == strips.count, "it has as many iterations"
     first = f"  for (int32_t {loop['name']} = first; {loop['name']} < end; ++{loop['name']}) {{"
     body = body[: loop.start()] + first + "".join(_shifted(body[loop.end() :], text.written, loop["name"]))
     part = f"static int32_t {function}_strip({', '.join(parameters)}, int32_t first, int32_t end) {{\n{body}"

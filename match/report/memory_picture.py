@@ -158,10 +158,10 @@ def _scale(size: int, scale: float) -> Iterator[str]:
 
 
 def _line(y: float, text: str, colour: str) -> str:
+    letters = "#666666" if colour == "#dddddd" else colour
     return (
         f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>'
-        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="{"#666666" if colour == "#dddddd" else colour}">'
-        f"{escape(text)}</text>"
+        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="{letters}">{escape(text)}</text>'
     )
 
 
