@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
 from match.arguments import is_a
+from match.attributes import attribute_problems
 from match.errors import OptionError, TargetError
 from match.hardware import HwModule, MatchTarget
 
@@ -32,7 +33,7 @@ def get_target(
         l2: bytes of the main memory, in place of the chip's own.
 
     Raises:
-        TargetError: if there is no such target, it cannot be loaded, or it has no such module.
+        TargetError: if there is no such target, it cannot be loaded, lacks an attribute, or has no such module.
         OptionError: if `l1` or `l2` is no number of bytes, or `modules` no names.
     """
     if isinstance(target, str):
@@ -44,6 +45,8 @@ def get_target(
     if not is_a(target, MatchTarget):
         kind = f"the class {target.__name__}" if isinstance(target, type) else type(target).__name__
         raise TargetError(f"a target is the name of an installed one or a MatchTarget, not {kind}.")
+    for problem in attribute_problems(target):
+        raise TargetError(problem)
     return _configured(target, l1, modules, l2)
 
 

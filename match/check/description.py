@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 
+from match.arguments import is_a
+from match.attributes import attribute_problems
+from match.check.external import external_problems
 from match.codegen.c_text import identifier
 from match.codegen.platforms import PACKAGE
-from match.hardware import HwModule, MatchTarget, Platform
+from match.hardware import HwModule, MatchTarget, Pattern, Platform
 from match.schedule.mapping import Memory
 
 
 def description_problems(target: MatchTarget) -> tuple[str, ...]:
     """Sentences about names, memories, patterns and files that cannot be right."""
-    return tuple(_problems(target))
+    return tuple(attribute_problems(target)) or tuple(_problems(target))
 
 
 def _problems(target: MatchTarget) -> Iterator[str]:
@@ -37,6 +40,9 @@ def _problems(target: MatchTarget) -> Iterator[str]:
         yield f"{what} has no host platform when none of its modules is used ({reason}); make host cope with that."
         return
     yield from _platform_problems(platforms, what)
+    if target.external is not None:
+        yield from _memory_problems(target.external.memory, what)
+        yield from external_problems(target.external, target.main_memory, platforms, what)
 
 
 def _platform_problems(platforms: Sequence[Platform], what: str) -> Iterator[str]:
@@ -69,6 +75,9 @@ def _module_problems(module: HwModule, what: str) -> Iterator[str]:
         patterns = module.patterns()
     except Exception as error:  # noqa: BLE001
         yield f"{what} has patterns() that raises {type(error).__name__}: {error}; make it return Patterns."
+        return
+    if not is_a(patterns, tuple, list) or not all(is_a(pattern, Pattern) for pattern in patterns):
+        yield f"{what} has patterns() that returns {patterns!r:.60}; it must return a tuple of Patterns."
         return
     if not patterns:
         yield f"{what} has no pattern, so that it never gets a layer; list the operators it takes in patterns()."

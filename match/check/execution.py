@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,18 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 import match
+from match.check.external_run import external_run_problems
 from match.check.methods import method_problems
-from match.check.probes import Probe, network, probes
+from match.check.probes import Probe, inputs, network, probes
+from match.check.undefined import undefined_function
 from match.compiler import CompiledModel
 from match.cost import CpuCostModel
 from match.errors import CostModelError, MatchError, ToolchainError
 from match.hardware import HwModule, MatchTarget
 from match.layer import Op
+from match.pattern import Match, find
 from match.plan import LayerDecision
 
-_SAMPLES = 3
 _UNAFFORDABLE = 1e15
-_UNDEFINED = re.compile(r"undefined reference to [`'‘](\w+)['’]|undefined symbol: (\w+)")
 
 
 class _NoCpu(CpuCostModel):
@@ -58,30 +58,33 @@ def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Cove
         compiled = match.compile(network(layers), target, modules=[], numerics="exact")
     except MatchError as error:
         return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), ()
-    expected = compiled.run(_inputs(layers))
+    expected = compiled.run(inputs(layers))
     coverage: list[Coverage] = []
+    constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
     for module in target.modules:
         patterns = {pattern.op for pattern in module.patterns()}
         chosen = [n for n, probe in enumerate(layers) if probe.op in patterns]
         wanted = [list(expected.values())[n] for n in chosen]
-        found, counted = _module(target, module, [layers[n] for n in chosen], wanted)
+        found, counted, taken = _module(target, module, [layers[n] for n in chosen], wanted)
         problems += found
         coverage += counted
+        constant |= {layers[chosen[n]].what: (layers[chosen[n]], wanted[n]) for n in taken}
+    if not problems:
+        problems += external_run_problems(_without_cpu(target), list(constant.values()))
     return tuple(dict.fromkeys(problems)), tuple(coverage)
 
 
 def _module(
     target: MatchTarget, module: HwModule, layers: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
-) -> tuple[list[str], list[Coverage]]:
+) -> tuple[list[str], list[Coverage], list[int]]:
+    """Problems, coverage, and which of the layers the module takes and has constants for."""
     what = f"module {module.name} of target {target.name}"
-    forced = copy.copy(target)
-    forced.cpu_cost_model = _NoCpu()
     try:
-        compiled = match.compile(network(layers), forced, modules=[module.name], numerics="exact")
+        compiled = match.compile(network(layers), _without_cpu(target), modules=[module.name], numerics="exact")
     except CostModelError as error:
-        return [str(error)], []
+        return [str(error)], [], []
     except MatchError as error:
-        return [f"{what} cannot be compiled for: {str(error).rstrip('.')}."], []
+        return [f"{what} cannot be compiled for: {str(error).rstrip('.')}."], [], []
     decisions = [layer for layer in compiled.layers if layer.op in set(Op)]
     problems: list[str] = []
     coverage: list[Coverage] = []
@@ -90,13 +93,27 @@ def _module(
         taken = sum(row.plan is not None for _, row in own)
         coverage.append(Coverage(module.name, op, taken, len(own)))
         if not taken:
-            probe, row = own[0]
+            probe, row = max(own, key=lambda pair: _constraints_met(module, pair[0]))
             problems.append(
                 f"{what} has a pattern for {op.value} that matches none of {len(own)} ordinary layers; {probe.what} is "
                 f"refused because {row.candidates[0].refusal}."
             )
     problems += _differences(compiled, layers, decisions, wanted, what)
-    return problems, coverage
+    return problems, coverage, [n for n, row in enumerate(decisions) if row.plan is not None and row.plan.constants]
+
+
+def _constraints_met(module: HwModule, probe: Probe) -> int:
+    """How many constraints a layer meets; that of the most misses by the least."""
+    layers = [match.layer for match in find(network([probe])) if isinstance(match, Match)]
+    patterns = [pattern for pattern in module.patterns() if pattern.op is probe.op]
+    return max(sum(met(layer).ok for met in pattern.constraints) for layer in layers for pattern in patterns)
+
+
+def _without_cpu(target: MatchTarget) -> MatchTarget:
+    """The target with a control core that is never chosen."""
+    forced = copy.copy(target)
+    forced.cpu_cost_model = _NoCpu()
+    return forced
 
 
 def _differences(
@@ -108,14 +125,14 @@ def _differences(
 ) -> Iterator[str]:
     """What keeps the module's C from running, and where its outputs differ from those of TVM's C."""
     try:
-        outputs = list(compiled.run(_inputs(layers), sanitize=True).values())
+        outputs = list(compiled.run(inputs(layers), sanitize=True).values())
     except ToolchainError as error:
-        missing = _UNDEFINED.search(str(error))
+        missing = undefined_function(str(error))
         if missing is None:
             yield f"{what} fails in a run of {len(layers)} small layers: {str(error).rstrip('.')}."
         else:
             yield (
-                f"{what} calls the C function {missing[1] or missing[2]}, which none of the host sources defines; "
+                f"{what} calls the C function {missing}, which none of the host sources defines; "
                 f"define it, or correct its name in the description."
             )
         return
@@ -126,14 +143,3 @@ def _differences(
                 f"kernel {row.plan.kernel} of {what} computes other values than TVM's C for {probe.what}: {differing} "
                 f"of {output.size} differ."
             )
-
-
-def _inputs(layers: Sequence[Probe]) -> dict[str, npt.NDArray[Any]]:
-    """The same samples for a layer wherever it is computed."""
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    for n, probe in enumerate(layers):
-        rng, limits = np.random.default_rng(len(probe.what)), np.iinfo(probe.dtype)
-        for i in range(probe.inputs):
-            values = rng.integers(limits.min, limits.max, (_SAMPLES, *probe.shape), endpoint=True)
-            arrays[f"x{n}_{i}"] = values.astype(probe.dtype)
-    return arrays

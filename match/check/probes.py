@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.layer import Op, Padding
 from match.relay import relay, tvm
@@ -19,6 +21,15 @@ Build = Callable[..., relay.Expr]
 """From a layer's inputs to its output."""
 
 _SAME = Padding(1, 1, 1, 1)
+_SAMPLES = 3
+_CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last two: in groups of 32
+    (16, 32, 8, 3, 1),
+    (16, 16, 9, 3, 2),
+    (16, 20, 8, 1, 1),
+    (3, 16, 8, 3, 1),
+    (64, 64, 8, 1, 1),
+    (32, 64, 6, 3, 1),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +53,17 @@ def network(layers: Sequence[Probe]) -> tvm.IRModule:
     outputs = [probe.build(*own) for probe, own in zip(layers, parameters, strict=True)]
     function = relay.Function([x for own in parameters for x in own], relay.Tuple(outputs))
     return relay.transform.InferType()(tvm.IRModule.from_expr(function))
+
+
+def inputs(layers: Sequence[Probe]) -> dict[str, npt.NDArray[Any]]:
+    """Samples for `network`; those of a layer are the same wherever it is computed."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for n, probe in enumerate(layers):
+        rng, limits = np.random.default_rng(len(probe.what)), np.iinfo(probe.dtype)
+        for i in range(probe.inputs):
+            values = rng.integers(limits.min, limits.max, (_SAMPLES, *probe.shape), endpoint=True)
+            arrays[f"x{n}_{i}"] = values.astype(probe.dtype)
+    return arrays
 
 
 def probes(dtype: str) -> Iterator[Probe]:
@@ -96,7 +118,7 @@ def probes(dtype: str) -> Iterator[Probe]:
     def lookup(x: relay.Expr) -> relay.Expr:
         return integer_form.lookup(x, table, dtype, dtype)
 
-    for c, k, size, window, stride in ((16, 32, 8, 3, 1), (16, 16, 9, 3, 2), (16, 20, 8, 1, 1), (3, 16, 8, 3, 1)):
+    for c, k, size, window, stride in _CONVOLUTIONS:
         what = f"a {window}x{window} convolution with stride {stride} of {c} to {k} channels"
         build = convolution(c, k, window, stride, _SAME if window == 3 else Padding())
         yield Probe(Op.CONV2D, what, dtype, (1, size, size, c), 1, build)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +23,10 @@ _FILES = {
     "{name}/{name}.h": "chip.h",
     "tests/test_{name}.py": "test.py",
 }
+_C_HEADERS = frozenset(
+    {"assert", "float", "inttypes", "limits", "math", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string"}
+)
+_TAKEN = frozenset({"match", "match_chip", "match_tile", "tests"}) | _C_HEADERS | sys.stdlib_module_names
 
 
 def scaffold(name: str) -> dict[str, str]:
@@ -30,10 +35,15 @@ def scaffold(name: str) -> dict[str, str]:
     Raises:
         OptionError: if the name cannot be that of a Python package and of C functions.
     """
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or name in ("match", "tests"):
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise OptionError(
             f"{name!r} cannot name a target; use lower-case letters, digits and underscores, a letter first, and no "
             f"word of Python."
+        )
+    if name in _TAKEN:
+        raise OptionError(
+            f"{name!r} cannot name a target: a module of Python, a header of C or a part of this project is called so; "
+            f"choose another name."
         )
     values = {"name": name, "title": "".join(part.capitalize() for part in name.split("_"))}
     return {path.format(name=name): _rendered(source, values) for path, source in _FILES.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -12,8 +13,10 @@ from typing import Any
 
 import pytest
 
+import match
 from match.check import check_target
 from match.cost import CpuCostModel
+from match.errors import TargetError
 from match.hardware import MatchTarget, Pattern, Platform, Verdict
 from match.layer import Dim, Layer, Op
 from match.schedule.mapping import Memory
@@ -58,14 +61,27 @@ def the_problem(target: MatchTarget) -> str:
 def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
     check = check_target(minichip.Minichip())
     assert check.problems == ()
-    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 4, 4)]
+    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 6, 6)]
 
 
 def test_a_pattern_that_never_matches(minichip: Any) -> None:
     target = target_with(minichip, patterns=lambda: (Pattern(Op.CONV2D, (never,)),))
     problem = the_problem(target)
-    assert "module engine of target minichip has a pattern for conv2d that matches none of 4 ordinary layers" in problem
+    assert "module engine of target minichip has a pattern for conv2d that matches none of 6 ordinary layers" in problem
     assert "is refused because it is a layer" in problem
+
+
+def test_the_layer_that_misses_least_is_told(minichip: Any) -> None:
+    def pointwise(layer: Layer) -> Verdict:
+        """The filter is 1x1."""
+        return Verdict(layer.fy == layer.fx == 1, "its filter is not 1x1")
+
+    def many_channels(layer: Layer) -> Verdict:
+        """There are more than 64 input channels."""
+        return Verdict(layer.c > 64, f"it has {layer.c} input channels")
+
+    target = target_with(minichip, patterns=lambda: (Pattern(Op.CONV2D, (pointwise, many_channels)),))
+    assert "a 1x1 convolution with stride 1 of 16 to 20 channels is refused because it has 16" in the_problem(target)
 
 
 def test_a_memory_smaller_than_the_scratch(minichip: Any) -> None:
@@ -186,19 +202,16 @@ def with_host(minichip: Any, change: Callable[[Platform], Platform]) -> MatchTar
     return Changed()
 
 
-def test_a_function_without_definition(minichip: Any, tmp_path: Path) -> None:
-    source = tmp_path / "minichip.c"
-    code = (EXAMPLE / "minichip" / "minichip.c").read_text()
-    source.write_text(code.replace("minichip_wait_transfer", "minichip_wait_for_transfer"))
-    header = tmp_path / "other.h"
-    header.write_text("#include <minichip.h>\nint32_t minichip_wait_for_transfer(minichip_transfer_t *transfer);\n")
-    source.write_text(source.read_text().replace('"minichip.h"', '"other.h"', 1))
+def test_a_function_without_definition(minichip: Any) -> None:
     target = with_host(
         minichip,
-        lambda host: replace(host, sources=(source, *host.sources[1:]), include=(*host.include, tmp_path)),
+        lambda host: replace(
+            host, sources=tuple(source for source in host.sources if source.name != "match_host_chip.c")
+        ),
     )
-    problem = the_problem(target)
-    assert "calls the C function minichip_wait_transfer, which none of the host sources defines" in problem
+    assert re.search(
+        r"calls the C function match_chip_\w+, which none of the host sources defines", the_problem(target)
+    )
 
 
 def test_a_kernel_that_computes_something_else(minichip: Any, tmp_path: Path) -> None:
@@ -227,6 +240,37 @@ def test_files_that_do_not_exist(minichip: Any) -> None:
 )
 def test_descriptions_that_cannot_be(minichip: Any, changes: dict[str, Any], sentence: str) -> None:
     assert sentence in the_problem(target_with(minichip, **changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("memories", Memory("scratchpad", 4096), "for its memories, which must be a tuple of Memory objects"),
+        ("requantizers", None, "has None for its requantizers, which must be a tuple of Requantizers"),
+        ("cost_model", CpuCostModel, "has the class CpuCostModel for its cost_model, which must be a CostModel"),
+        ("api", "minichip.h", "has 'minichip.h' for its api, which must be a ModuleApi"),
+        ("patterns", lambda: Pattern(Op.CONV2D), "has patterns() that returns Pattern(op=<Op.CONV2D"),
+    ],
+)
+def test_attributes_of_modules(minichip: Any, name: str, value: object, sentence: str) -> None:
+    problem = the_problem(target_with(minichip, **{name: value}))
+    assert problem.startswith("module engine of target minichip has ")
+    assert sentence in problem
+
+
+@pytest.mark.parametrize("name", ["clock_hz", "main_memory", "modules", "cpu_cost_model", "api"])
+def test_attributes_of_targets(minichip: Any, name: str) -> None:
+    class Without(MatchTarget):
+        @property
+        def host(self) -> Platform:
+            return minichip.Minichip().host
+
+    for attribute in {"name", "clock_hz", "main_memory", "modules", "cpu_cost_model", "api"} - {name}:
+        setattr(Without, attribute, getattr(minichip.Minichip, attribute))
+    target = Without()
+    assert the_problem(target).startswith(f"target minichip has no {name}; give it a")
+    with pytest.raises(TargetError, match=f"target minichip has no {name}"):
+        match.get_target(target)
 
 
 def test_names(minichip: Any) -> None:

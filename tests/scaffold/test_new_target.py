@@ -48,7 +48,7 @@ def test_the_example_of_a_real_chip_passes_its_own_tests(tmp_path: Path) -> None
     assert passes_its_own_tests(package, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "My-Chip", "9chip", "class", "match", "a b", "../chip"])
+@pytest.mark.parametrize("name", ["", "My-Chip", "9chip", "class", "match", "a b", "../chip", "string", "json"])
 def test_names_that_cannot_be(name: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="cannot name a target"):
         new_target(name, tmp_path)
