@@ -79,7 +79,7 @@ def _bytes(text: str) -> int:
     return size
 
 
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to int8.")]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to 8 bits.")]
 ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
 TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
 Modules = Annotated[
@@ -109,10 +109,13 @@ Numerics = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Processes that search at a time. [default: one per processor]"),
+    typer.Option(
+        "--jobs", metavar="N", min=1, help="Processes that search at a time.", show_default="one per processor"
+    ),
 ]
 NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Search anew, and keep nothing. [default: schedules are cached, see docs]")
+    bool,
+    typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 InputFile = Annotated[

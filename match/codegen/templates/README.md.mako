@@ -15,10 +15,11 @@ stdout for every transfer, wait and kernel; make and a C compiler are all that i
 | `src/io.c`, `include/match_io.h` | where samples come from and outputs go: two binary files |
 | `include/match_layer.h`, `include/match_layers.h` | what layers share; their declarations |
 | `include/match_trace.h` | what layers say of themselves when traced |
+| `include/match_count.h`, `src/count.c` | what each call of the network costs, where a platform counts (`make COUNT=1`) |
 | ${', '.join(f'`{name}/`' for name in folders)} | kernels, and the functions of ${target.name} on each platform |
 | `project.json` | the tensors, for `match run` |
 % if "report.json" in others:
-| `report.json` | what each layer costs, where it runs and why |
+| `report.json` | what each layer is predicted to cost, where it runs and why |
 % endif
 
 % if network.memory:
