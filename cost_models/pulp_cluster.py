@@ -30,7 +30,7 @@ SUM_LOAD = 2
 SUM_STORE = 1
 """One partial sum left for later input channels, instead of requantizing it."""
 
-Form = Literal["int32", "int64", "int64_signed"]
+Form = Literal["int32", "high", "high_signed", "int64", "int64_signed"]
 """Of requantization, by its name in targets/pulp/cluster.py."""
 
 CHANNEL_GROUP = 16
@@ -46,10 +46,10 @@ class KernelCycles:
     call: a kernel call, on each core. product: all output channels of one pixel or two. single: a block of one channel
     beside its steps; that of four is in its requantization. rest: a block whose vectors are no whole words. partial: a
     sum that comes from partial ones or becomes one; counted in the compiled code, not fitted.
-    int32, int64, int64_signed: an output's requantization, and what a block takes beside its steps.
+    int32, high, high_signed, int64, int64_signed: an output's requantization, and what a block takes beside its steps.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
     channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
-    signed: an output whose requantization is a call, as that of int64_signed is.
+    signed: an output whose requantization is a call, as those of the signed forms are.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
     position, group: pooling, an output pixel; four channels of it. sum4, sum1: a window's element of four channels or
     one; maximum4, maximum1: of maxima.
@@ -63,6 +63,8 @@ class KernelCycles:
     rest: float = 73.7
     partial: float = 14
     int32: float = 10.6
+    high: float = 14
+    high_signed: float = 17
     int64: float = 22.8
     int64_signed: float = 32.9
     column: float = 173.9
@@ -241,7 +243,7 @@ class PulpClusterCost(CostModel):
         """Channels are shared out; columns of outputs, two at a time at column stride 1, go down the rows."""
         cycles = self.cycles
         pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
-        each = self.requantize + (cycles.signed if self.form == "int64_signed" else 0)
+        each = self.requantize + (cycles.signed if self.form.endswith("_signed") else 0)
         pair = cycles.strip + tile.oy * (cycles.both + 2 * each)
         single = cycles.strip + tile.oy * (cycles.left + each)
         return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)

@@ -7,7 +7,8 @@ from match.cost_models.pulp_cluster import Form
 from match.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
-FORMS: tuple[Form, ...] = ("int32", "int64")
+FORMS: tuple[Form, ...] = ("int32", "high", "int64")
+SIGNED: tuple[Form, ...] = ("high_signed", "int64_signed")
 
 REQUIRED = {
     "conv2d 3x3 64 to 64": 2.0,
@@ -57,7 +58,7 @@ def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
 
 
 def required() -> list[Case]:
-    """Those of `REQUIRED`, in both forms."""
+    """Those of `REQUIRED`, in all forms."""
     names = list(REQUIRED)
     layers = [
         conv(64, 64, (4, 4), name=names[0]),
@@ -129,4 +130,5 @@ def tested() -> list[Case]:
 
 def _cases(products: list[Layer], signed: list[Layer], others: list[Layer]) -> list[Case]:
     cases = [Case(layer, form) for layer in products for form in FORMS]
-    return cases + [Case(layer, "int64_signed") for layer in signed] + [Case(layer, "int64") for layer in others]
+    cases += [Case(layer, form) for layer in signed for form in SIGNED]
+    return cases + [Case(layer, "int64") for layer in others]

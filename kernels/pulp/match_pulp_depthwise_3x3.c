@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
     const uint8_t *parameters;
     match_requant_t wide;
+    match_requant_high_t high;
     match_requant32_t narrow;
     match_filter_t filter;
 } channel_t;
@@ -32,6 +33,7 @@ typedef struct {
 /* What a channel's loops are made for. */
 typedef enum {
     NARROW, /* MATCH_FORM_32 */
+    HIGH,   /* MATCH_FORM_HIGH */
     WIDE,   /* MATCH_FORM_64 with a shift of 32 or more */
     OTHER,  /* everything else, by a call for each output */
 } kind_t;
@@ -85,6 +87,8 @@ static channel_t channel_of(const uint8_t *weights, const match_finish_t *finish
     };
     if (finish->form == MATCH_FORM_32) {
         channel.narrow = match_parameters_32(channel.parameters);
+    } else if (finish->form == MATCH_FORM_HIGH) {
+        channel.high = match_parameters_high(channel.parameters);
     } else if (finish->form == MATCH_FORM_64) {
         channel.wide = match_parameters_64(channel.parameters);
     }
@@ -95,6 +99,9 @@ static kind_t kind_of(const match_finish_t *finish, const channel_t *channel)
 {
     if (finish->form == MATCH_FORM_32) {
         return NARROW;
+    }
+    if (finish->form == MATCH_FORM_HIGH) {
+        return HIGH;
     }
     return finish->form == MATCH_FORM_64 && channel->wide.shift & MATCH_HIGH_SHIFT ? WIDE : OTHER;
 }
@@ -126,6 +133,9 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, const channel_t *c
 {
     if (kind == NARROW) {
         return match_requantize_32(finish, channel->narrow, acc);
+    }
+    if (kind == HIGH) {
+        return match_requantize_high(finish, channel->high, acc);
     }
     if (kind == WIDE) {
         return match_shift_and_clip_high(finish, match_sum_64(channel->wide, acc), channel->wide.shift);
@@ -230,6 +240,9 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
         switch (kind_of(finish, &channel)) {
         case NARROW:
             one_channel(tile, finish, &channel, k, NARROW);
+            break;
+        case HIGH:
+            one_channel(tile, finish, &channel, k, HIGH);
             break;
         case WIDE:
             one_channel(tile, finish, &channel, k, WIDE);

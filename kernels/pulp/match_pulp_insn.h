@@ -29,6 +29,8 @@
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x33, 4, 0x02, " smaller ", " a ", " b "\n"       /* p.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x33, 6, 0x02, " larger ", " a ", " b "\n"         /* p.max */
+#define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x33, 6, 0x0a, " clipped ", " a ", " most "\n"   /* p.clipur */
+#define MATCH_INSN_ADD_SHIFT(sum, a, shift) ".insn r 0x5b, 2, 0x20, " sum ", " a ", " shift "\n"   /* p.addNr */
 
 #else
 
@@ -45,6 +47,8 @@
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x2b, 3, 0x2b, " smaller ", " a ", " b "\n"       /* cv.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x2b, 3, 0x2d, " larger ", " a ", " b "\n"         /* cv.max */
+#define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x2b, 3, 0x3b, " clipped ", " a ", " most "\n"   /* cv.clipur */
+#define MATCH_INSN_ADD_SHIFT(sum, a, shift) ".insn r 0x2b, 3, 0x40, " sum ", " a ", " shift "\n"   /* cv.addNr */
 
 #endif
 

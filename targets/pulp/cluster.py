@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from match.cost import CostModel
 from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
@@ -25,6 +26,23 @@ INT32 = Requantizer(
     per_channel_shift=True,
     negative_step=False,
     parameter_bytes=packing.REQUANT32.itemsize,
+    lowest=0,
+)
+HIGH = Requantizer(
+    name="high",
+    multiplier_bits=32,
+    signed_multiplier=False,
+    sum_bits=64,
+    bias_bits=64,
+    shift=(32, 63),
+    per_channel_shift=True,
+    negative_step=False,
+    parameter_bytes=packing.REQUANT_HIGH.itemsize,
+    upper_half=True,
+    lowest=0,
+)
+HIGH_SIGNED = replace(
+    HIGH, name="high_signed", negative_step=True, parameter_bytes=packing.REQUANT_HIGH_SIGNED.itemsize
 )
 INT64 = Requantizer(
     name="int64",
@@ -64,11 +82,14 @@ _KERNELS = {
 }
 
 
+_SUFFIXES = {"int32": "_int32", "high": "_high", "high_signed": "_high"}
+
+
 class Cluster(HwModule):
     """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    requantizers = (INT32, INT64, INT64_SIGNED)
+    requantizers = (INT32, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED)
     sums = _ACCUMULATING
     api = ModuleApi(
         headers=("pulp.h", "match_pulp.h"),
@@ -84,7 +105,8 @@ class Cluster(HwModule):
         self.cost_model: CostModel = PulpClusterCost(cores=CORES)
         self._costs: dict[Requantizer, CostModel] = {
             INT32: PulpClusterCost(cores=CORES, form="int32"),
-            INT64_SIGNED: PulpClusterCost(cores=CORES, form="int64_signed"),
+            HIGH: PulpClusterCost(cores=CORES, form="high"),
+            HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
@@ -92,8 +114,11 @@ class Cluster(HwModule):
         return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
-        """All of them; the one parameter of an addition has a layout of its own, for sums of 64 bits."""
-        return self.requantizers[1:] if layer.op is Op.ADD else self.requantizers
+        """All of them; the one parameter of an addition has a layout of its own, for sums of 64 bits.
+
+        Nearly all layers have one of the first three; the others are for what these cannot do, and slow.
+        """
+        return (INT64, INT64_SIGNED) if layer.op is Op.ADD else self.requantizers
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
@@ -129,10 +154,10 @@ class Cluster(HwModule):
         return tuple(components)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
-        """A kernel of match_pulp.h, for 32-bit sums where these do; 1x1 convolutions without im2col have their own."""
+        """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        return f"{kernel}_int32" if requantizer == INT32 and layer.op is not Op.ADD else kernel
+        return kernel + _SUFFIXES.get(requantizer.name if requantizer else "", "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently."""
