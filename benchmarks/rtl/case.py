@@ -92,24 +92,21 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
 def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
     """Parameters of a form, the outputs they make of accumulators (OY, OX, K), and the step taken off half of them."""
     low, high = int(acc.min()), int(acc.max())
-    slope, below = 250 / (high - low + 1), (low + high) // 2
+    slope = 250 / (high - low + 1)
     if form in ("high", "high_signed"):
-        return _by_upper_words(acc, slope, below if form == "high_signed" else None)
+        return _by_upper_words(acc, slope, (low + high) // 2 if form == "high_signed" else None)
     if form == "int32":
         shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
     else:
         slope = min(slope, 0.49)  # shifts of 32 and more leave multipliers below 2^31 no larger one
         shift = max(32, math.floor(30 - math.log2(slope)))
     multiplier = max(1, int(slope * 2**shift))
-    bias, step = -low * multiplier, 2**shift if form == "int64_signed" else 0
-    total = acc * multiplier + bias - np.where(acc < below, step, 0)
+    bias = -low * multiplier
+    total = acc * multiplier + bias
     if form == "int32" and max(np.abs(total).max(), np.abs(acc * multiplier).max()) >= 2**31:
         raise ValueError("sums do not fit 32 bits")
     entry = [("bias", "<i4" if form == "int32" else "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
-    if step:
-        entry += [("negative_below", "<i4"), ("reserved", "<i4")]
-    parameters = (bias, multiplier, shift, below, 0)[: len(entry)]
-    return _table(acc, entry, parameters), np.clip(total >> shift, 0, 255).astype(np.uint8), step
+    return _table(acc, entry, (bias, multiplier, shift)), np.clip(total >> shift, 0, 255).astype(np.uint8), 0
 
 
 def _by_upper_words(acc: Ints, slope: float, below: int | None) -> tuple[bytes, Bytes, int]:

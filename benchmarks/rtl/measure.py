@@ -27,7 +27,7 @@ _KERNELS = {
     Op.AVG_POOL2D: 6,
     Op.MAX_POOL2D: 7,
 }
-_FORM_KERNELS = {"int64": 0, "int64_signed": 0, "int32": 9, "high": 18, "high_signed": 18}
+_FORM_KERNELS = {"int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 
 
 def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> int:

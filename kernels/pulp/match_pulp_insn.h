@@ -21,6 +21,8 @@
     ".insn i 0x7b, 4, x0, " count ", " MATCH_INSN_NUMBER(2 * (instructions)) "\n" /* lp.setup */
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x0b, 7, 0x20, " value ", " pointer ", " step "\n"                                   /* p.lbu */
+#define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
+    ".insn r 0x2b, 4, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sb */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
@@ -39,6 +41,8 @@
     ".insn i 0x2b, 4, x14, " count ", " MATCH_INSN_NUMBER((instructions) + 1) "\n" /* cv.setup */
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x08, " value ", " pointer ", " step "\n"                                   /* cv.lbu */
+#define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
+    ".insn r 0x2b, 3, 0x10, " step ", " pointer ", " value "\n"                                   /* cv.sb */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */

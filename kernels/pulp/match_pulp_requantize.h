@@ -59,19 +59,11 @@ static inline uint8_t match_clip(const match_finish_t *finish, int32_t value)
     return (uint8_t)match_smaller(match_larger(value, finish->clip_low), finish->clip_high);
 }
 
-enum { MATCH_HIGH_SHIFT = 32 }; /* the bit of a shift from 0 to 63 that tells those from 32 on */
-
-/* A shift of 32 or more, as nearly all are, takes the upper half alone, which 32-bit cores do in one step. */
-static inline uint8_t match_shift_and_clip_high(const match_finish_t *finish, int64_t sum, int32_t shift)
-{
-    return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
-}
-
-/* clip(sum >> shift), for any shift. */
+/* clip(sum >> shift). A shift of 32 or more takes the upper half alone, which 32-bit cores do in one step. */
 static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift)
 {
-    if (shift & MATCH_HIGH_SHIFT) {
-        return match_shift_and_clip_high(finish, sum, shift);
+    if (shift & 32) {
+        return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
     }
     int64_t value = sum >> shift;
     int64_t low = value < finish->clip_low ? finish->clip_low : value;
@@ -175,23 +167,24 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
     return (int64_t)acc * p.multiplier + p.bias - (finish->negative_step & below);
 }
 
-static inline uint8_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
+/* By form, in 0 .. clip_high. */
+static inline int32_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
 {
-    return (uint8_t)match_clip_from_0(match_multiply_add(p.bias, acc, p.multiplier) >> p.shift, finish->clip_high);
+    return match_clip_from_0(match_multiply_add(p.bias, acc, p.multiplier) >> p.shift, finish->clip_high);
 }
 
-static inline uint8_t match_requantize_high(const match_finish_t *finish, match_requant_high_t p, int32_t acc)
+static inline int32_t match_requantize_high(const match_finish_t *finish, match_requant_high_t p, int32_t acc)
 {
     int32_t word = match_multiply_high(acc + p.addend, p.multiplier);
-    return (uint8_t)match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
+    return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
 }
 
-static inline uint8_t match_requantize_high_signed(const match_finish_t *finish, match_requant_high_signed_t p,
+static inline int32_t match_requantize_high_signed(const match_finish_t *finish, match_requant_high_signed_t p,
                                                    int32_t acc)
 {
     int32_t sum = acc + p.addend;
     int32_t word = match_multiply_high(sum, p.multiplier) - (sum < p.negative_below);
-    return (uint8_t)match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
+    return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
 }
 
 /* The output for the accumulator `acc` of the channel with these parameters. */
@@ -199,11 +192,11 @@ static inline uint8_t match_requantize_with(const match_finish_t *finish, const 
 {
     switch (finish->form) {
     case MATCH_FORM_32:
-        return match_requantize_32(finish, match_parameters_32(parameters), acc);
+        return (uint8_t)match_requantize_32(finish, match_parameters_32(parameters), acc);
     case MATCH_FORM_HIGH:
-        return match_requantize_high(finish, match_parameters_high(parameters), acc);
+        return (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), acc);
     case MATCH_FORM_HIGH_SIGNED:
-        return match_requantize_high_signed(finish, match_parameters_high_signed(parameters), acc);
+        return (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(parameters), acc);
     case MATCH_FORM_64: {
         match_requant_t p = match_parameters_64(parameters);
         return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);

@@ -244,6 +244,17 @@ static inline uint32_t match_load_step(const uint8_t **bytes, ptrdiff_t step)
 #endif
 }
 
+/* Store the lowest byte to *bytes, after which *bytes is `step` bytes further. */
+static inline void match_store_step(uint8_t **bytes, ptrdiff_t step, uint32_t value)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__ volatile(MATCH_INSN_STORE_BYTE_STEP("%1", "%0", "%2") : "+r"(*bytes) : "r"(value), "r"(step) : "memory");
+#else
+    **bytes = (uint8_t)value;
+    *bytes += step;
+#endif
+}
+
 /* Copy bytes, which do not overlap. */
 static inline void match_copy(uint8_t *restrict target, const uint8_t *restrict source, int32_t count)
 {
