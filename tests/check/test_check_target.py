@@ -229,6 +229,15 @@ def test_descriptions_that_cannot_be(minichip: Any, changes: dict[str, Any], sen
     assert sentence in the_problem(target_with(minichip, **changes))
 
 
+def test_two_platforms_in_one_place(minichip: Any) -> None:
+    class Boards(minichip.Minichip):
+        @property
+        def platforms(self) -> tuple[Platform, ...]:
+            return (self.host, replace(self.host, name="board", on="host"))
+
+    assert "has platforms whose programs run on host, host; the first has no `on`" in the_problem(Boards())
+
+
 def test_names(minichip: Any) -> None:
     target = minichip.Minichip()
     target.name = "Mini Chip"
