@@ -53,8 +53,11 @@ def _platform_problems(platforms: Sequence[Platform], what: str) -> Iterator[str
             f"name of its own."
         )
     places = [platform.place for platform in platforms]
-    if len(set(places)) < len(places):
-        yield f"{what} has platforms that run on {', '.join(places)}; give each an `on` of its own."
+    if places[:1] != names[:1] or len(set(places)) < len(places):
+        yield (
+            f"{what} has platforms whose programs run on {', '.join(places)}; the first has no `on`, and each one runs "
+            f"in a place of its own."
+        )
     for platform in platforms:
         own = () if platform.io is None else (platform.io,)
         files = (("source", (*platform.sources, *own)), ("folder", platform.include), ("file", platform.files))

@@ -273,6 +273,15 @@ def test_attributes_of_targets(minichip: Any, name: str) -> None:
         match.get_target(target)
 
 
+def test_two_platforms_in_one_place(minichip: Any) -> None:
+    class Boards(minichip.Minichip):
+        @property
+        def platforms(self) -> tuple[Platform, ...]:
+            return (self.host, replace(self.host, name="board", on="host"))
+
+    assert "has platforms whose programs run on host, host; the first has no `on`" in the_problem(Boards())
+
+
 def test_names(minichip: Any) -> None:
     target = minichip.Minichip()
     target.name = "Mini Chip"

@@ -100,14 +100,14 @@ def test_the_demo_computes_what_it_computes_elsewhere(tmp_path: Path, monkeypatc
 
 
 def check_cycles(measured: Measurement, compiled: match.CompiledModel) -> None:
-    """Layers that take long take what is predicted for one core, a tenth more or less.
+    """Layers with many multiply-accumulates take what is predicted for one core, a tenth more or less.
 
-    What surrounds kernels is not predicted, some 2,000 cycles a layer. The matrix kernels make at most 32
-    multiply-accumulates in 14 cycles.
+    What surrounds kernels is not predicted, and shows in layers that take less than 100,000 cycles. Nothing makes more
+    than 32 multiply-accumulates in 14 cycles.
     """
     layers = {layer.name: layer for layer in compiled.report.layers}
     long = [(layers[group.layers[0]], group.count) for group in measured.layers if group.count > 100_000]
-    on_cluster = [(layer, count) for layer, count in long if layer.module == "cluster"]
+    on_cluster = [(layer, count) for layer, count in long if layer.module == "cluster" and layer.macs]
     assert on_cluster or measured.total < 300_000
     for layer, count in on_cluster:
         assert count > layer.macs * 14 / 32
