@@ -44,17 +44,17 @@ class Mchan:
 class IoDma:
     """Cycles of a transfer between L2 and external memory behind a HyperBus, which runs beside everything else.
 
+    What the core pays to start one is that of the transfers of the module which executes the layer.
+
     clock_hz: clock in whose cycles to count.
     bytes_per_second: 100 MB/s in practice, 200 MB/s at best (DORY paper, GAP8).
     setup: cycles of each transfer on the bus: command, address and the memory's latency, some 20 clocks of a bus at
         half the chip's. Estimated.
-    call: cycles of the core to enqueue a transfer and take its event. Estimated, as `Mchan.call`.
     """
 
     clock_hz: float
     bytes_per_second: float = 100e6
     setup: int = 44
-    call: int = 550
 
     def transfer(self, block: Block) -> float:
         """Cycles of the DMA; every contiguous piece is a transfer of its own."""

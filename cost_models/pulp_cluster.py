@@ -30,8 +30,8 @@ SUM_LOAD = 2
 SUM_STORE = 1
 """One partial sum left for later input channels, instead of requantizing it."""
 
-Form = Literal["int32", "int64", "int64_signed"]
-"""Of requantization, by its name in targets/pulp/cluster.py."""
+Form = Literal["int32", "high", "high_signed", "int64"]
+"""Of requantization, by its name in targets/pulp/cluster.py; int64 stands for int64_signed too."""
 
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
@@ -46,10 +46,10 @@ class KernelCycles:
     call: a kernel call, on each core. product: all output channels of one pixel or two. single: a block of one channel
     beside its steps; that of four is in its requantization. rest: a block whose vectors are no whole words. partial: a
     sum that comes from partial ones or becomes one; counted in the compiled code, not fitted.
-    int32, int64, int64_signed: an output's requantization, and what a block takes beside its steps.
+    int32, high, high_signed, int64: an output's requantization, and what a block takes beside its steps.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
     channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
-    signed: an output whose requantization is a call, as that of int64_signed is.
+    called: an output whose requantization is a call, as those of the forms but int32 and high are.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
     position, group: pooling, an output pixel; four channels of it. sum4, sum1: a window's element of four channels or
     one; maximum4, maximum1: of maxima.
@@ -63,8 +63,9 @@ class KernelCycles:
     rest: float = 73.7
     partial: float = 14
     int32: float = 10.6
+    high: float = 14
+    high_signed: float = 17
     int64: float = 22.8
-    int64_signed: float = 32.9
     column: float = 173.9
     row: float = 66.4
     byte: float = 0.8
@@ -73,7 +74,7 @@ class KernelCycles:
     strip: float = 86.4
     both: float = 15.5
     left: float = 12.2
-    signed: float = 27.7
+    called: float = 27.7
     strip_row: float = 40.2
     gather: float = 9.7
     position: float = 170.9
@@ -236,7 +237,7 @@ class PulpClusterCost(CostModel):
         """Channels are shared out; columns of outputs, two at a time at column stride 1, go down the rows."""
         cycles = self.cycles
         pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
-        each = self.requantize + (cycles.signed if self.form == "int64_signed" else 0)
+        each = self.requantize + (0 if self.form in ("int32", "high") else cycles.called)
         pair = cycles.strip + tile.oy * (cycles.both + 2 * each)
         single = cycles.strip + tile.oy * (cycles.left + each)
         return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)

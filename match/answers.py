@@ -29,6 +29,8 @@ def number(ask: Callable[[], object], call: Callable[[], str]) -> float:
     except Exception as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise CostModelError(f"{call()} raised {type(error).__name__}{': ' * bool(reason)}{reason}.") from error
+    if type(value) is float and 0.0 <= value < math.inf:  # nearly every answer, of which a search asks for thousands
+        return value
     if not isinstance(value, Real):
         raise CostModelError(
             f"{call()} returned {value!r} of type {type(value).__name__}; it must return a finite number of at least 0."

@@ -79,7 +79,7 @@ def _bytes(text: str) -> int:
     return size
 
 
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to int8.")]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to 8 bits.")]
 ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
 TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
 Modules = Annotated[
@@ -109,10 +109,13 @@ Numerics = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", min=1, help="Processes that search at a time. [default: one per processor]"),
+    typer.Option(
+        "--jobs", metavar="N", min=1, help="Processes that search at a time.", show_default="one per processor"
+    ),
 ]
 NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Search anew, and keep nothing. [default: schedules are cached, see docs]")
+    bool,
+    typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 InputFile = Annotated[
@@ -144,6 +147,12 @@ TimelineFile = Annotated[
         "--timeline", metavar="T.json|T.svg", help="Write the predicted timeline: for ui.perfetto.dev, or a picture."
     ),
 ]
+MemoryMapFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--memory-map", metavar="M.svg", help="Write a picture of what lies where and when, with external memory."
+    ),
+]
 TraceFile = Annotated[
     Path | None,
     typer.Option(
@@ -155,7 +164,12 @@ PlatformName = Annotated[
 ]
 On = Annotated[
     str,
-    typer.Option("--on", metavar="NAME", help="Where it runs: on this machine, or another of the target's platforms."),
+    typer.Option(
+        "--on",
+        metavar="host|qemu|rtl|gvsoc",
+        help="What runs it: this machine, QEMU, one core's RTL under Verilator, or GVSoC, as far as the target has a "
+        "platform for it.",
+    ),
 ]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
@@ -175,6 +189,7 @@ def compile_model(
     jobs: Jobs = None,
     no_cache: NoCache = False,
     timeline: TimelineFile = None,
+    memory_map: MemoryMapFile = None,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -197,6 +212,8 @@ def compile_model(
         )
         if timeline is not None:
             compiled.save_timeline(timeline)
+        if memory_map is not None:
+            compiled.save_memory_map(memory_map)
         compiled.save(output)
     console = Console()
     show(compiled.report, console)
@@ -227,7 +244,7 @@ def run(
     from rich.console import Console
 
     from match import npz
-    from match.run import measure, platform_of, random_inputs, read_manifest
+    from match.run import measure, platform_on, random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
     from match.timeline import write_timeline
@@ -241,7 +258,7 @@ def run(
             steps_per_second = 1e6
             stretches = (layer.stretch() for layer in layers)
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
-        elif platform_of(manifest, on).counts and not sanitize:
+        elif platform_on(manifest, on).counts and not sanitize:
             computed, counts = measure(directory, given, on=on)
         else:
             computed = run_project(directory, given, on=on, sanitize=sanitize)

@@ -22,6 +22,7 @@ from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
 from match.memory.network import place_network
 from match.options import Options
+from match.output import whole_file
 from match.partitioner import cut
 from match.plan import LayerDecision
 from match.registry import get_target
@@ -29,7 +30,8 @@ from match.relay import tvm
 from match.report import Report, encode
 from match.report import build as build_report
 from match.report.measured import measurement
-from match.report.schema import Measurement
+from match.report.memory_picture import memory_picture
+from match.report.schema import Measurement, MemoryPlanSummary
 from match.simulate import Timeline, simulate
 from match.stopwatch import Stopwatch
 from match.timeline import write_timeline
@@ -90,12 +92,13 @@ class CompiledModel:
         Args:
             inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
                 along a new first axis; the outputs then have that axis too.
-            on: one of the target's platforms: "host" is this machine.
+            on: what runs it: "host" is this machine, "qemu", "rtl" and "gvsoc" are simulators, as far as the target has
+                platforms for them.
             sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
 
         Raises:
             InputError: if the inputs do not match the network's.
-            OptionError: if the target has no such platform, or the platform no sanitizers.
+            OptionError: if the network does not run there, or there are no sanitizers.
             ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program
                 does.
         """
@@ -104,12 +107,12 @@ class CompiledModel:
     def measure(
         self, inputs: Mapping[str, npt.NDArray[Any]], *, on: str
     ) -> tuple[dict[str, npt.NDArray[Any]], Measurement]:
-        """What `run` returns, and what the layers cost, as the platform `on` counted it.
+        """What `run` returns, and what the layers cost, as it was counted on `on`.
 
         Arguments and errors are those of `run`; the build is another one.
 
         Raises:
-            OptionError: if the platform counts nothing, too.
+            OptionError: if nothing is counted there, too.
         """
         outputs, counts = runs.measure(self._project(), inputs, on=on)
         return outputs, measurement(self._report.layers, counts)
@@ -148,6 +151,23 @@ class CompiledModel:
         write_timeline(
             Path(path), self._network.name, map(self._stretch, self._layers), self._target.clock_hz, "predicted"
         )
+
+    def save_memory_map(self, path: str | PathLike[str]) -> None:
+        """Write a picture, in SVG, of what lies where in main and external memory in which step.
+
+        Raises:
+            OptionError: if the network takes no external memory, so that there is no plan of both.
+            OutputError: if the file cannot be written.
+        """
+        memory = self._report.memory
+        if not isinstance(memory, MemoryPlanSummary):
+            main = self._target.main_memory
+            raise OptionError(
+                f"{self._network.name} fits {self._target.name}'s {main.name} of {main.size} bytes as a whole, so that "
+                f"there is no plan of external memory to draw; a smaller {main.name} (--l2) takes one."
+            )
+        with whole_file(Path(path)) as unfinished:
+            unfinished.write_text(memory_picture(self._report, memory), encoding="utf-8")
 
     def _stretch(self, layer: LayerDecision) -> Stretch:
         if layer.plan is None:

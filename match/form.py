@@ -11,8 +11,7 @@ from match.fitting import executes, fit
 from match.hardware import HwModule, LayerConstants
 from match.layer import Layer
 from match.options import Numerics
-from match.plan import RequantizationFit
-from match.requantize import Int64Array, Requantization, Requantizer
+from match.requantize import Int64Array, Requantization, RequantizationFit, Requantizer
 
 _SAMPLE = 2
 """Channels that tell whether a narrow form is worth fitting."""
@@ -92,10 +91,12 @@ def _fitted(
 def _hopeless(constants: LayerConstants, accumulator: Range, requantizer: Requantizer) -> bool:
     """Whether a narrow form is not exact for some channels already, those that reach the most accumulators.
 
-    Fitting all channels takes long, and of a form that others follow nobody needs to know how far off it is.
+    Fitting all channels takes long, and of a form that others follow nobody needs to know how far off it is. Wide forms
+    fail where they do not correct what the layer does.
     """
     line = _line(constants)
-    if requantizer.sum_bits > 32 or executes(line, *accumulator, requantizer) or line.channels <= _SAMPLE:
+    quick = requantizer.sum_bits > 32 and line.negative_below is None
+    if quick or requantizer.negative_step or executes(line, *accumulator, requantizer) or line.channels <= _SAMPLE:
         return False
     low, high = accumulator
     widest = np.argsort(low - high)[:_SAMPLE]

@@ -268,6 +268,10 @@ class Platform:
     `io`: the source that implements match_io.h; None is one that reads and writes files by way of stdio.h.
     `runner`: what runs a program, one of `match.run.RUNNERS`; `machine`: what the runner has to know of the machine,
     such as an emulator's command line; `counts`: what match_counter (match_count.h) counts, None without one.
+    `on`: what `match run --on` calls that which runs its programs; None is `name`.
+    `modules`: those of the target's that it has, by name, None for all. Networks that use another cannot run on it.
+    `cost`: what a module's cost model becomes on it, for a prediction beside the cycles that it counts; None if there
+    is no other than the chip's.
     """
 
     sources: tuple[Path, ...]
@@ -282,6 +286,14 @@ class Platform:
     runner: str = "native"
     machine: tuple[str, ...] = ()
     counts: Literal["instructions", "cycles"] | None = None
+    on: str | None = None
+    modules: tuple[str, ...] | None = None
+    cost: Callable[[CostModel], CostModel] | None = None
+
+    @property
+    def place(self) -> str:
+        """What `match run --on` calls that which runs its programs."""
+        return self.on or self.name
 
 
 class MatchTarget(ABC):

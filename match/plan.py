@@ -8,24 +8,11 @@ from typing import Literal
 from match.cost import Cost
 from match.hardware import ExternalApi, ModuleApi
 from match.layer import Layer
-from match.requantize import Requantizer
+from match.requantize import RequantizationFit, Requantizer
 from match.schedule.mapping import Schedule
 
 CPU = "cpu"
 """In the place of a module's name: the control core."""
-
-
-@dataclass(frozen=True)
-class RequantizationFit:
-    """How close a module's requantizer comes to the layer's own arithmetic.
-
-    `exact`: equal for every accumulator the layer can reach (proven from the weights). Otherwise `share` is the
-    fraction of the accumulators between the clamps whose output differs and `max_step` by how many steps at most.
-    """
-
-    exact: bool
-    share: float = 0.0
-    max_step: int = 0
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ class Requantization:
     `exceptions`, of shape (channels, n), holds accumulators at which the result of the shift is one less than the line
     says (before the clip); unused entries are `UNREACHED`. Where a reference rounds in floating point, a line
     meets it everywhere but there.
+
+    `addend`, of shape (channels,), says how a form that adds it to the accumulator splits the line's bias: `bias` has
+    addend * multiplier in it, and the rest is that form's own. None: the bias is one number.
     """
 
     multiplier: Int64Array
@@ -40,6 +43,7 @@ class Requantization:
     negative_below: Int64Array | None = None
     negative_step: int = 0
     exceptions: Int64Array | None = None
+    addend: Int64Array | None = None
 
     @property
     def channels(self) -> int:
@@ -48,7 +52,7 @@ class Requantization:
 
     def take(self, channels: npt.NDArray[Any]) -> Requantization:
         """The parameters of some channels, by index or mask."""
-        below, exceptions = self.negative_below, self.exceptions
+        below, exceptions, addend = self.negative_below, self.exceptions, self.addend
         return replace(
             self,
             multiplier=self.multiplier[channels],
@@ -56,6 +60,7 @@ class Requantization:
             shift=self.shift[channels],
             negative_below=None if below is None else below[channels],
             exceptions=None if exceptions is None else exceptions[channels],
+            addend=None if addend is None else addend[channels],
         )
 
     def moved(self, growth: Int64Array) -> Requantization:
@@ -66,7 +71,7 @@ class Requantization:
         if exceptions is not None:
             exceptions = np.where(exceptions == UNREACHED, UNREACHED, exceptions + growth[:, None])
         bias = self.bias - growth * self.multiplier
-        return replace(self, bias=bias, negative_below=below, exceptions=exceptions)
+        return replace(self, bias=bias, negative_below=below, exceptions=exceptions, addend=None)
 
     def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
         """Apply to an accumulator of shape (..., channels)."""
@@ -96,6 +101,9 @@ class Requantizer:
         close to the layer's arithmetic, although another form may be exact.
     clips: the closed output ranges that the form can clip to; none given: any.
     addend_multipliers: whether the two inputs of an addition have multipliers of their own before they are added.
+    upper_half: whether of a product only the upper 32 bits are taken, ``(high(acc + b, M) + B) >> s`` with b the
+        channel's addend: see `match.fitting.high_words`.
+    lowest: the only lower end of an output range that the form can clip to; None: any.
     """
 
     name: str
@@ -110,3 +118,18 @@ class Requantizer:
     approximates: bool = False
     clips: tuple[tuple[int, int], ...] = ()
     addend_multipliers: bool = True
+    upper_half: bool = False
+    lowest: int | None = None
+
+
+@dataclass(frozen=True)
+class RequantizationFit:
+    """How close a module's requantizer comes to the layer's own arithmetic.
+
+    `exact`: equal for every accumulator the layer can reach (proven from the weights). Otherwise `share` is the
+    fraction of the accumulators between the clamps whose output differs and `max_step` by how many steps at most.
+    """
+
+    exact: bool
+    share: float = 0.0
+    max_step: int = 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from match.fitting import word_of
 from match.layer import Dim, Layer, Op
-from match.requantize import Requantization, Requantizer
+from match.requantize import UNREACHED, Requantization, Requantizer
 
 if TYPE_CHECKING:
     from match.hardware import LayerConstants
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])
 REQUANT32 = np.dtype([("bias", "<i4"), ("multiplier", "<i4"), ("shift", "<i4")])
+REQUANT_HIGH = np.dtype([("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")])
+REQUANT_HIGH_SIGNED = np.dtype([*REQUANT_HIGH.descr, ("negative_below", "<i4")])
 REQUANT_ADD = np.dtype(
     [
         ("bias", "<i8"),
@@ -39,6 +43,24 @@ INT32 = Requantizer(
     parameter_bytes=REQUANT32.itemsize,
 )
 """Of kernels that read match_requant32_t."""
+
+HIGH = Requantizer(
+    name="high",
+    multiplier_bits=32,
+    signed_multiplier=False,
+    sum_bits=64,
+    bias_bits=64,
+    shift=(32, 63),
+    per_channel_shift=True,
+    negative_step=False,
+    parameter_bytes=REQUANT_HIGH.itemsize,
+    upper_half=True,
+    lowest=0,
+)
+"""Of kernels that read match_requant_high_t."""
+
+HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=REQUANT_HIGH_SIGNED.itemsize)
+"""Of kernels that read match_requant_high_signed_t where the tile has a `negative_step`."""
 
 INT64 = Requantizer(
     name="int64",
@@ -98,21 +120,40 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
 
 
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
-    """One match_requant_add_t, or match_requant_signed_t, match_requant_t or match_requant32_t per output channel."""
+    """One match_requant_add_t, or for each output channel the structure that match_tile.h has for the form."""
     parameters = parameters_of(constants)
     if constants.addend_multipliers is not None:
         first, second = constants.addend_multipliers
         entry = (int(parameters.bias[0]), first, second, int(parameters.shift[0]), 0)
         return np.array([entry], REQUANT_ADD).tobytes()
     start, extent = spans[Dim.K]
-    part = slice(start, start + extent)
+    part = parameters.take(np.arange(start, start + extent))
+    return _upper_halves(part, requantizer) if requantizer.upper_half else _whole_products(part, requantizer)
+
+
+def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
+    """An array of match_requant_t, match_requant_signed_t or match_requant32_t."""
     plain = REQUANT if requantizer.bias_bits > 32 else REQUANT32
-    entries = np.zeros(extent, REQUANT_SIGNED if requantizer.negative_step else plain)
-    entries["bias"] = parameters.bias[part]
-    entries["multiplier"] = parameters.multiplier[part]
-    entries["shift"] = parameters.shift[part]
-    if requantizer.negative_step and parameters.negative_below is not None:
-        entries["negative_below"] = parameters.negative_below[part]
+    entries = np.zeros(part.channels, REQUANT_SIGNED if requantizer.negative_step else plain)
+    entries["bias"] = part.bias
+    entries["multiplier"] = part.multiplier
+    entries["shift"] = part.shift
+    if requantizer.negative_step and part.negative_below is not None:
+        entries["negative_below"] = part.negative_below
+    return entries.tobytes()
+
+
+def _upper_halves(part: Requantization, requantizer: Requantizer) -> bytes:
+    """An array of match_requant_high_t or match_requant_high_signed_t, whose accumulators have the addend in them."""
+    if part.addend is None:
+        raise ValueError("this requantization has no addends")
+    entries = np.zeros(part.channels, REQUANT_HIGH_SIGNED if requantizer.negative_step else REQUANT_HIGH)
+    entries["addend"] = part.addend
+    entries["multiplier"] = part.multiplier
+    entries["bias"] = word_of(part)
+    if requantizer.negative_step and part.negative_below is not None:
+        below = part.negative_below
+        entries["negative_below"] = np.where(below == UNREACHED, UNREACHED, below + part.addend)
     return entries.tobytes()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+from match.run.rtl.simulator import CORE_PACKAGE, default_folder, simulator
 
 PROJECT = Path(__file__).resolve().parent.parent
 CROSS_COMPILERS = ("riscv64-unknown-elf-gcc", "arm-none-eabi-gcc")
@@ -30,6 +33,27 @@ def qemu() -> None:
     for tool in ("qemu-system-riscv32", "riscv64-unknown-elf-gcc"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not on the PATH")
+
+
+@pytest.fixture(scope="session")
+def rtl(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests that use it are skipped without what builds the simulated core, which takes half a minute, once for all.
+
+    Processes that test at the same time share the folder above each one's own.
+    """
+    for tool in ("verilator", "g++", "riscv64-unknown-elf-gcc"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not on the PATH")
+    if importlib.util.find_spec(CORE_PACKAGE.replace("-", "_")) is None:
+        pytest.skip(f"{CORE_PACKAGE} is not installed")
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with pytest.MonkeyPatch.context() as environment:
+        if shutil.which("ccache"):
+            environment.setenv("OBJCACHE", "ccache")
+        core = simulator(shared / "rtl")
+    default_folder().mkdir(parents=True, exist_ok=True)
+    shutil.copy2(core, default_folder())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import platformdirs
 import typer
 from rich.console import Console
 from rich.progress import Progress
@@ -18,10 +17,11 @@ from benchmarks.rtl.results import Measurement, Results, summary
 from benchmarks.rtl.run import GROUPS, run
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.table import calls, groups
-from benchmarks.rtl.toolchain import ISA, firmware, simulator
+from benchmarks.rtl.toolchain import ISA, firmware
 from match.cli import execute
 from match.errors import OptionError
 from match.output import whole_file
+from match.run.rtl.simulator import default_folder, simulator
 
 
 def main(
@@ -38,7 +38,7 @@ def main(
     for name, known, what in [*((name, list(GROUPS), "group") for name in names), (isa, list(ISA), "instruction set")]:
         if name not in known:
             raise OptionError(f"there is no {what} {name!r}; choose one of: {', '.join(known)}.")
-    place = folder or Path(platformdirs.user_cache_dir("match-compiler")) / "rtl"
+    place = folder or default_folder()
     place.mkdir(parents=True, exist_ok=True)
     measurements: list[Measurement] = []
     stderr = Console(stderr=True)

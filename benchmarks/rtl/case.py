@@ -91,9 +91,10 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
 
 def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
     """Parameters of a form, the outputs they make of accumulators (OY, OX, K), and the step taken off half of them."""
-    channels = acc.shape[-1]
     low, high = int(acc.min()), int(acc.max())
     slope = 250 / (high - low + 1)
+    if form in ("high", "high_signed"):
+        return _by_upper_words(acc, slope, (low + high) // 2 if form == "high_signed" else None)
     if form == "int32":
         shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
     else:
@@ -101,20 +102,30 @@ def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
         shift = max(32, math.floor(30 - math.log2(slope)))
     multiplier = max(1, int(slope * 2**shift))
     bias = -low * multiplier
-    below, step = (low + high) // 2, 2**shift if form == "int64_signed" else 0
-    total = acc * multiplier + bias - np.where(acc < below, step, 0)
-    entry = [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
-    if step:
-        entry += [("negative_below", "<i4"), ("reserved", "<i4")]
-    if form == "int32":
-        if np.abs(total).max() >= 2**31 or np.abs(acc * multiplier).max() >= 2**31:
-            raise ValueError("sums do not fit 32 bits")
-        entry[0] = ("bias", "<i4")
-    table = np.zeros(channels, np.dtype(entry))
-    table["bias"], table["multiplier"], table["shift"] = bias, multiplier, shift
-    if step:
-        table["negative_below"] = below
-    return table.tobytes(), np.clip(total >> shift, 0, 255).astype(np.uint8), step
+    total = acc * multiplier + bias
+    if form == "int32" and max(np.abs(total).max(), np.abs(acc * multiplier).max()) >= 2**31:
+        raise ValueError("sums do not fit 32 bits")
+    entry = [("bias", "<i4" if form == "int32" else "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
+    return _table(acc, entry, (bias, multiplier, shift)), np.clip(total >> shift, 0, 255).astype(np.uint8), 0
+
+
+def _by_upper_words(acc: Ints, slope: float, below: int | None) -> tuple[bytes, Bytes, int]:
+    """The same for the forms that take the upper words of products; nothing is taken off where `below` is None."""
+    slope = min(slope, 0.49)
+    shift = min(12, math.floor(-math.log2(slope)))
+    multiplier, addend, bias = int(slope * 2 ** (32 + shift)), -int(acc.min()), 32 * 5 + shift
+    total = ((acc + addend) * multiplier >> 32) + bias
+    entry = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
+    parameters = (addend, multiplier, bias)
+    if below is not None:
+        total, entry, parameters = total - (acc < below), [*entry, ("below", "<i4")], (*parameters, below + addend)
+    expected = np.clip(total >> shift, 0, 255).astype(np.uint8)
+    return _table(acc, entry, parameters), expected, 0 if below is None else 1 << 32
+
+
+def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...]) -> bytes:
+    """The same parameters for every channel."""
+    return np.array([parameters] * acc.shape[-1], np.dtype(entry)).tobytes()
 
 
 def _addition(x: Bytes, addend: Bytes) -> Tensors:

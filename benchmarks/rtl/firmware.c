@@ -32,6 +32,15 @@ static const match_kernel_t kernels[] = {
     match_pulp_add,
     match_pulp_lookup,
     match_pulp_avg_pool2d_int32,
+    match_pulp_max_pool2d,
+    match_pulp_requantize,
+    match_pulp_conv2d_high,
+    match_pulp_pointwise_high,
+    match_pulp_depthwise_conv2d_high,
+    match_pulp_dense_high,
+    match_pulp_add,
+    match_pulp_lookup,
+    match_pulp_avg_pool2d_high,
 };
 
 static volatile request_t *const request = (volatile request_t *)REQUEST;

@@ -27,7 +27,7 @@ _KERNELS = {
     Op.AVG_POOL2D: 6,
     Op.MAX_POOL2D: 7,
 }
-_FORM_KERNELS = 9
+_FORM_KERNELS = {"int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 
 
 def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> int:
@@ -60,7 +60,7 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
 
 def _kernel(case: Case) -> int:
     pointwise = case.layer.op is Op.CONV2D and is_pointwise(case.layer)
-    return (1 if pointwise else _KERNELS[case.layer.op]) + (_FORM_KERNELS if case.form == "int32" else 0)
+    return (1 if pointwise else _KERNELS[case.layer.op]) + _FORM_KERNELS[case.form]
 
 
 def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:

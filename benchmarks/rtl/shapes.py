@@ -7,7 +7,8 @@ from match.cost_models.pulp_cluster import Form
 from match.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
-FORMS: tuple[Form, ...] = ("int32", "int64")
+FORMS: tuple[Form, ...] = ("int32", "high")
+RARE: tuple[Form, ...] = ("high_signed", "int64")
 
 REQUIRED = {
     "conv2d 3x3 64 to 64": 2.0,
@@ -98,8 +99,8 @@ def fitted() -> list[Case]:
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
         *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7))]),
     ]
-    signed = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
-    return _cases(products, signed, others)
+    rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
+    return _cases(products, rare, others)
 
 
 def tested() -> list[Case]:
@@ -123,10 +124,11 @@ def tested() -> list[Case]:
         ),
         *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(32, (3, 3)), (12, (5, 5))]),
     ]
-    signed = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
-    return _cases(products, signed, others)
+    rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
+    return _cases(products, rare, others)
 
 
-def _cases(products: list[Layer], signed: list[Layer], others: list[Layer]) -> list[Case]:
+def _cases(products: list[Layer], rare: list[Layer], others: list[Layer]) -> list[Case]:
     cases = [Case(layer, form) for layer in products for form in FORMS]
-    return cases + [Case(layer, "int64_signed") for layer in signed] + [Case(layer, "int64") for layer in others]
+    cases += [Case(layer, form) for layer in rare for form in RARE]
+    return cases + [Case(layer, "int64") for layer in others]

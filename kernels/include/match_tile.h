@@ -32,7 +32,23 @@ typedef struct {
     int32_t reserved;
 } match_requant_signed_t;
 
-/* The same for channels whose products and sums fit 32 bits. */
+/* The same by the upper word of the product with an unsigned multiplier, from 0 on:
+ * clip((upper((acc + addend) * multiplier) + bias) >> shift), where the shift is the lowest five bits of bias. */
+typedef struct {
+    int32_t addend;
+    uint32_t multiplier;
+    int32_t bias;
+} match_requant_high_t;
+
+/* The same with a correction for negative values: 1 is taken off the sum where acc + addend < negative_below. */
+typedef struct {
+    int32_t addend;
+    uint32_t multiplier;
+    int32_t bias;
+    int32_t negative_below;
+} match_requant_high_signed_t;
+
+/* The same for channels whose products and sums fit 32 bits, from 0 on. */
 typedef struct {
     int32_t bias;
     int32_t multiplier;
@@ -86,7 +102,7 @@ typedef struct {
 
     int32_t clip_low;
     int32_t clip_high;
-    int64_t negative_step; /* 0: parameters are match_requant_t, or what the kernel's name says; else match_requant_signed_t */
+    int64_t negative_step; /* 0: nothing is taken off; else parameters are those of the kernel's form that end in _signed_t */
     int32_t shift;         /* of all channels, for modules that have one shift for a layer */
 
     /* 0 where channels lie side by side, as they do in HWC. */

@@ -7,8 +7,14 @@
  *     y = clip((acc * multiplier + bias - (acc < negative_below ? negative_step : 0)) >> shift, clip_low, clip_high)
  *
  * with match_requant_t where tile->negative_step is 0 (and so is the step), else match_requant_signed_t. Kernels whose
- * name ends in _int32 have match_requant32_t instead and compute in 32 bits, which products and sums of all reachable
- * accumulators must fit; they correct nothing. Of y the low 8 bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Weights may lie at any address,
+ * names end otherwise have other parameters, and clip_low must be 0:
+ *
+ *     _high   y = clip((upper((acc + addend) * multiplier) + bias - (acc + addend < negative_below)) >> shift, 0, clip_high)
+ *             with the upper 32 bits of the product: match_requant_high_t where tile->negative_step is 0, which takes
+ *             nothing off, else match_requant_high_signed_t
+ *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; no correction
+ *
+ * Of y the low 8 bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Weights may lie at any address,
  * parameters at any multiple of 4. No block overlaps the tile's context. Convolution, pointwise and dense keep partial
  * sums where a tile has some of the layer's input channels.
  *
@@ -26,20 +32,24 @@
 /* Convolution with any filter, stride and dilation. Cores share out the output rows.
  * Scratch: cores * 2 * align4(filter_height * filter_width * channels_in). */
 void match_pulp_conv2d(const match_tile_t *tile);
+void match_pulp_conv2d_high(const match_tile_t *tile);
 void match_pulp_conv2d_int32(const match_tile_t *tile);
 
 /* Convolution with a 1x1 filter, stride 1, no padding. Cores share out the pixels. */
 void match_pulp_pointwise(const match_tile_t *tile);
+void match_pulp_pointwise_high(const match_tile_t *tile);
 void match_pulp_pointwise_int32(const match_tile_t *tile);
 
 /* Depthwise convolution, channels_out = channels_in. Cores share out the channels.
  * Scratch: none for 3x3 filters without dilation at row strides 1 and 2, else cores * align4(filter_width * ((output_height - 1) * stride_y + (filter_height - 1) * dilation_y + 1)). */
 void match_pulp_depthwise_conv2d(const match_tile_t *tile);
+void match_pulp_depthwise_conv2d_high(const match_tile_t *tile);
 void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile);
 
 /* Fully connected layer on each input pixel (a batch lies along the rows and columns). Cores share out the output
  * channels. */
 void match_pulp_dense(const match_tile_t *tile);
+void match_pulp_dense_high(const match_tile_t *tile);
 void match_pulp_dense_int32(const match_tile_t *tile);
 
 /* Addition of input and addend, pixel by pixel; parameters are one match_requant_add_t. Cores share out the pixels. */
@@ -51,6 +61,7 @@ void match_pulp_lookup(const match_tile_t *tile);
 
 /* Average pooling: the accumulator is the sum over the window. Cores share out the channels. */
 void match_pulp_avg_pool2d(const match_tile_t *tile);
+void match_pulp_avg_pool2d_high(const match_tile_t *tile);
 void match_pulp_avg_pool2d_int32(const match_tile_t *tile);
 
 /* Maximum over the window, clipped; no parameters. A window must have a pixel inside the input. Cores share out the

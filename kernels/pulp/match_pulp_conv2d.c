@@ -87,6 +87,11 @@ void match_pulp_conv2d(const match_tile_t *tile)
     conv2d(tile, MATCH_FORM_64);
 }
 
+void match_pulp_conv2d_high(const match_tile_t *tile)
+{
+    conv2d(tile, MATCH_FORM_HIGH);
+}
+
 void match_pulp_conv2d_int32(const match_tile_t *tile)
 {
     conv2d(tile, MATCH_FORM_32);

@@ -20,6 +20,11 @@ void match_pulp_dense(const match_tile_t *tile)
     dense(tile, MATCH_FORM_64);
 }
 
+void match_pulp_dense_high(const match_tile_t *tile)
+{
+    dense(tile, MATCH_FORM_HIGH);
+}
+
 void match_pulp_dense_int32(const match_tile_t *tile)
 {
     dense(tile, MATCH_FORM_32);

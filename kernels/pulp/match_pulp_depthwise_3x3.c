@@ -24,7 +24,7 @@ typedef struct {
 /* One channel: its parameters, and its filter. */
 typedef struct {
     const uint8_t *parameters;
-    match_requant_t wide;
+    match_requant_high_t high;
     match_requant32_t narrow;
     match_filter_t filter;
 } channel_t;
@@ -32,7 +32,7 @@ typedef struct {
 /* What a channel's loops are made for. */
 typedef enum {
     NARROW, /* MATCH_FORM_32 */
-    WIDE,   /* MATCH_FORM_64 with a shift of 32 or more */
+    HIGH,   /* MATCH_FORM_HIGH */
     OTHER,  /* everything else, by a call for each output */
 } kind_t;
 
@@ -85,18 +85,15 @@ static channel_t channel_of(const uint8_t *weights, const match_finish_t *finish
     };
     if (finish->form == MATCH_FORM_32) {
         channel.narrow = match_parameters_32(channel.parameters);
-    } else if (finish->form == MATCH_FORM_64) {
-        channel.wide = match_parameters_64(channel.parameters);
+    } else if (finish->form == MATCH_FORM_HIGH) {
+        channel.high = match_parameters_high(channel.parameters);
     }
     return channel;
 }
 
-static kind_t kind_of(const match_finish_t *finish, const channel_t *channel)
+static kind_t kind_of(match_form_t form)
 {
-    if (finish->form == MATCH_FORM_32) {
-        return NARROW;
-    }
-    return finish->form == MATCH_FORM_64 && channel->wide.shift & MATCH_HIGH_SHIFT ? WIDE : OTHER;
+    return form == MATCH_FORM_32 ? NARROW : form == MATCH_FORM_HIGH ? HIGH : OTHER;
 }
 
 /* The next row, which lies inside the input. */
@@ -122,40 +119,57 @@ static __attribute__((noinline)) uint8_t requantize_other(const match_finish_t *
     return match_requantize_with(finish, parameters, acc);
 }
 
-MATCH_INLINE uint8_t requantize(const match_finish_t *finish, const channel_t *channel, int32_t acc, kind_t kind)
+MATCH_INLINE int32_t requantize(const match_finish_t *finish, const channel_t *channel, int32_t acc, kind_t kind)
 {
     if (kind == NARROW) {
         return match_requantize_32(finish, channel->narrow, acc);
     }
-    if (kind == WIDE) {
-        return match_shift_and_clip_high(finish, match_sum_64(channel->wide, acc), channel->wide.shift);
+    if (kind == HIGH) {
+        return match_requantize_high(finish, channel->high, acc);
     }
     return requantize_other(finish, channel->parameters, acc);
 }
 
-/* Where the outputs of a column and of its neighbour go, and how far it is to the row below. */
+/* Where the outputs of a column and of its neighbour go, how far it is to the neighbour, and from the last of them to
+ * the row below. */
 typedef struct {
-    uint8_t *left;
-    uint8_t *right;
-    ptrdiff_t step;
+    uint8_t *output;
+    ptrdiff_t beside;
+    ptrdiff_t below;
 } place_t;
 
 /* Outputs of the three rows that the filter is on. */
 MATCH_INLINE void store(const match_finish_t *finish, const channel_t *channel, const match_window_t *window,
                         place_t *place, int neighbours, kind_t kind)
 {
-    *place->left = requantize(finish, channel, match_window_sum(window, &channel->filter, 0), kind);
-    place->left += place->step;
+    int32_t left = requantize(finish, channel, match_window_sum(window, &channel->filter, 0), kind);
     if (neighbours > 1) {
-        *place->right = requantize(finish, channel, match_window_sum(window, &channel->filter, 1), kind);
-        place->right += place->step;
+        int32_t right = requantize(finish, channel, match_window_sum(window, &channel->filter, 1), kind);
+        match_store_step(&place->output, place->beside, (uint32_t)left);
+        match_store_step(&place->output, place->below, (uint32_t)right);
+    } else {
+        match_store_step(&place->output, place->below, (uint32_t)left);
     }
 }
 
+/* Move down inside the input, and store. After three of these the window's rows are in the registers they began in. */
+MATCH_INLINE void next_output(const match_finish_t *finish, const channel_t *channel, match_window_t *window,
+                              strip_t *strip, place_t *place, int neighbours, bool interior, int32_t stride,
+                              kind_t kind)
+{
+    if (stride == 2) {
+        match_pass(window, &channel->filter, row_inside(strip, neighbours, interior));
+    }
+    match_pass(window, &channel->filter, row_inside(strip, neighbours, interior));
+    store(finish, channel, window, place, neighbours, kind);
+}
+
 /* One channel of an output column, or of neighbours. */
-MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel, strip_t strip, place_t place,
+MATCH_INLINE void column(const match_finish_t *finish, const channel_t *given, strip_t strip, place_t place,
                          int32_t left, int neighbours, bool interior, int32_t stride, kind_t kind)
 {
+    channel_t copy = *given;
+    const channel_t *channel = &copy;
     match_window_t window = {0};
     match_pass(&window, &channel->filter, next_row(&strip, neighbours, interior));
     if (stride == 1) {
@@ -174,13 +188,13 @@ MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel,
         }
         left -= quick;
         strip.row += quick * stride;
-#pragma GCC unroll 2
+        for (; quick >= 3; quick -= 3) {
+            next_output(finish, channel, &window, &strip, &place, neighbours, interior, stride, kind);
+            next_output(finish, channel, &window, &strip, &place, neighbours, interior, stride, kind);
+            next_output(finish, channel, &window, &strip, &place, neighbours, interior, stride, kind);
+        }
         for (; quick > 0; quick--) {
-            if (stride == 2) {
-                match_pass(&window, &channel->filter, row_inside(&strip, neighbours, interior));
-            }
-            match_pass(&window, &channel->filter, row_inside(&strip, neighbours, interior));
-            store(finish, channel, &window, &place, neighbours, kind);
+            next_output(finish, channel, &window, &strip, &place, neighbours, interior, stride, kind);
         }
     }
 }
@@ -189,8 +203,8 @@ MATCH_INLINE void column(const match_finish_t *finish, const channel_t *channel,
 MATCH_INLINE void columns(const match_tile_t *tile, const match_finish_t *finish, const channel_t *channel, int32_t k,
                           int32_t x, int neighbours, int32_t stride, kind_t kind)
 {
-    uint8_t *output = match_output_pixel(tile, 0, x) + k;
-    place_t place = {output, output + tile->output_pixel_stride, tile->output_row_stride};
+    ptrdiff_t beside = neighbours > 1 ? tile->output_pixel_stride : 0;
+    place_t place = {match_output_pixel(tile, 0, x) + k, beside, tile->output_row_stride - beside};
     int32_t height = tile->output_height;
     if (kind != OTHER && is_interior(tile, x)) {
         column(finish, channel, strip_of(tile, k, x, true), place, height, neighbours, true, stride, kind);
@@ -227,12 +241,12 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
     for (int32_t k = first; k < last; k++) {
         const uint8_t *weights = (const uint8_t *)tile->weights + (ptrdiff_t)k * FILTER;
         channel_t channel = channel_of(weights, finish, k);
-        switch (kind_of(finish, &channel)) {
+        switch (kind_of(finish->form)) {
         case NARROW:
             one_channel(tile, finish, &channel, k, NARROW);
             break;
-        case WIDE:
-            one_channel(tile, finish, &channel, k, WIDE);
+        case HIGH:
+            one_channel(tile, finish, &channel, k, HIGH);
             break;
         default:
             one_channel(tile, finish, &channel, k, OTHER);

@@ -21,6 +21,8 @@
     ".insn i 0x7b, 4, x0, " count ", " MATCH_INSN_NUMBER(2 * (instructions)) "\n" /* lp.setup */
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x0b, 7, 0x20, " value ", " pointer ", " step "\n"                                   /* p.lbu */
+#define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
+    ".insn r 0x2b, 4, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sb */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
@@ -29,6 +31,8 @@
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x33, 4, 0x02, " smaller ", " a ", " b "\n"       /* p.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x33, 6, 0x02, " larger ", " a ", " b "\n"         /* p.max */
+#define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x33, 6, 0x0a, " clipped ", " a ", " most "\n"   /* p.clipur */
+#define MATCH_INSN_ADD_SHIFT(sum, a, shift) ".insn r 0x5b, 2, 0x20, " sum ", " a ", " shift "\n"   /* p.addNr */
 
 #else
 
@@ -37,6 +41,8 @@
     ".insn i 0x2b, 4, x14, " count ", " MATCH_INSN_NUMBER((instructions) + 1) "\n" /* cv.setup */
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x08, " value ", " pointer ", " step "\n"                                   /* cv.lbu */
+#define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
+    ".insn r 0x2b, 3, 0x10, " step ", " pointer ", " value "\n"                                   /* cv.sb */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */
@@ -45,6 +51,8 @@
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x2b, 3, 0x2b, " smaller ", " a ", " b "\n"       /* cv.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x2b, 3, 0x2d, " larger ", " a ", " b "\n"         /* cv.max */
+#define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x2b, 3, 0x3b, " clipped ", " a ", " most "\n"   /* cv.clipur */
+#define MATCH_INSN_ADD_SHIFT(sum, a, shift) ".insn r 0x2b, 3, 0x40, " sum ", " a ", " shift "\n"   /* cv.addNr */
 
 #endif
 

@@ -14,7 +14,7 @@ typedef struct {
     uint8_t *output[MATCH_BLOCK_PIXELS];
 } product_t;
 
-/* What is rare: partial sums to take up or to leave, and shifts below 32. */
+/* What is rare: partial sums to take up or to leave, and requantization in 64 bits. */
 static __attribute__((noinline)) void store_rare(const product_t *product, const match_block_t *block, int channels,
                                                  int pixels)
 {
@@ -47,32 +47,13 @@ MATCH_INLINE match_block_t copy_of(const match_block_t *block, int channels, int
     return copy;
 }
 
-/* Whether the shifts of a block's channels all take the upper half. */
-MATCH_INLINE bool shifts_are_high(const uint8_t *parameters, int channels, match_form_t form)
-{
-    int32_t bits = MATCH_HIGH_SHIFT;
-#pragma GCC unroll 4
-    for (int i = 0; i < channels; i++, parameters += match_parameter_bytes(form)) {
-        bits &= form == MATCH_FORM_64 ? MATCH_MEMBER(parameters, match_requant_t, shift)
-                                      : MATCH_MEMBER(parameters, match_requant_signed_t, shift);
-    }
-    return bits != 0;
-}
-
 /* Requantize a block. A channel's parameters are loaded once. */
 MATCH_INLINE void store_outputs(const product_t *product, const match_block_t *block, int channels, int pixels,
                                 match_form_t form)
 {
     const uint8_t *parameters = product->parameters;
     MATCH_HOLD(parameters);
-    if (form != MATCH_FORM_32 && __builtin_expect(!shifts_are_high(parameters, channels, form), 0)) {
-        match_block_t copy = copy_of(block, channels, pixels);
-        product_t place = *product;
-        store_rare(&place, &copy, channels, pixels);
-        return;
-    }
     match_finish_t finish = product->finish;
-    MATCH_HOLD(finish.clip_low);
     MATCH_HOLD(finish.clip_high);
 #pragma GCC unroll 4
     for (int i = 0; i < channels; i++, parameters += match_parameter_bytes(form)) {
@@ -80,32 +61,30 @@ MATCH_INLINE void store_outputs(const product_t *product, const match_block_t *b
             match_requant32_t p = match_parameters_32(parameters);
 #pragma GCC unroll 2
             for (int j = 0; j < pixels; j++) {
-                product->output[j][i] = match_requantize_32(&finish, p, block->acc[i][j]);
+                product->output[j][i] = (uint8_t)match_requantize_32(&finish, p, block->acc[i][j]);
             }
-        } else if (form == MATCH_FORM_64) {
-            match_requant_t p = match_parameters_64(parameters);
+        } else if (form == MATCH_FORM_HIGH) {
+            match_requant_high_t p = match_parameters_high(parameters);
 #pragma GCC unroll 2
             for (int j = 0; j < pixels; j++) {
-                int64_t sum = match_sum_64(p, block->acc[i][j]);
-                product->output[j][i] = match_shift_and_clip_high(&finish, sum, p.shift);
+                product->output[j][i] = (uint8_t)match_requantize_high(&finish, p, block->acc[i][j]);
             }
         } else {
-            match_requant_signed_t p = match_parameters_64_signed(parameters);
+            match_requant_high_signed_t p = match_parameters_high_signed(parameters);
 #pragma GCC unroll 2
             for (int j = 0; j < pixels; j++) {
-                int64_t sum = match_sum_64_signed(&finish, p, block->acc[i][j]);
-                product->output[j][i] = match_shift_and_clip_high(&finish, sum, p.shift);
+                product->output[j][i] = (uint8_t)match_requantize_high_signed(&finish, p, block->acc[i][j]);
             }
         }
     }
 }
 
 /* `count` blocks of `channels` channels. */
-MATCH_INLINE void blocks(product_t *product, int32_t count, int channels, int pixels, match_form_t form, bool partial)
+MATCH_INLINE void blocks(product_t *product, int32_t count, int channels, int pixels, match_form_t form, bool rare)
 {
     for (; count > 0; count--) {
         match_block_t block = match_dot_block(product->x, product->weights, product->length, channels, pixels);
-        if (partial) {
+        if (rare) {
             match_block_t copy = copy_of(&block, channels, pixels);
             product_t place = *product;
             store_rare(&place, &copy, channels, pixels);
@@ -121,11 +100,11 @@ MATCH_INLINE void blocks(product_t *product, int32_t count, int channels, int pi
     }
 }
 
-MATCH_INLINE void rows(const product_t *given, int32_t channels, int pixels, match_form_t form, bool partial)
+MATCH_INLINE void rows(const product_t *given, int32_t channels, int pixels, match_form_t form, bool rare)
 {
     product_t product = *given;
-    blocks(&product, channels / MATCH_BLOCK_CHANNELS, MATCH_BLOCK_CHANNELS, pixels, form, partial);
-    blocks(&product, channels % MATCH_BLOCK_CHANNELS, 1, pixels, form, partial);
+    blocks(&product, channels / MATCH_BLOCK_CHANNELS, MATCH_BLOCK_CHANNELS, pixels, form, rare);
+    blocks(&product, channels % MATCH_BLOCK_CHANNELS, 1, pixels, form, rare);
 }
 
 /* Vectors too short for words. */
@@ -156,10 +135,12 @@ MATCH_INLINE void all_rows(const product_t *product, int32_t channels, int pixel
         rows(product, channels, pixels, finish->form, true);
     } else if (finish->form == MATCH_FORM_32) {
         rows(product, channels, pixels, MATCH_FORM_32, false);
-    } else if (finish->form == MATCH_FORM_64) {
-        rows(product, channels, pixels, MATCH_FORM_64, false);
+    } else if (finish->form == MATCH_FORM_HIGH) {
+        rows(product, channels, pixels, MATCH_FORM_HIGH, false);
+    } else if (finish->form == MATCH_FORM_HIGH_SIGNED) {
+        rows(product, channels, pixels, MATCH_FORM_HIGH_SIGNED, false);
     } else {
-        rows(product, channels, pixels, MATCH_FORM_64_SIGNED, false);
+        rows(product, channels, pixels, finish->form, true);
     }
 }
 

@@ -50,6 +50,11 @@ void match_pulp_pointwise(const match_tile_t *tile)
     pointwise(tile, MATCH_FORM_64);
 }
 
+void match_pulp_pointwise_high(const match_tile_t *tile)
+{
+    pointwise(tile, MATCH_FORM_HIGH);
+}
+
 void match_pulp_pointwise_int32(const match_tile_t *tile)
 {
     pointwise(tile, MATCH_FORM_32);

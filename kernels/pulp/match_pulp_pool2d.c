@@ -139,6 +139,11 @@ void match_pulp_avg_pool2d(const match_tile_t *tile)
     avg_pool2d(tile, MATCH_FORM_64);
 }
 
+void match_pulp_avg_pool2d_high(const match_tile_t *tile)
+{
+    avg_pool2d(tile, MATCH_FORM_HIGH);
+}
+
 void match_pulp_avg_pool2d_int32(const match_tile_t *tile)
 {
     avg_pool2d(tile, MATCH_FORM_32);

@@ -11,9 +11,11 @@
 
 /* The arithmetic of a layer's requantization, and so the layout of its parameters. */
 typedef enum {
-    MATCH_FORM_64,        /* match_requant_t */
-    MATCH_FORM_64_SIGNED, /* match_requant_signed_t */
-    MATCH_FORM_32,        /* match_requant32_t */
+    MATCH_FORM_64,          /* match_requant_t */
+    MATCH_FORM_64_SIGNED,   /* match_requant_signed_t */
+    MATCH_FORM_HIGH,        /* match_requant_high_t */
+    MATCH_FORM_HIGH_SIGNED, /* match_requant_high_signed_t */
+    MATCH_FORM_32,          /* match_requant32_t */
 } match_form_t;
 
 /* What a kernel needs of its tile to finish accumulators; a copy, so that stores to the output do not touch it. */
@@ -28,11 +30,19 @@ typedef struct {
     int32_t *sums_out;
 } match_finish_t;
 
-/* `form` as the kernel's name has it: MATCH_FORM_32, or MATCH_FORM_64 with or without a negative step. */
+/* The form of a kernel by its name, MATCH_FORM_32, MATCH_FORM_64 or MATCH_FORM_HIGH, and by whether there is a step. */
+static inline match_form_t match_form_of(const match_tile_t *tile, match_form_t form)
+{
+    if (tile->negative_step == 0) {
+        return form;
+    }
+    return form == MATCH_FORM_HIGH ? MATCH_FORM_HIGH_SIGNED : MATCH_FORM_64_SIGNED;
+}
+
 static inline match_finish_t match_finish_of(const match_tile_t *tile, match_form_t form)
 {
     return (match_finish_t){
-        .form = form == MATCH_FORM_64 && tile->negative_step != 0 ? MATCH_FORM_64_SIGNED : form,
+        .form = match_form_of(tile, form),
         .parameters = tile->parameters,
         .clip_low = tile->clip_low,
         .clip_high = tile->clip_high,
@@ -49,19 +59,11 @@ static inline uint8_t match_clip(const match_finish_t *finish, int32_t value)
     return (uint8_t)match_smaller(match_larger(value, finish->clip_low), finish->clip_high);
 }
 
-enum { MATCH_HIGH_SHIFT = 32 }; /* the bit of a shift from 0 to 63 that tells those from 32 on */
-
-/* A shift of 32 or more, as nearly all are, takes the upper half alone, which 32-bit cores do in one step. */
-static inline uint8_t match_shift_and_clip_high(const match_finish_t *finish, int64_t sum, int32_t shift)
-{
-    return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
-}
-
-/* clip(sum >> shift), for any shift. */
+/* clip(sum >> shift). A shift of 32 or more takes the upper half alone, which 32-bit cores do in one step. */
 static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift)
 {
-    if (shift & MATCH_HIGH_SHIFT) {
-        return match_shift_and_clip_high(finish, sum, shift);
+    if (shift & 32) {
+        return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
     }
     int64_t value = sum >> shift;
     int64_t low = value < finish->clip_low ? finish->clip_low : value;
@@ -87,9 +89,18 @@ static inline int64_t match_double_word(const uint8_t *parameter)
 /* Bytes of a channel's parameters. */
 static inline ptrdiff_t match_parameter_bytes(match_form_t form)
 {
-    return form == MATCH_FORM_32   ? (ptrdiff_t)sizeof(match_requant32_t)
-           : form == MATCH_FORM_64 ? (ptrdiff_t)sizeof(match_requant_t)
-                                   : (ptrdiff_t)sizeof(match_requant_signed_t);
+    switch (form) {
+    case MATCH_FORM_32:
+        return (ptrdiff_t)sizeof(match_requant32_t);
+    case MATCH_FORM_HIGH:
+        return (ptrdiff_t)sizeof(match_requant_high_t);
+    case MATCH_FORM_HIGH_SIGNED:
+        return (ptrdiff_t)sizeof(match_requant_high_signed_t);
+    case MATCH_FORM_64:
+        return (ptrdiff_t)sizeof(match_requant_t);
+    default:
+        return (ptrdiff_t)sizeof(match_requant_signed_t);
+    }
 }
 
 static inline const uint8_t *match_parameters_of(const match_finish_t *finish, match_form_t form, int32_t channel)
@@ -116,6 +127,25 @@ static inline match_requant_signed_t match_parameters_64_signed(const uint8_t *p
     };
 }
 
+static inline match_requant_high_t match_parameters_high(const uint8_t *parameters)
+{
+    return (match_requant_high_t){
+        .addend = MATCH_MEMBER(parameters, match_requant_high_t, addend),
+        .multiplier = (uint32_t)MATCH_MEMBER(parameters, match_requant_high_t, multiplier),
+        .bias = MATCH_MEMBER(parameters, match_requant_high_t, bias),
+    };
+}
+
+static inline match_requant_high_signed_t match_parameters_high_signed(const uint8_t *parameters)
+{
+    return (match_requant_high_signed_t){
+        .addend = MATCH_MEMBER(parameters, match_requant_high_signed_t, addend),
+        .multiplier = (uint32_t)MATCH_MEMBER(parameters, match_requant_high_signed_t, multiplier),
+        .bias = MATCH_MEMBER(parameters, match_requant_high_signed_t, bias),
+        .negative_below = MATCH_MEMBER(parameters, match_requant_high_signed_t, negative_below),
+    };
+}
+
 static inline match_requant32_t match_parameters_32(const uint8_t *parameters)
 {
     return (match_requant32_t){
@@ -137,23 +167,45 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
     return (int64_t)acc * p.multiplier + p.bias - (finish->negative_step & below);
 }
 
-static inline uint8_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
+/* By form, in 0 .. clip_high. */
+static inline int32_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
 {
-    return match_clip(finish, match_multiply_add(p.bias, acc, p.multiplier) >> p.shift);
+    return match_clip_from_0(match_multiply_add(p.bias, acc, p.multiplier) >> p.shift, finish->clip_high);
+}
+
+static inline int32_t match_requantize_high(const match_finish_t *finish, match_requant_high_t p, int32_t acc)
+{
+    int32_t word = match_multiply_high(acc + p.addend, p.multiplier);
+    return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
+}
+
+static inline int32_t match_requantize_high_signed(const match_finish_t *finish, match_requant_high_signed_t p,
+                                                   int32_t acc)
+{
+    int32_t sum = acc + p.addend;
+    int32_t word = match_multiply_high(sum, p.multiplier) - (sum < p.negative_below);
+    return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
 }
 
 /* The output for the accumulator `acc` of the channel with these parameters. */
 static inline uint8_t match_requantize_with(const match_finish_t *finish, const uint8_t *parameters, int32_t acc)
 {
-    if (finish->form == MATCH_FORM_32) {
-        return match_requantize_32(finish, match_parameters_32(parameters), acc);
-    }
-    if (finish->form == MATCH_FORM_64) {
+    switch (finish->form) {
+    case MATCH_FORM_32:
+        return (uint8_t)match_requantize_32(finish, match_parameters_32(parameters), acc);
+    case MATCH_FORM_HIGH:
+        return (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), acc);
+    case MATCH_FORM_HIGH_SIGNED:
+        return (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(parameters), acc);
+    case MATCH_FORM_64: {
         match_requant_t p = match_parameters_64(parameters);
         return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);
     }
-    match_requant_signed_t p = match_parameters_64_signed(parameters);
-    return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift);
+    default: {
+        match_requant_signed_t p = match_parameters_64_signed(parameters);
+        return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift);
+    }
+    }
 }
 
 /* The same for channel `channel`. */

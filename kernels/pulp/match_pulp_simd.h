@@ -158,6 +158,37 @@ static inline int32_t match_smaller(int32_t a, int32_t b)
 #endif
 }
 
+/* The upper word of a * b. */
+static inline int32_t match_multiply_high(int32_t a, uint32_t b)
+{
+    return (int32_t)((int64_t)a * b >> 32);
+}
+
+/* (a + b) >> shift, where the sum fits 32 bits, by the lowest five bits of `shift`. */
+static inline int32_t match_add_shift(int32_t a, int32_t b, int32_t shift)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_ADD_SHIFT("%0", "%1", "%2") : "+r"(a) : "r"(b), "r"(shift));
+    return a;
+#else
+    return (a + b) >> (shift & 31);
+#endif
+}
+
+/* The nearest of 0 .. most. */
+static inline int32_t match_clip_from_0(int32_t value, int32_t most)
+{
+#if defined(MATCH_PULP_INSN)
+    int32_t clipped;
+    __asm__(MATCH_INSN_CLIP("%0", "%1", "%2") : "=r"(clipped) : "r"(value), "r"(most));
+    return clipped;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return (int32_t)__builtin_pulp_clipu_r(value, most);
+#else
+    return match_smaller(match_larger(value, 0), most);
+#endif
+}
+
 /* Four bytes that largest ones are collected in. */
 #if defined(MATCH_PULP_SIMD)
 typedef match_bytes4_t match_largest4_t;
@@ -210,6 +241,17 @@ static inline uint32_t match_load_step(const uint8_t **bytes, ptrdiff_t step)
     uint32_t value = **bytes;
     *bytes += step;
     return value;
+#endif
+}
+
+/* Store the lowest byte to *bytes, after which *bytes is `step` bytes further. */
+static inline void match_store_step(uint8_t **bytes, ptrdiff_t step, uint32_t value)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__ volatile(MATCH_INSN_STORE_BYTE_STEP("%1", "%0", "%2") : "+r"(*bytes) : "r"(value), "r"(step) : "memory");
+#else
+    **bytes = (uint8_t)value;
+    *bytes += step;
 #endif
 }
 

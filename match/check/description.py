@@ -52,6 +52,9 @@ def _platform_problems(platforms: Sequence[Platform], what: str) -> Iterator[str
             f"{what} has the platforms {', '.join(names) or 'none'}; the first is called host and every other has a "
             f"name of its own."
         )
+    places = [platform.place for platform in platforms]
+    if len(set(places)) < len(places):
+        yield f"{what} has platforms that run on {', '.join(places)}; give each an `on` of its own."
     for platform in platforms:
         own = () if platform.io is None else (platform.io,)
         files = (("source", (*platform.sources, *own)), ("folder", platform.include), ("file", platform.files))

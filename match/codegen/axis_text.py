@@ -192,10 +192,13 @@ class AxisText:
 
     @property
     def pads(self) -> tuple[int, int]:
-        """Padding that the layer's first and last windows see."""
+        """Padding before and behind the indices that the layer's windows see together.
+
+        Where none of them reaches the tensor, that is less than the layer's own.
+        """
         axis = self.axis
         behind = (self.layer.size(axis.dim) - 1) * axis.stride + axis.window - axis.before
-        return axis.before, max(0, behind - axis.limit)
+        return axis.before + min(0, behind), max(0, behind - axis.limit)
 
     def pad(self, behind: bool) -> str:
         """Padding that the tile sees before or behind its indices; empty if the layer has none there."""

@@ -167,7 +167,9 @@ class LayerText:
             sizes += [("WINDOW_WIDTH", layer.window[1])] if "columns" in cut else []
             names = (("PAD_TOP", "PAD_BOTTOM"), ("PAD_LEFT", "PAD_RIGHT"))
             for axis, pair in zip(self.kernel.inputs[0].axes, names, strict=False):
-                sizes += [(name, pad) for name, pad in zip(pair, axis.pads, strict=True) if pad]
+                before, behind = axis.pads
+                pads = (axis.axis.before if axis.name in cut else before, behind)
+                sizes += [(name, pad) for name, pad in zip(pair, pads, strict=True) if pad]
         return tuple(dict.fromkeys(sizes))
 
     @property

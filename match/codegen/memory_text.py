@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from match.codegen.network import NetworkMemory
+from match.codegen.strip_text import in_strips
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,13 @@ class MemoryText:
             late = waits in starts
             ordered = sorted(starts, key=lambda number: number != waits) if late else starts
             yield LayerMemory(symbol, self._place(step), waits, tuple(ordered), late, plan.blocks.get(step))
+
+    def operators(self, text: str) -> str:
+        """TVM's C of the operators, those that write external memory strip by strip included."""
+        for step, strips in self._memory.strips.items():
+            function = self._memory.problem.steps[step].name
+            text = in_strips(text, function, self._plan.blocks[step], strips, self.api)
+        return text
 
     def _place(self, step: int) -> str:
         plan = self._plan

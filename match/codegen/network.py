@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -46,19 +46,36 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     macs: int = 0
 
 
+@dataclass(frozen=True)
+class Strips:
+    """How an operator of TVM's writes external memory, through two strips of main memory that take turns.
+
+    rows: iterations of its loop for each strip, of `count`, each of `bytes` bytes of output.
+    distance: bytes from one strip to the other. argument: number of the C function's parameter that it writes.
+    """
+
+    rows: int
+    count: int
+    bytes: int
+    distance: int
+    argument: int
+
+
 @dataclass(frozen=True, eq=False)
 class NetworkMemory:
     """Where a network lies that takes external memory beside the main memory.
 
     problem, plan: what was to be placed, and where it is. symbols: the C function of each step on a module, None for
-    the control core's. image: what the external memory holds from the start: constants of operators, then of layers.
-    whole: bytes of main memory that the network would take without it.
+    the control core's. strips: those of the control core's steps whose output is outside. image: what the external
+    memory holds from the start: constants of operators, then of layers. whole: bytes of main memory that the network
+    would take without it.
     """
 
     api: ExternalApi
     problem: Problem
     plan: Plan
     symbols: tuple[str | None, ...]
+    strips: Mapping[int, Strips]
     image: bytes
     whole: int
 

@@ -41,13 +41,19 @@ _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
 class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A platform of the project; the fields are those of `match.hardware.Platform`."""
+    """A platform of the project; the fields are those of `match.hardware.Platform`.
+
+    `missing` are modules that the network uses and the platform does not have: it is then not in the Makefile.
+    """
 
     name: str
+    on: str
     compiler: str | None
     runner: str
     machine: tuple[str, ...]
     counts: Literal["instructions", "cycles"] | None
+    modules: tuple[str, ...] | None = None
+    missing: tuple[str, ...] = ()
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,7 +68,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outputs: tuple[Tensor, ...]
     platforms: tuple[PlatformEntry, ...]
     calls: tuple[Call, ...]
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,8 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
     """Every file of text of the project, by its path inside it; `others` are names of files that join them."""
     header = f"match_{identifier(network.name)}.h"
-    platforms = place(target.platforms if network.memory is None else with_external(target))
+    described = target.platforms if network.memory is None else with_external(target)
+    platforms = place(platform for platform in described if not _missing(platform, network))
     platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
     own = ["src/main.c", "src/network.c", *layers]
@@ -150,7 +157,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "callbacks": callbacks,
         "values": values,
     }
-    entries = tuple(_entry(placed.platform) for placed in platforms)
+    entries = tuple(_entry(platform, network) for platform in described)
     manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls)
     return {
         "Makefile": render("Makefile.mako", **context),
@@ -166,8 +173,24 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     }
 
 
-def _entry(platform: Platform) -> PlatformEntry:
-    return PlatformEntry(platform.name, platform.compiler, platform.runner, platform.machine, platform.counts)
+def _entry(platform: Platform, network: Network) -> PlatformEntry:
+    return PlatformEntry(
+        name=platform.name,
+        on=platform.place,
+        compiler=platform.compiler,
+        runner=platform.runner,
+        machine=platform.machine,
+        counts=platform.counts,
+        modules=platform.modules,
+        missing=_missing(platform, network),
+    )
+
+
+def _missing(platform: Platform, network: Network) -> tuple[str, ...]:
+    """Modules that the network uses and the platform does not have."""
+    if platform.modules is None:
+        return ()
+    return tuple(sorted({layer.plan.module for layer in network.layers} - set(platform.modules)))
 
 
 def _texts(tensors: Sequence[Tensor], direction: str) -> tuple[_TensorText, ...]:

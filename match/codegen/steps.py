@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from match.codegen.pieces import Pieces, pieces_of
 from match.relay import tvm
 
 _PLANNED = "tir.usmp.ConvertPoolAllocationsToOffsets"
@@ -22,11 +24,16 @@ class Buffer:
 
 @dataclass(frozen=True)
 class CallStep:
-    """A call of `main`: the C function, the buffer of each argument (None: a tensor of the network), and its own."""
+    """A call of `main`: the C function, the buffer of each argument (None: a tensor of the network), and its own.
+
+    pieces: of an operator of TVM's own that writes its last argument from front to back, and touches no other piece
+        of it meanwhile; None for layers, and for operators that do not, have arrays of their own or are called twice.
+    """
 
     function: str
     arguments: tuple[Buffer | None, ...]
     own: tuple[Buffer, ...]
+    pieces: Pieces | None = None
 
 
 @tvm.ir.instrument.pass_instrument
@@ -62,10 +69,14 @@ def _steps(module: Any) -> Iterator[CallStep]:
             calls.append(node)
 
     tvm.tir.stmt_functor.post_order_visit(main.body, visit)
+    times = Counter(str(call.args[0].value) for call in calls)
     for call in calls:
         name = str(call.args[0].value)
-        own = tuple(buffers[variable] for variable in _allocated(functions.get(name)) if variable in buffers)
-        yield CallStep(name, tuple(buffers.get(argument) for argument in call.args[1:]), own)
+        function = functions.get(name)
+        allocated = _allocated(function)
+        own = tuple(buffers[variable] for variable in allocated if variable in buffers)
+        pieces = None if allocated or times[name] > 1 else pieces_of(function)
+        yield CallStep(name, tuple(buffers.get(argument) for argument in call.args[1:]), own, pieces)
 
 
 def _allocated(function: Any) -> list[Any]:

@@ -11,15 +11,19 @@ thresholds of both step functions over all reachable accumulators, so that "exac
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from match.fitting.high_words import high_words
 from match.fitting.lines import narrow, same_slope
 from match.fitting.registers import executes
 from match.fitting.shifts import shifted
 from match.fitting.steps import Steps
-from match.plan import RequantizationFit
-from match.requantize import Int64Array, Requantization, Requantizer
+from match.requantize import Int64Array, Requantization, RequantizationFit, Requantizer
 from match.step_function import step_function
+
+_Fitter = Callable[[Requantization, Steps, Requantizer], Requantization | None]
 
 
 def fit(
@@ -46,7 +50,7 @@ def fit(
         return None
     steps = Steps.of(requantization, low, high, clip)
     closest: tuple[Requantization, RequantizationFit] | None = None
-    for fitter in (same_slope, narrow if requantizer.multiplier_bits else shifted):
+    for fitter in _fitters(requantizer):
         fitted = fitter(requantization, steps, requantizer)
         if fitted is not None:
             verdict = compare(requantization, fitted, low, high)
@@ -55,6 +59,12 @@ def fit(
             if closest is None or verdict.share < closest[1].share:
                 closest = fitted, verdict
     return closest
+
+
+def _fitters(requantizer: Requantizer) -> tuple[_Fitter, ...]:
+    if requantizer.upper_half:
+        return (high_words,)
+    return same_slope, narrow if requantizer.multiplier_bits else shifted
 
 
 def compare(layer: Requantization, fitted: Requantization, low: Int64Array, high: Int64Array) -> RequantizationFit:
@@ -82,6 +92,8 @@ def compare(layer: Requantization, fitted: Requantization, low: Int64Array, high
 
 def _clip(clip: tuple[int, int], requantizer: Requantizer) -> tuple[int, int] | None:
     """The tightest range of the form that holds `clip`."""
+    if requantizer.lowest is not None and clip[0] != requantizer.lowest:
+        return None
     if not requantizer.clips:
         return clip
     holding = [c for c in requantizer.clips if c[0] <= clip[0] and clip[1] <= c[1]]

@@ -15,19 +15,20 @@ _MULTIPLIER_NEIGHBOURS = (0, 1, -1)
 _SHIFT_ATTEMPTS = 3
 
 
-def same_slope(requantization: Requantization, steps: Steps, requantizer: Requantizer) -> Requantization | None:
-    """The layer's own multipliers and shifts, with the biases that best do without corrections and exceptions.
-
-    None if the form has no room for them.
-    """
+def uncorrected(requantization: Requantization, steps: Steps) -> Requantization:
+    """The layer's own multipliers and shifts, with the biases that best do without corrections and exceptions."""
     line = replace(requantization, clip=steps.clip, negative_below=None, negative_step=0, exceptions=None)
     least, most = steps.bias_window(line.multiplier, line.shift)
     candidates = [line.bias, np.where(least <= most, np.clip(line.bias, least, np.maximum(least, most)), line.bias)]
     if requantization.negative_below is not None:
         candidates.append(line.bias - requantization.negative_step)
     misses = np.stack([count_misses(replace(line, bias=bias), steps) for bias in candidates])
-    bias = np.stack(candidates)[misses.argmin(axis=0), np.arange(line.channels)]
-    fitted = replace(line, bias=bias)
+    return replace(line, bias=np.stack(candidates)[misses.argmin(axis=0), np.arange(line.channels)])
+
+
+def same_slope(requantization: Requantization, steps: Steps, requantizer: Requantizer) -> Requantization | None:
+    """The line that is `uncorrected`; None if the form has no room for it."""
+    fitted = uncorrected(requantization, steps)
     return fitted if executes(fitted, steps.low, steps.high, requantizer) else None
 
 

@@ -7,6 +7,15 @@ import numpy.typing as npt
 
 from match.requantize import Int64Array, Requantization, Requantizer
 
+WORD = 32
+"""Bits of the lower half of a product."""
+
+SHIFT_BITS = 5
+"""Lowest bits of B that are s, where products are taken by their upper halves."""
+
+LARGEST_SUM = 1 << 30
+"""What words are below then, in magnitude, with accumulators and addends."""
+
 
 def executes(requantization: Requantization, low: Int64Array, high: Int64Array, requantizer: Requantizer) -> bool:
     """Whether the form takes the parameters as they are, for accumulators from `low` to `high`; clips aside."""
@@ -14,6 +23,8 @@ def executes(requantization: Requantization, low: Int64Array, high: Int64Array, 
         return False
     if requantization.exceptions is not None:
         return False
+    if requantizer.upper_half:
+        return _fits_words(requantization, low, high)
     if not requantizer.per_channel_shift and len(np.unique(requantization.shift)) > 1:
         return False
     return bool(np.all(in_range(requantization, low, high, requantizer)))
@@ -51,3 +62,29 @@ def multiplier_range(requantizer: Requantizer) -> tuple[int, int]:
         limit = 1 << (requantizer.multiplier_bits - 1)
         return -limit, limit - 1
     return 0, (1 << requantizer.multiplier_bits) - 1
+
+
+def word_of(line: Requantization) -> Int64Array:
+    """B of a line with addends, shape (channels,)."""
+    if line.addend is None:
+        raise ValueError("this line has no addends")
+    return (line.bias - line.addend * line.multiplier) >> WORD
+
+
+def _fits_words(line: Requantization, low: Int64Array, high: Int64Array) -> bool:
+    """Whether a line with addends can be computed by upper halves, for accumulators from `low` to `high`.
+
+    M is an unsigned word, b, B and all sums signed ones; B ends in s; what is taken off negative accumulators is 1.
+    """
+    if line.addend is None or line.exceptions is not None:
+        return False
+    if line.negative_below is not None and line.negative_step != 1 << WORD:
+        return False
+    word, shift = word_of(line), line.shift - WORD
+    fits = line.bias == line.addend * line.multiplier + (word << WORD)
+    fits &= (line.multiplier >= 0) & (line.multiplier < 1 << WORD)
+    fits &= (shift >= 0) & (shift < 1 << SHIFT_BITS) & (word & ((1 << SHIFT_BITS) - 1) == shift)
+    for reached in (low, high):
+        fits &= np.abs(reached) + np.abs(line.addend) < LARGEST_SUM
+        fits &= np.abs(((reached + line.addend) * line.multiplier >> WORD) + word) < LARGEST_SUM
+    return bool(np.all(fits & (np.abs(word) < LARGEST_SUM)))

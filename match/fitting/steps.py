@@ -46,6 +46,11 @@ class Steps:
         """The thresholds that some reachable accumulators are below and some are not."""
         return (self.thresholds > self.low[:, None]) & (self.thresholds <= self.high[:, None])
 
+    @property
+    def lowest(self) -> Int64Array:
+        """Output of each channel at its smallest accumulator, shape (channels,)."""
+        return self.clip[0] + np.count_nonzero(self.thresholds <= self.low[:, None], axis=1)
+
     def take(self, channels: npt.NDArray[np.intp]) -> Steps:
         """The steps of some channels."""
         return Steps(self.thresholds[channels], self.low[channels], self.high[channels], self.clip)
@@ -64,7 +69,7 @@ class Steps:
         limit = np.iinfo(np.int64)
         least = np.where(interior, ends, limit.min).max(axis=1)
         most = np.where(interior, ends, limit.max - multiplier[:, None]).min(axis=1) + multiplier - 1
-        constant: Int64Array = (self.clip[0] + np.count_nonzero(self.thresholds <= self.low[:, None], axis=1)) << shift
+        constant = self.lowest << shift
         varies = interior.any(axis=1)
         return np.where(varies, least, constant), np.where(varies, most, constant)
 

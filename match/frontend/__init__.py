@@ -31,7 +31,7 @@ def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
     path = Path(cast("str | PathLike[str]", model))
     suffix = path.suffix.lower()
     if suffix not in (".tflite", ".onnx"):
-        raise ModelError(f"{path} is not a model this compiler reads; give it a .tflite or .onnx file")
+        raise ModelError(f"{str(path)!r} is not a model this compiler reads; give it a .tflite or .onnx file")
     try:
         data = path.read_bytes()
     except OSError as error:

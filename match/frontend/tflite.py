@@ -109,7 +109,21 @@ class _Graph:
 
 
 class _Converter(relay.frontend.tflite.OperatorConverter):
-    """TVM's importer with the clamps of fused activations rounded as TFLite Micro rounds them."""
+    """TVM's importer with what it drops of softmax, and fused activations' clamps rounded as TFLite Micro does."""
+
+    def convert_softmax(self, op: Any) -> relay.Expr:
+        """Softmax over the last axis of the input times beta."""
+        (x,), (output,) = self.get_input_tensors(op), self.get_output_tensors(op)
+        options, table = tflite.SoftmaxOptions(), op.BuiltinOptions()
+        if table is not None:
+            options.Init(table.Bytes, table.Pos)
+        beta = np.float32(1 if table is None else options.Beta())
+        if not 0 < beta < np.inf:
+            raise tvm.error.OpNotImplemented(f"the operator 'SOFTMAX with a Beta of {beta}'")
+        expr = self.get_expr(x.tensor_idx)
+        expr = self.dequantize(expr, x) if x.qnn_params else expr
+        expr = relay.nn.softmax(expr if beta == 1 else relay.multiply(expr, relay.const(beta)), axis=-1)
+        return self.quantize(expr, output) if output.qnn_params else expr
 
     def convert_qnn_fused_activation_function(
         self, expr: relay.Expr, fused_activation_fn: int, scale: float, zero_point: int, dtype: str

@@ -12,7 +12,6 @@ from match.errors import ModelError
 _IGNORED: Mapping[str, tuple[Any, str, Any]] = {
     "FULLY_CONNECTED": (tflite.FullyConnectedOptions, "WeightsFormat", 0),
     "GATHER": (tflite.GatherOptions, "BatchDims", 0),
-    "SOFTMAX": (tflite.SoftmaxOptions, "Beta", 1.0),
     "STRIDED_SLICE": (tflite.StridedSliceOptions, "Offset", False),
     "TRANSPOSE_CONV": (tflite.TransposeConvOptions, "FusedActivationFunction", 0),
 }

@@ -11,6 +11,7 @@ from match.codegen.steps import Buffer, CallStep
 from match.cost import Block
 from match.hardware import External, MatchTarget
 from match.layer import Role
+from match.memory.strips import least_strips
 from match.placement.problem import Problem, Step, Tensor
 from match.plan import LayerDecision, LayerPlan
 from match.schedule.mapping import align
@@ -29,7 +30,8 @@ def describe(built: Built, decisions: Sequence[LayerDecision], target: MatchTarg
     constants = sum(align(len(plan.constants), alignment) for plan in plans.values())
     return Problem(
         steps=tuple(
-            _step(step, plans.get(step.function), cycles[number], external) for number, step in enumerate(built.steps)
+            _step(step, plans.get(step.function), cycles[number], external, alignment)
+            for number, step in enumerate(built.steps)
         ),
         tensors=tuple(_tensors(built.steps, plans)),
         main=memory.size - outside - (alignment - memory.alignment),
@@ -66,10 +68,10 @@ def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> li
     return cycles
 
 
-def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External) -> Step:
+def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External, alignment: int) -> Step:
     touched = tuple(dict.fromkeys(b.name for b in (*step.arguments, *step.own) if b is not None))
     if plan is None:
-        return Step(step.function, cycles, touched)
+        return Step(step.function, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
     schedule = plan.schedule
     memory = schedule.inner_memory
     blocks = {buffer.placement.operand: buffer.bytes * buffer.placement.buffers for buffer in schedule.buffers(memory)}
@@ -84,6 +86,14 @@ def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: Exter
         constant_block=blocks[constant] if constant is not None and size else None,
         tensor_blocks=tuple((buffer.name, blocks[operand]) for operand, buffer in buffers(plan, step)),
     )
+
+
+def _strips(step: CallStep, alignment: int) -> Iterator[tuple[str, int]]:
+    """The tensor that an operator can write strip by strip, with the least bytes that this takes; or nothing."""
+    if step.pieces is None or not step.arguments or (output := step.arguments[-1]) is None:
+        return
+    if all(b is None or b.name != output.name for b in step.arguments[:-1]):
+        yield output.name, least_strips(step.pieces, alignment)
 
 
 def with_constants(problem: Problem, sizes: Mapping[int, int], external: External) -> Problem:
@@ -117,5 +127,5 @@ def _tensors(steps: Sequence[CallStep], plans: Mapping[str, LayerPlan]) -> Itera
         touching = [
             n for n, s in enumerate(steps) if any(b is not None and b.name == name for b in (*s.arguments, *s.own))
         ]
-        movable = all(steps[n].function in plans for n in touching)
+        movable = all(steps[n].function in plans or name in dict(_strips(steps[n], 1)) for n in touching)
         yield Tensor(name, size, touching[0], touching[-1], movable)

@@ -11,17 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.codegen.backend import Built, lower
-from match.codegen.network import Network, NetworkMemory
+from match.codegen.network import Network, NetworkMemory, Strips
 from match.codegen.steps import CallStep
 from match.codegen.workspace import Place
 from match.dispatch import Again, search_again
 from match.errors import CapacityError
 from match.external_cost import external_cost
 from match.frontend.model import Model
-from match.hardware import MatchTarget
+from match.hardware import External, MatchTarget
 from match.layer import Role
 from match.memory.describe import buffers, describe, with_constants
 from match.memory.message import sentence
+from match.memory.strips import best_strips
 from match.options import Options
 from match.partitioner import Partitioned
 from match.placement.contents import packed
@@ -46,7 +47,7 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """What was decided on: `decisions` by the names of layers; symbols, cuts and images by step.
+    """What was decided on: `decisions` by the names of layers; symbols, cuts, images and strips by step.
 
     `problem` has the constants as they are packed then, whose bytes are in `images`.
     """
@@ -57,6 +58,7 @@ class _Decided:
     symbols: tuple[str | None, ...]
     cuts: Mapping[int, Cut]
     images: Mapping[int, int]
+    strips: Mapping[int, Strips]
 
 
 def place_network(
@@ -101,6 +103,7 @@ def place_network(
         problem=problem,
         plan=plan,
         symbols=symbols,
+        strips=decided.strips,
         image=_image(again.network, plan, symbols, plans),
         whole=built.network.main_bytes,
     )
@@ -125,7 +128,11 @@ def _decided(
         if isinstance(decision, Shortage):
             raise CapacityError(sentence(decision, built, by_symbol, target))
         asked: dict[int, Again] = {}
+        strips: dict[int, tuple[Strips, Cut]] = {}
         for step, room in decision.rooms.items():
+            if symbols[step] is None:
+                strips[step] = _strips(problem, built.steps[step], step, room, target.external)
+                continue
             taken = by_symbol[str(symbols[step])]
             held = _held(decision, step, taken, built.steps[step])
             memory = Memory(target.main_memory.name, room, problem.alignment, holds=frozenset(held))
@@ -138,13 +145,15 @@ def _decided(
         decisions = {d.name: _outside(d) for d in partitioned.decisions}
         decisions |= {d.name: _outside(d) for d in found.values() if isinstance(d, LayerDecision)}
         plans = _plans(decisions.values())
-        cuts = {n: _cut(plans[str(symbols[n])], target) for n in decision.rooms}
+        cuts = {n: _cut(plans[str(symbols[n])], target) for n in asked}
+        cuts |= {n: cut for n, (_, cut) in strips.items()}
         images = {n: len(plans[s].constants) for n, s in enumerate(symbols) if s is not None and plans[s].constants}
         anew = with_constants(problem, images, target.external)
         if packed(anew, decision.choice, cuts) is not None:
-            return _Decided(anew, decision, decisions, symbols, cuts, images)
+            written = {n: strips for n, (strips, _) in strips.items()}
+            return _Decided(anew, decision, decisions, symbols, cuts, images, written)
         longest = {n: max(size, problem.steps[n].constants) for n, size in images.items()}
-        problem, failed = with_constants(problem, longest, target.external), decision.rooms
+        problem, failed = with_constants(problem, longest, target.external), asked
     names = ", ".join(by_symbol[str(symbols[step])].name for step in failed)
     raise CapacityError(
         f"{built.network.name} does not fit {target.name}'s {target.main_memory.name} of {target.main_memory.size} "
@@ -193,6 +202,11 @@ def _held(decision: Decision, step: int, taken: LayerDecision, call: CallStep) -
             yield operand
     if step in decision.choice.cut:
         yield next(o.name for o in taken.plan.schedule.operands if o.role is Role.CONSTANT)
+
+
+def _strips(problem: Problem, call: CallStep, step: int, room: int, external: External) -> tuple[Strips, Cut]:
+    """How an operator on the control core writes external memory, in the room that it was given."""
+    return best_strips(call, problem.steps[step].cycles, room, problem.alignment, problem.issue, external)
 
 
 def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:

@@ -28,7 +28,7 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
     for expr in post_order(main):
         if expr in by_root:
             ordered.append(by_root[expr])
-        elif isinstance(expr, relay.Call) and expr not in covered:
+        elif isinstance(expr, relay.Call) and expr not in covered and not is_call(expr, "annotation.stop_fusion"):
             feeding = [chains.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
             continued = next((chain for chain in feeding if chain and _continues(expr, chain[-1])), ())
             chains[expr] = (*continued, expr)

@@ -1,4 +1,4 @@
-"""Makes the report out of what the compiler decided; computes nothing but sums."""
+"""Makes the report out of what the compiler decided; computes nothing but sums, and predictions for platforms."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from match.report.schema import (
     Totals,
 )
 from match.schedule.mapping import Schedule
+from match.schedule.predict import predict
 
 
 def build(
@@ -59,7 +60,7 @@ def build(
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         memory: Where the network lies, if main memory cannot hold it.
     """
-    layers = tuple(_layer(decision) for decision in decisions)
+    layers = tuple(_layer(decision, target) for decision in decisions)
     cycles = round(memory.plan.latency.cycles) if memory else sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     return Report(
@@ -135,7 +136,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
     )
 
 
-def _layer(decision: LayerDecision) -> LayerSummary:
+def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
     taken = next((c for c in decision.candidates if c.module == decision.module and c.refusal is None), None)
     schedule = decision.plan.schedule if decision.plan else None
     cost = taken.cost if taken and schedule else None
@@ -156,7 +157,24 @@ def _layer(decision: LayerDecision) -> LayerSummary:
         schedule=_schedule(schedule, moved) if schedule else None,
         requantization=_requantization(taken) if taken and schedule else None,
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
+        platform_cycles=_on_platforms(decision, target),
     )
+
+
+def _on_platforms(decision: LayerDecision, target: MatchTarget) -> dict[str, int]:
+    """Cycles of the layer's schedule on the platforms that have a cost model of their own, where it can run there."""
+    plan = decision.plan
+    found: dict[str, int] = {}
+    for platform in target.platforms:
+        if platform.cost is None:
+            continue
+        if plan is None:
+            found[platform.place] = round(decision.cycles)
+        elif plan.external is None and (platform.modules is None or plan.module in platform.modules):
+            module = next(module for module in target.modules if module.name == plan.module)
+            cost = platform.cost(module.cost(plan.layer, plan.requantizer))
+            found[platform.place] = round(predict(plan.schedule, cost).cycles)
+    return found
 
 
 def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:

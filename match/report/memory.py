@@ -20,6 +20,7 @@ def summarize(
         main_bytes=main_bytes,
         external_bytes=plan.external,
         image_bytes=plan.image,
+        operator_bytes=problem.resident,
         whole_bytes=memory.whole,
         traffic_cycles=round(plan.latency.traffic),
         exposed_cycles=round(sum(plan.latency.exposed)),

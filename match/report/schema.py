@@ -163,7 +163,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `cycles` and its parts `compute_cycles`, `dma_cycles` and `overhead_cycles` are predicted; the parts are counted as
     if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
-    for what runs as TVM's C on the control core; such a layer has no parts and no schedule.
+    for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
+    predicted for what is less than the chip, by the name that `match run --on` has for it.
     """
 
     name: str
@@ -181,6 +182,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schedule: ScheduleSummary | None
     requantization: RequantizationSummary | None
     candidates: tuple[CandidateSummary, ...]
+    platform_cycles: dict[str, int] = {}
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -247,7 +249,8 @@ class MemoryPlanSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Where a network lies that main memory cannot hold.
 
     `main_bytes` of main memory are in use at most, inputs and outputs included, and `external_bytes` of the external
-    memory, of which `image_bytes` are constants. Without it `whole_bytes` of main memory would be. Predicted: the DMA
+    memory, of which `image_bytes` are constants. Those of operators on the control core, `operator_bytes`, lie at the
+    beginning of main memory for good. Without external memory `whole_bytes` of main memory would be. Predicted: the DMA
     of the external memory works for `traffic_cycles`, the network takes `exposed_cycles` longer than with everything
     in main memory, and `hidden` is the share of the traffic that does not show in that.
     """
@@ -256,6 +259,7 @@ class MemoryPlanSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     main_bytes: int
     external_bytes: int
     image_bytes: int
+    operator_bytes: int
     whole_bytes: int
     traffic_cycles: int
     exposed_cycles: int

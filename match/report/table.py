@@ -57,7 +57,7 @@ def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
         _Column("module", lambda layer: layer.module),
         _Column("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         _Column("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
-        *(_measured(measurement) for measurement in report.measured),
+        *(column for measurement in report.measured for column in _compared(measurement, report)),
         _Column("share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right"),
         _Column("bound", lambda layer: layer.bound or "", rank=5),
         _Column("loops (tile/extent)", lambda layer: _loops(layer.schedule), rank=3),
@@ -65,6 +65,17 @@ def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
         _Column("exact", _exact, rank=2),
         _Column("other modules", lambda layer: _others(layer, footnotes), rank=4),
     ]
+
+
+def _compared(measurement: Measurement, report: Report) -> list[_Column]:
+    """What was predicted for the platform, if it is less than the chip, and what was counted there."""
+    name = measurement.platform
+
+    def predicted(layer: LayerSummary) -> str:
+        return f"{layer.platform_cycles[name]:,}" if name in layer.platform_cycles else ""
+
+    own = any(name in layer.platform_cycles for layer in report.layers)
+    return [*([_Column(f"predicted\nfor {name}", predicted, "right")] if own else []), _measured(measurement)]
 
 
 def _measured(measurement: Measurement) -> _Column:
@@ -168,7 +179,7 @@ def _totals(report: Report) -> list[Text]:
             f"{totals.macs_per_cycle:.2f} MAC/cycle for {report.model.macs:,} MACs ({modules}).",
             style="bold",
         ),
-        *(_measured_total(measurement) for measurement in report.measured),
+        *(_measured_total(measurement, report) for measurement in report.measured),
         *map(Text, _memory(report)),
         *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
         Text(_exactness(totals.inexact_layers)),
@@ -176,10 +187,13 @@ def _totals(report: Report) -> list[Text]:
     ]
 
 
-def _measured_total(measurement: Measurement) -> Text:
+def _measured_total(measurement: Measurement, report: Report) -> Text:
+    name = measurement.platform
+    own = [layer.platform_cycles[name] for layer in report.layers if name in layer.platform_cycles]
+    compared = f"{sum(own):,} are predicted for it, which the chip's {report.totals.cycles:,} are not; " if own else ""
     return Text(
-        f"Measured on {measurement.platform}: {measurement.total:,} {measurement.unit} for one inference (mean of "
-        f"{measurement.samples}), by {measurement.command}."
+        f"Measured on {name}: {measurement.total:,} {measurement.unit} for one inference (mean of "
+        f"{measurement.samples}), {compared}by {measurement.command}."
     )
 
 

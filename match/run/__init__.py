@@ -1,7 +1,8 @@
 """Builds a project for one of its platforms and runs it on inputs.
 
-A platform names its runner, one of `RUNNERS`: a function of a module of its own that knows how a program is started
-there, how inputs get in, and how outputs and what is printed come out (`match.run.runner`).
+`on` says what runs it: of the project's platforms the one whose programs run there. A platform names its runner, one of
+`RUNNERS`: a function of a module of its own that knows how a program is started there, how inputs get in, and how
+outputs and what is printed come out (`match.run.runner`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from match.codegen.project import Manifest
 from match.errors import OptionError, OutputError
 from match.run import gvsoc, native, qemu, sdk
 from match.run.counts import CallCount, Counts, read_counts
-from match.run.project import build, platform_of, read_manifest
+from match.run.project import build, platform_on, read_manifest
+from match.run.rtl import program as rtl
 from match.run.runner import Finished, Job, Runner
 from match.run.samples import Arrays, checked, interleaved, random_inputs, taken_apart
 from match.trace import LayerTrace, read_trace
@@ -28,14 +30,20 @@ __all__ = [
     "Counts",
     "build",
     "measure",
-    "platform_of",
+    "platform_on",
     "random_inputs",
     "read_manifest",
     "run",
     "trace",
 ]
 
-RUNNERS: Mapping[str, Runner] = {"native": native.run, "qemu": qemu.run, "gvsoc": gvsoc.run, "sdk": sdk.run}
+RUNNERS: Mapping[str, Runner] = {
+    "native": native.run,
+    "qemu": qemu.run,
+    "rtl": rtl.run,
+    "gvsoc": gvsoc.run,
+    "sdk": sdk.run,
+}
 
 
 class _Run(NamedTuple):
@@ -51,12 +59,13 @@ def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "h
         directory: the project.
         inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
             along a new first axis; the outputs then have that axis too.
-        on: the platform, one of the project's: "host" is this machine.
+        on: what runs it: "host" is this machine, "qemu", "rtl" and "gvsoc" are simulators, as far as the target has
+            platforms for them.
         sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
 
     Raises:
         InputError: if the folder holds no project, or the inputs do not match its tensors.
-        OptionError: if the project has no such platform, or the platform no sanitizers.
+        OptionError: if the project does not run there, or there are no sanitizers.
         ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program does.
         OutputError: if there is no room for temporary files.
     """
@@ -76,18 +85,18 @@ def trace(
 
 
 def measure(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str) -> tuple[Arrays, Counts]:
-    """What `run` returns, and what each call of the network cost, as the platform counts.
+    """What `run` returns, and what each call of the network cost, as it is counted there.
 
     Arguments and errors are those of `run`; the program is a build of its own.
 
     Raises:
-        OptionError: if the platform counts nothing, too.
+        OptionError: if nothing is counted there, too.
     """
     manifest = read_manifest(directory)
-    unit = platform_of(manifest, on).counts
+    unit = platform_on(manifest, on).counts
     if unit is None:
-        known = ", ".join(platform.name for platform in manifest.platforms if platform.counts) or "none"
-        raise OptionError(f"platform {on!r} of {manifest.target} counts nothing; those that do: {known}.")
+        known = ", ".join(platform.on for platform in manifest.platforms if platform.counts) or "none"
+        raise OptionError(f"nothing is counted on {on!r}; for {manifest.target} it is on: {known}.")
     done = _run(manifest, directory, inputs, on, counted=True)
     calls = read_counts(done.finished.printed.splitlines(), manifest.calls, done.samples)
     return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls)
@@ -103,9 +112,9 @@ def _run(
     traced: bool = False,
     counted: bool = False,
 ) -> _Run:
-    platform = platform_of(manifest, on)
+    platform = platform_on(manifest, on)
     samples, batched = checked(manifest, inputs)
-    program = build(directory, on, sanitize=sanitize, traced=traced, counted=counted)
+    program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted)
     count = len(next(iter(samples.values())))
     job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}")
     try:

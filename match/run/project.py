@@ -9,7 +9,8 @@ import msgspec
 
 from match.codegen.project import MANIFEST, Manifest, PlatformEntry
 from match.errors import InputError, OptionError
-from match.run.tools import call, need
+from match.run.make import make
+from match.run.tools import need
 
 _CHECKS = "address,undefined"
 
@@ -32,16 +33,40 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def platform_of(manifest: Manifest, name: str) -> PlatformEntry:
-    """A platform of a project by its name.
+    """A platform of a project by its name, which programs are built for.
 
     Raises:
-        OptionError: if the project has none of this name.
+        OptionError: if the project has none of this name, or the platform not all modules that the network uses.
     """
     for platform in manifest.platforms:
         if platform.name == name:
-            return platform
+            return _complete(manifest, platform)
     known = ", ".join(platform.name for platform in manifest.platforms)
     raise OptionError(f"{manifest.name} for {manifest.target} has no platform {name!r}; choose one of {known}.")
+
+
+def platform_on(manifest: Manifest, place: str) -> PlatformEntry:
+    """The platform of a project whose programs run on `place`: on "host" those for this machine.
+
+    Raises:
+        OptionError: if no platform's do, or the platform has not all modules that the network uses.
+    """
+    for platform in manifest.platforms:
+        if platform.on == place:
+            return _complete(manifest, platform)
+    known = ", ".join(platform.on for platform in manifest.platforms)
+    built = next((f": programs for {one.name} run on {one.on}" for one in manifest.platforms if one.name == place), "")
+    raise OptionError(f"{manifest.name} for {manifest.target} does not run on {place!r}{built}; choose one of {known}.")
+
+
+def _complete(manifest: Manifest, platform: PlatformEntry) -> PlatformEntry:
+    if platform.missing:
+        missing = ", ".join(platform.missing)
+        raise OptionError(
+            f"{manifest.name} has layers on {missing}, which platform {platform.name!r} of {manifest.target} does not "
+            f"have; compile the network with --modules {','.join(platform.modules or ())}."
+        )
+    return platform
 
 
 def build(
@@ -69,17 +94,21 @@ def build(
     chosen = platform_of(read_manifest(directory), platform)
     if sanitize and chosen.compiler is not None:
         raise OptionError(f"platform {platform!r} has no sanitizers; they run on the host.")
-    own = os.environ.get("CC", "").strip() or "cc"
-    command = own if chosen.compiler is None else chosen.compiler
-    need(("make", command.split()[0]), f"building {directory}" + (f" for {platform}" if chosen.compiler else ""))
+    command = chosen.compiler or _own_compiler()
+    tool = command.split()[0]
+    need(("make", tool), f"building {directory}" + (f" for {platform}" if chosen.compiler else ""))
     options = [f"SANITIZE={_CHECKS}"] if sanitize else []
     options += ["TRACE=1"] if traced else []
     options += ["COUNT=1"] if counted else []
-    jobs = f"-j{os.cpu_count() or 1}"
-    call(
-        ["make", "-s", "-C", str(directory), jobs, f"PLATFORM={platform}", f"CC={command}", *options],
-        f"make in {directory}",
-    )
+    advice = f"see if `{tool} --version` works" + ("" if chosen.compiler else ", or set CC to another compiler")
+    make(directory, command, [f"PLATFORM={platform}", *options], advice)
     folder = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
     folder += ("-trace" if traced else "") + ("-count" if counted else "")
     return directory / "build" / folder / "network"
+
+
+def _own_compiler() -> str:
+    """The command of this machine's C compiler: what the variable CC says, a path in it from here on."""
+    command = os.environ.get("CC", "").strip() or "cc"
+    tool = command.split()[0]
+    return command.replace(tool, str(Path(tool).absolute()), 1) if os.sep in tool else command

@@ -21,6 +21,10 @@ from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
+MOST_PREDICTED = 1 << 9
+"""Mappings of the blocks of one outer tile that are predicted at most. Where the outer memory's transfers take longest,
+the bounds of thousands of them are equal, and next to nothing tells them apart."""
+
 
 class InnerSearch(Search):
     """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all."""
@@ -29,6 +33,7 @@ class InnerSearch(Search):
         super().__init__(parent.inner_pricing, "latency", parent.multiples, OuterBlocks(tile, parent.held))
         self.parent = parent
         self.rank = parent.rank
+        self.views_left = MOST_PREDICTED
         self.last = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held, last=True))
         self.ways = parent.ways(tile)
         self.front = _front(self.ways)
@@ -38,11 +43,14 @@ class InnerSearch(Search):
         self.tile = dict(zip(TILED, tile, strict=True))
         self.blocks = list(_blocks(parent.pricing, self.tile))
 
-    def run(self) -> None:
-        """Try every mapping that may be better than the best so far."""
+    def run(self) -> bool:
+        """Try mappings that may be better than the best so far, up to `MOST_PREDICTED`; whether these were all."""
         for sieve in self.sieves():
             for _, tiles in self.promising(sieve):
                 self.try_tiles(tiles)
+                if self.views_left <= 0 and self.rank is not None:
+                    return False
+        return True
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""
@@ -109,6 +117,7 @@ class InnerSearch(Search):
 
     def try_nest(self, nest: Nest) -> None:
         """Predict a mapping with every way to hold the outer blocks that may still win."""
+        self.views_left -= 1
         parent = self.parent
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)

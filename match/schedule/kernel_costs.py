@@ -51,24 +51,23 @@ class KernelCosts:
     def _all(self, tile: tuple[int, ...]) -> float:
         known = self._known.get(tile)
         if known is None:
-            price = self.pricing.kernel
-            known = self._known[tile] = sum(
-                many * more * most * times * price(k, (oy, iy), (ox, ix), (c, bool(begin), bool(end)))
-                for (k,), many in self._channels.of(tile[0])
-                for (oy, iy), more in self._rows.of(tile[1])
-                for (ox, ix), most in self._columns.of(tile[2])
-                for (c, begin, end), times in self._reductions.of(tile[3])
-            )
+            known = self._known[tile] = self._sum(*tile)
         return known
 
+    def _sum(self, k: int, oy: int, ox: int, c: int) -> float:
+        price, result = self.pricing.kernel, 0.0
+        rows, columns, reductions = self._rows.of(oy), self._columns.of(ox), self._reductions.of(c)
+        for (channels,), many in self._channels.of(k):
+            for seen_rows, more in rows:
+                for seen_columns, most in columns:
+                    for reduced, times in reductions:
+                        result += many * more * most * times * price(channels, seen_rows, seen_columns, reduced)
+        return result
+
     def _last(self, k: int, oy: int, ox: int, c: int) -> float:
-        (channels,), _ = self._channels.last(k)[-1]
-        (rows, input_rows), _ = self._rows.last(oy)[-1]
-        (columns, input_columns), _ = self._columns.last(ox)[-1]
-        (reduced, begin, end), _ = self._reductions.last(c)[-1]
-        return self.pricing.kernel(
-            channels, (rows, input_rows), (columns, input_columns), (reduced, bool(begin), bool(end))
-        )
+        ends = (self._channels.last(k), self._rows.last(oy), self._columns.last(ox), self._reductions.last(c))
+        (channels,), rows, columns, reduced = [kinds[-1][0] for kinds in ends]
+        return self.pricing.kernel(channels, rows, columns, reduced)
 
     def _seen(self, axis: Axis, span: Span) -> Look:
         """Rows or columns of a tile, and those of the input that it reads."""

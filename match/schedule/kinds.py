@@ -32,6 +32,7 @@ class Kinds:
         if last:
             start = (extent - 1) // outer * outer
             self.blocks = [((start, extent - start), 1)]
+        self.spans = [span for span, _ in self.blocks]
         self.known: dict[int, list[tuple[Look, int]]] = {}
 
     def of(self, size: int) -> list[tuple[Look, int]]:

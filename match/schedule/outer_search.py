@@ -28,7 +28,7 @@ LARGEST_GRID = 1 << 10
 reported as the schedule's loss."""
 
 MOST_SEARCHED = 12
-"""Outer tiles whose mappings are searched at most, if only some are candidates."""
+"""Outer tiles whose mappings are searched at most, if not all tiles are candidates or not all mappings predicted."""
 
 LARGEST_BOUNDED = 1 << 16
 """Outer tiles that each have a bound of what they may gain; of more there is one bound for all."""
@@ -59,15 +59,16 @@ class OuterSearch:
         sieve = self.sieve()
         if not len(sieve):
             raise refusal(self.problem.costs, self.candidates)
+        complete = not self.thinned
         for searched, tile in enumerate(self.promising(sieve)):
-            if searched >= MOST_SEARCHED and self.thinned and self.problem.rank is not None:
+            if searched >= MOST_SEARCHED and not complete and self.problem.rank is not None:
                 break
-            InnerSearch(self.problem, tile).run()
+            complete &= InnerSearch(self.problem, tile).run()
         if self.problem.rank is None or self.problem.schedule is None:
             raise refusal(TileCosts(self.problem.inner_pricing), self.sizes_inside)
         self.problem.inner_pricing.confirm()
         self.problem.costs.pricing.confirm()
-        loss = self.problem.rank.objective - self.least() if self.thinned else 0.0
+        loss = 0.0 if complete else self.problem.rank.objective - self.least()
         return replace(self.problem.schedule, loss=max(0.0, loss))
 
     def least(self) -> float:

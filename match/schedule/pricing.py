@@ -13,7 +13,15 @@ from match.answers import SLACK, call_text, number
 from match.cost import Block, CostModel, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
-from match.schedule.blocks import Span, axes_of, axis_length, block_of_lengths, input_axes, largest_tile, reduction
+from match.schedule.blocks import (
+    Span,
+    array_limits,
+    axes_of,
+    axis_length,
+    block_of_lengths,
+    input_axes,
+    reduction,
+)
 from match.schedule.mapping import Memory
 
 Lengths = tuple[int, ...]
@@ -65,16 +73,17 @@ class Pricing:
         self.overhead = self._number("overhead")
         self.launch = self._number("launch")
         self.issue = self._number("issue")
-        self.rows, self.columns = input_axes(layer)
+        self.rows, self.columns = self._seen = input_axes(layer)
         self.axes = tuple(axes_of(operand) for operand in operands)
+        self._limits = tuple(array_limits(operand) for operand in operands)
         self._dims = tuple(tuple(operand.dims) for operand in operands)
         everything = {self.rows, self.columns}.union(*self.axes, *(axes_of(operand) for operand in others))
         self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
         # Kernels begin a reduction with the first of its channels and end it with the last: like tiles at a border.
         self._clipping[Dim.C].append(Axis(Dim.C, layer.c, window=3, before=1))
         self._kernels: dict[tuple[Span, Span, Span, Span], float] = {}
-        self._tiles: dict[Tile, float] = {}
-        self._scratch: dict[Tile, int] = {}
+        self._calls: dict[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]], float] = {}
+        self._scratch: dict[tuple[int, int, int, int], int] = {}
         self._fetches: tuple[dict[object, Move], ...] = tuple({} for _ in operands)
         self._moves: tuple[dict[tuple[Lengths, Lengths | None], Move], ...] = tuple({} for _ in operands)
         self._views: list[tuple[MappingView, float]] = []
@@ -104,11 +113,20 @@ class Pricing:
 
     def scratch(self, extents: Mapping[Dim, int]) -> int:
         """Bytes of scratch for any tile of at most `extents`."""
-        tile = largest_tile(self.layer, extents)
-        known = self._scratch.get(tile)
+        return self.scratch_of(extents[Dim.K], extents[Dim.OY], extents[Dim.OX], extents[Dim.C])
+
+    def scratch_of(self, k: int, oy: int, ox: int, c: int) -> int:
+        """Bytes of scratch for any tile of at most these extents."""
+        known = self._scratch.get((k, oy, ox, c))
         if known is None:
-            known = self._scratch[tile] = math.ceil(self._number("scratch", tile))
+            known = math.ceil(self._number("scratch", self._largest_tile(k, oy, ox, c)))
+            self._scratch[k, oy, ox, c] = known
         return known
+
+    def _largest_tile(self, k: int, oy: int, ox: int, c: int) -> Tile:
+        """As `blocks.largest_tile`, whatever is left out between windows."""
+        rows, columns = self._seen
+        return Tile(k, c, oy, ox, rows.length(oy), columns.length(ox), self.layer.fy, self.layer.fx)
 
     def compute(self, spans: Mapping[Dim, Span]) -> float:
         """Cycles of the kernel call on `spans`, without `launch`."""
@@ -120,18 +138,20 @@ class Pricing:
             self._kernels[key] = known
         return known
 
-    def kernel(self, k: int, rows: tuple[int, int], columns: tuple[int, int], reduced: tuple[int, bool, bool]) -> float:
+    def kernel(self, k: int, rows: tuple[int, ...], columns: tuple[int, ...], reduced: tuple[int, ...]) -> float:
         """Cycles of a kernel call, without `launch`.
 
         `rows` and `columns` are of the output and of the input, `reduced` what `blocks.reduction` gives.
         """
-        layer = self.layer
-        c, begin, end = reduced
-        tile = Tile(k, c, rows[0], columns[0], rows[1], columns[1], layer.fy, layer.fx, begin, end)
-        known = self._tiles.get(tile)
+        key = k, rows, columns, reduced
+        known = self._calls.get(key)
         if known is None:
-            known = self._tiles[tile] = self._number("compute", tile)
+            known = self._calls[key] = self._number("compute", self._tile(*key))
         return known
+
+    def _tile(self, k: int, rows: tuple[int, ...], columns: tuple[int, ...], reduced: tuple[int, ...]) -> Tile:
+        (oy, iy), (ox, ix), (c, begin, end) = rows, columns, reduced
+        return Tile(k, c, oy, ox, iy, ix, self.layer.fy, self.layer.fx, bool(begin), bool(end))
 
     def move(
         self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], limits: Lengths | None = None
@@ -152,7 +172,8 @@ class Pricing:
         """The transfer of a block of operand number `operand` with these elements along its axes."""
         known = self._moves[operand].get((lengths, limits))
         if known is None:
-            known = self.transfer(block_of_lengths(self.operands[operand], lengths, self.memory, limits))
+            tensor, within = self.operands[operand], limits or self._limits[operand]
+            known = self.transfer(block_of_lengths(tensor, lengths, self.memory, within))
             self._moves[operand][lengths, limits] = known
         return known
 
@@ -235,10 +256,10 @@ class Pricing:
         """
         for method, known in (("overhead", self.overhead), ("launch", self.launch), ("issue", self.issue)):
             self._confirm(known, method)
-        for tile, known in _sample(self._tiles.items()):
-            self._confirm(known, "compute", tile)
-        for tile, known in _sample(self._scratch.items()):
-            self._confirm(known, "scratch", tile)
+        for call, known in _sample(self._calls.items()):
+            self._confirm(known, "compute", self._tile(*call))
+        for sizes, known in _sample(self._scratch.items()):
+            self._confirm(known, "scratch", self._largest_tile(*sizes))
         for operand, moves in zip(self.operands, self._moves, strict=True):
             for (lengths, limits), move in _sample(moves.items()):
                 self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory, limits))

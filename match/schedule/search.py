@@ -28,7 +28,7 @@ from match.schedule.pricing import Pricing
 from match.schedule.promise import check_regular
 from match.schedule.rooms import Ints
 from match.schedule.sieve import Sieve, feasible, with_transfers
-from match.schedule.structures import Nest, Nests, Structures
+from match.schedule.structures import MayWin, Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, TileCosts, candidate_tiles
 
 GRAIN = 256
@@ -45,8 +45,10 @@ FIRST_CHUNK, CHUNK = 8, 256
 """Tiles whose mappings are enumerated at a time."""
 
 FEW, MANY = 16, 2048
-"""So few tiles have their transfers priced at once, as bounds would take longer; of so many, kernels are bounded before
-transfers are."""
+"""So few tiles have their transfers priced at once, as bounds would take longer; of so many, that cut more than `PAIR`
+dimensions, kernels are bounded before transfers are."""
+
+PAIR = 2
 
 
 Keys = tuple[Floats, Floats]
@@ -128,7 +130,7 @@ class Search:
         first = FIRST_CHUNK
         for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
             slab = sieve.select(rows)
-            if len(slab) > MANY:
+            if len(slab) > MANY and len(self.cut(slab.tiles)) > PAIR:
                 slab = self.with_kernels(slab, (2,))
             if self.floors is not None:
                 refined = with_transfers(slab, self.costs, self.floors, self.most_moved())
@@ -148,14 +150,17 @@ class Search:
             or sieve.tiles[:, TILED.index(Dim.C)].min(initial=self.costs.extents[Dim.C]) == (self.costs.extents[Dim.C])
         ):
             return sieve
-        cut = [dim for n, dim in enumerate(TILED) if (sieve.tiles[:, n] < self.costs.whole[n]).any()]
         for number in numbers:
-            for dims in itertools.combinations(reversed(cut), number):
+            for dims in itertools.combinations(reversed(self.cut(sieve.tiles)), number):
                 if self.rank is None or not len(sieve):
                     return sieve
                 sieve = sieve.with_kernels(self.floors.compute_cutting(dims, sieve.tiles))
                 sieve = sieve.select(np.nonzero(self.may_win(*self.keys(sieve.cycles, sieve.moved)))[0])
         return sieve
+
+    def cut(self, tiles: Ints) -> list[Dim]:
+        """The dimensions that some of the tiles cut."""
+        return [dim for n, dim in enumerate(TILED) if (tiles[:, n] < self.costs.whole[n]).any()]
 
     def most_moved(self) -> float:
         """Bytes that no mapping better than the best so far moves more of."""
@@ -212,15 +217,21 @@ class Search:
 
     def bounded(self, tiles: Ints, cut: tuple[Dim, ...]) -> Iterator[tuple[Nests, Keys, Keys]]:
         """The mappings of tiles, with the first two entries of their ranks, at least and as expected."""
-        for nests in Structures(self.costs, tiles, cut).nests():
+        for nests in Structures(self.costs, tiles, cut).nests(self.wanted()):
             yield nests, self.keys(nests.cycles, nests.moved), self.keys(nests.expected, nests.moved)
+
+    def wanted(self) -> MayWin | None:
+        """`may_win` of bounds of cycles and bytes, which may be off by the order of additions; None if all may."""
+        if self.rank is None:
+            return None
+        return lambda cycles, moved: self.may_win(*self.keys(cycles - 1 / GRAIN, moved))
 
     def worth_asking(self, tiles: Ints, cut: tuple[Dim, ...]) -> Ints:
         """The tiles, of some that cut `cut`, whose own transfers must be known to tell whether they can win."""
         if self.floors is None or self.rank is None or len(tiles) <= FEW:
             return tiles
         worth = np.zeros(len(tiles), np.bool_)
-        for nests in Structures(self.costs, tiles, cut, self.floors).nests():
+        for nests in Structures(self.costs, tiles, cut, self.floors).nests(self.wanted()):
             worth[nests.tile[self.may_win(*self.keys(nests.cycles, nests.moved))]] = True
         return tiles[worth]
 

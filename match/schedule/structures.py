@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -18,7 +18,7 @@ from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
-from match.schedule.rooms import Ints
+from match.schedule.rooms import Flags, Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts, total
 from match.schedule.waits import Held, idle_before_first_kernel, least_idle, queued, written_in_full
 
@@ -92,6 +92,10 @@ class TilingCosts(Protocol):
         ...
 
 
+MayWin = Callable[[Floats, Floats], Flags]
+"""Which mappings may be wanted, from lower bounds of their cycles and their bytes; one that rises with either."""
+
+
 class _Stream(NamedTuple):
     """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
 
@@ -143,12 +147,12 @@ class Structures:
         self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
         self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
 
-    def nests(self) -> Iterator[Nests]:
-        """All mappings that fit, one loop order at a time."""
+    def nests(self, may_win: MayWin | None = None) -> Iterator[Nests]:
+        """All mappings that fit, or those of them that `may_win`, one loop order at a time."""
         for order in itertools.permutations(self._cut):
             held = [self._held(operand, order) for operand in self.costs.pricing.operands]
             if all(held):
-                yield self._combine(order, held)
+                yield self._combine(order, held, may_win)
 
     def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
         """The depths and numbers of buffers that an operand may have in loops of this order."""
@@ -201,21 +205,23 @@ class Structures:
             known = self._known[number, dims] = _Blocks(size, sums, self.costs.moved(number, dims, self.tiles))
         return known
 
-    def _combine(self, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]]) -> Nests:
+    def _combine(
+        self, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]], may_win: MayWin | None
+    ) -> Nests:
         pricing = self.costs.pricing
         ways = [
             np.stack([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in choices], 1)
             for number, choices in enumerate(held)
         ]
-        needs: list[Ints] = []
-        sums: list[Ints] = []
+        apart: list[_Stream] = []  # each operand's along an axis of its own
         for number, figures in enumerate(ways):
             shape = [figures.shape[1] if n == number else 1 for n in range(len(held))]
-            stream = _Stream(*figures)
-            needs.append(stream.need.astype(np.int64).reshape(*shape, -1))
-            sums.append(stream.sums.astype(np.int64).reshape(*shape, -1))
-        *choices, tile = np.nonzero(self.costs.rooms.fit(needs, self._room - total(sums)))
-        streams = [_Stream(*figures[:, choice, tile]) for figures, choice in zip(ways, choices, strict=True)]
+            apart.append(_Stream(*figures.reshape(len(figures), *shape, -1)))
+        needs = [stream.need.astype(np.int64) for stream in apart]
+        fits = self.costs.rooms.fit(needs, self._room - total(stream.sums.astype(np.int64) for stream in apart))
+        if may_win is not None:
+            fits = fits & may_win(self._least(apart), total(stream.moved for stream in apart))
+        *choices, tile = np.nonzero(fits)
         held_ways = [np.array(ways)[choice] for ways, choice in zip(held, choices, strict=True)]
         streams = [
             (_Stream(*figures[:, choice, tile]), Held(way[:, 0], way[:, 1] == 2))
@@ -243,6 +249,25 @@ class Structures:
         expected = np.maximum(core, dma)
         least = self.work[tile] if pricing.has_latency else expected
         return Nests(least, expected, core, dma, fetched, moved, tile, self, order, tuple(held), tuple(choices))
+
+    def _least(self, streams: list[_Stream]) -> Floats:
+        """At most `Nests.cycles`: what is a sum of figures of each operand by itself."""
+        pricing = self.costs.pricing
+        if pricing.has_latency:
+            return self.work
+        outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
+        begun = 0.0 if all(outputs) else pricing.issue * self.costs.outer_blocks
+        transfer = total(stream.transfer for stream in streams)
+        issues = pricing.issue * total(stream.issues for stream in streams)
+        if not pricing.overlap:
+            return self.work + begun + issues + transfer
+        last = total(stream.last for stream in streams)  # 0 for inputs
+        waits = total(
+            stream.exposed + pricing.issue * stream.issues if out else stream.exposed
+            for out, stream in zip(outputs, streams, strict=True)
+        )
+        core = self.work + begun + last + np.maximum(waits, issues)
+        return np.maximum(core, pricing.overhead + begun + transfer)
 
     def _waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
         """Cycles in which no kernel runs, but for the last write-back: each operand's own, and to issue transfers."""

@@ -138,7 +138,7 @@ class TileCosts:
         pricing = self.pricing
         if self.packing:
             return np.zeros(len(tiles), np.int64)
-        bytes_of = [pricing.scratch({**self.extents, **dict(zip(TILED, tile, strict=True))}) for tile in tiles.tolist()]
+        bytes_of = [pricing.scratch_of(*tile) for tile in tiles.tolist()]
         return round_up(np.array(bytes_of, np.int64), pricing.memory.alignment)
 
     def block(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:

@@ -9,6 +9,7 @@ from match.relay import tvm
 from match.transform.channels_last import ChannelsLast
 from match.transform.compose_arithmetic import ComposeArithmetic
 from match.transform.dead_channels import DeadChannels
+from match.transform.fixed_point_groups import FuseFixedPointGroups
 from match.transform.integerize import Integerize
 from match.transform.onnxruntime_arithmetic import OnnxruntimeArithmetic
 from match.transform.quantize_border import LowerBorder
@@ -29,9 +30,11 @@ def integer_relay(
             types of the model.
         remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
     """
-    arithmetic = TfliteArithmetic() if model.rounding == Rounding.TFLITE else OnnxruntimeArithmetic()
+    tflite = model.rounding == Rounding.TFLITE
+    arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     module = model.module
     passes = (
+        *((FuseFixedPointGroups(),) if tflite else ()),
         FuseQuantizedGroups(),
         ChannelsLast(),
         ComposeArithmetic(),

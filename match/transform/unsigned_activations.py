@@ -19,12 +19,13 @@ from match.transform.readers import (
     read_layer,
     read_lookup,
 )
-from match.transform.rewrite import New, constant, dtype, is_call, operator_name, rewrite, scalar
+from match.transform.rewrite import New, constant, dtype, is_call, operator_name, rebuild, rewrite, scalar
 
 _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
 _MOVES = frozenset(
-    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d", "copy"}
+    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy"}
+    | {"nn.max_pool2d", "max"}
 )
 
 
@@ -66,6 +67,8 @@ class _Conversion:
         dequantized = self._dequantized(call, new)
         if dequantized is not None:
             return dequantized
+        if self._is_difference(call):
+            return relay.subtract(*(rebuild(operand, new) for operand in call.args))
         if any(argument in self._shifted for argument in call.args):
             arguments = [self.signed(argument, new) for argument in call.args]
             return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
@@ -91,8 +94,10 @@ class _Conversion:
         if isinstance(expr, relay.Constant):
             return relay.const((expr.data.numpy().astype(np.int16) + _OFFSET).astype(np.uint8))
         if expr not in self._converted:
-            self._converted[expr] = _unsigned_quantize(expr, new) or integer_form.lookup(
-                new(expr), _SIGNED + _OFFSET, "int8", "uint8"
+            self._converted[expr] = (
+                _unsigned_quantize(expr, new)
+                or _unsigned_saturation(expr, new)
+                or integer_form.lookup(new(expr), _SIGNED + _OFFSET, "int8", "uint8")
             )
         return self._converted[expr]
 
@@ -130,6 +135,12 @@ class _Conversion:
         x_dtype = "uint8" if lookup.x in self._shifted else lookup.x_dtype
         return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))
 
+    def _is_difference(self, call: relay.Call) -> bool:
+        """Whether a call subtracts two widened tensors that are both 128 more now."""
+        return is_call(call, "subtract") and all(
+            is_call(operand, "cast") and operand.args[0] in self._shifted for operand in call.args
+        )
+
     def _dequantized(self, call: relay.Call, new: New) -> relay.Expr | None:
         """A dequantize of what is now 128 more."""
         if not is_call(call, "qnn.dequantize") or call.args[0] not in self._shifted:
@@ -164,6 +175,15 @@ def _unsigned_quantize(expr: relay.Expr, new: New) -> relay.Expr | None:
     x, scale, zero_point = expr.args
     moved = _moved_zero_point(zero_point)
     return None if moved is None else relay.qnn.op.quantize(new(x), new(scale), moved, expr.attrs.axis, "uint8")
+
+
+def _unsigned_saturation(expr: relay.Expr, new: New) -> relay.Expr | None:
+    """int32 numbers that are saturated to int8, to uint8 instead."""
+    if not is_call(expr, "cast") or not is_call(expr.args[0], "clip") or dtype(expr.args[0]) != "int32":
+        return None
+    clip = expr.args[0]
+    moved = relay.add(new(clip.args[0]), relay.const(_OFFSET, "int32"))
+    return integer_form.saturate(moved, (int(clip.attrs.a_min) + _OFFSET, int(clip.attrs.a_max) + _OFFSET), "uint8")
 
 
 def _moved_zero_point(zero_point: relay.Expr) -> relay.Expr | None:

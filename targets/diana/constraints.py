@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation
+from match.constraints import no_dilation, window_sees_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 
@@ -53,16 +53,6 @@ def zero_padding(layer: Layer) -> Verdict:
         not any(layer.padding) or layer.pad_value == 0,
         f"its padding holds {layer.pad_value} and the accelerator pads with 0; quantize with zero point 0",
     )
-
-
-def window_sees_input(layer: Layer) -> Verdict:
-    """Every window, and so every tile, has a row and a column of the input in it, and not padding alone."""
-    rows, columns = layer.window
-    top, left, _, _ = layer.padding
-    last_row = (layer.oy - 1) * layer.stride[0] - top
-    last_column = (layer.ox - 1) * layer.stride[1] - left
-    sees = top < rows and left < columns and last_row < layer.iy and last_column < layer.ix
-    return Verdict(sees, "some of its windows lie in the padding alone")
 
 
 _CONVOLUTION = (

@@ -37,4 +37,5 @@ class Gap8(MatchTarget):
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for a PULP chip without an accelerator, and the chip with its SDK."""
         stand_ins = chip.platforms(self.modules, L1, self.main_memory, chip.NO_ACCELERATOR)
-        return (*stand_ins, chip.gap_sdk_platform(self, L1, self.main_memory))
+        rtl = chip.rtl_platform(self.modules, L1, self.main_memory)
+        return (*stand_ins, rtl, chip.gap_sdk_platform(self, L1, self.main_memory))

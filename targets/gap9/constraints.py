@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation, pair, uint8_input
+from match.constraints import no_dilation, pair, uint8_input, window_sees_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
-from match.targets.pulp.constraints import accumulator_fits, window_sees_input
+from match.targets.pulp.constraints import accumulator_fits
 
 NE16_MAX_PADDING = 2
 

@@ -47,4 +47,5 @@ class Gap9(MatchTarget):
         """What stands in for a PULP chip, with NE16 as a model behind its registers, and the chip with its SDK."""
         stand_ins = chip.platforms(self.modules, L1, self.main_memory, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
         driver = (*NE16_CHIP, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
-        return (*stand_ins, chip.gap_sdk_platform(self, L1, self.main_memory, driver, NE16_INCLUDE))
+        rtl = chip.rtl_platform(self.modules, L1, self.main_memory)
+        return (*stand_ins, rtl, chip.gap_sdk_platform(self, L1, self.main_memory, driver, NE16_INCLUDE))

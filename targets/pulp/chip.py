@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from match.cost import Block, CostModel
+from match.cost_models.dma import Mchan
+from match.cost_models.pulp_cluster import PulpClusterCost
 from match.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.schedule.mapping import Memory
 
@@ -90,6 +94,64 @@ def platforms(
             machine=("qemu-system-riscv32", "-M", "virt", "-m", "128M", "-bios", "none"),
             counts="instructions",
         ),
+    )
+
+
+_BARE = "targets/pulp_open/bare"
+_RTL = "targets/pulp/rtl"
+_RTL_SCRIPT = Path(_RTL, "pulp_rtl.ld")
+_RTL_SOURCES = (
+    f"{_RTL}/start.S",
+    f"{_RTL}/pulp_rtl_chip.c",
+    f"{_BARE}/pulp_open_dma.c",
+    f"{_BARE}/pulp_open_memory.c",
+    f"{_BARE}/pulp_open_stdio.c",
+    "targets/pulp/pulp_stack.c",
+)
+
+
+@dataclass(frozen=True)
+class _Immediate(Mchan):
+    """A DMA that nobody waits for, and that the core's own part of is not predicted."""
+
+    call: int = 0
+
+    def transfer(self, block: Block) -> int:
+        """Nothing."""
+        return 0
+
+
+def one_core(cost: CostModel) -> CostModel:
+    """The cost model of a cluster that is one core under simulation: its kernels alone."""
+    if not isinstance(cost, PulpClusterCost):
+        raise TypeError(f"{type(cost).__name__} is no cost model of the cluster")
+    return replace(cost, cores=1, kernel=0, offload=0, dma=_Immediate())
+
+
+def rtl_platform(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> Platform:
+    """One core of the cluster as RTL, CV32E40P, with L1, L2 and the DMA; no accelerator."""
+    sizes = memory_sizes(modules, l1, l2)
+    symbols = {"__l1_bytes": sizes["PULP_L1_BYTES"], "__l2_bytes": sizes["PULP_L2_BYTES"]}
+    return Platform(
+        name="rtl",
+        sources=tuple(map(Path, (*CLUSTER_SOURCES, *_RTL_SOURCES))),
+        include=tuple(map(Path, (*CLUSTER_INCLUDE, _BARE))),
+        defines={**sizes, "PULP_CLUSTER_CORES": "1", "MATCH_PULP_ISA_COREV": "1"},
+        compiler="riscv64-unknown-elf-gcc",
+        flags=(*RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),
+        link=(
+            "-nostartfiles",
+            *(f"-Wl,--defsym={symbol}={size}" for symbol, size in symbols.items()),
+            f"-T{_RTL_SCRIPT}",
+            "-Wl,--gc-sections",
+            "-lm",
+        ),
+        files=(_RTL_SCRIPT,),
+        io=Path(_RTL, "pulp_rtl_io.c"),
+        runner="rtl",
+        counts="cycles",
+        modules=("cluster",),
+        cost=one_core,
     )
 
 

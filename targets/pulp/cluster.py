@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from match.cost import CostModel
 from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
@@ -13,7 +14,11 @@ from match.requantize import Requantizer
 from match.schedule.mapping import Memory
 from match.targets.pulp.constraints import CLUSTER
 from match.targets.pulp.memory import CORES, L1_API
-from match.tile_constants import INT32, INT64, INT64_SIGNED, parameter_bytes
+from match.tile_constants import HIGH, HIGH_SIGNED, INT64, INT64_SIGNED, parameter_bytes
+from match.tile_constants import INT32 as INT32_SUMS
+
+INT32 = replace(INT32_SUMS, lowest=0)
+"""The cluster's kernels clip 32-bit sums from below at 0, in one instruction."""
 
 _ACCUMULATING = frozenset({Op.CONV2D, Op.DENSE})
 _PARTIAL_BYTES = 4
@@ -30,11 +35,14 @@ _KERNELS = {
 }
 
 
+_SUFFIXES = {"int32": "_int32", "high": "_high", "high_signed": "_high"}
+
+
 class Cluster(HwModule):
     """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    requantizers = (INT32, INT64, INT64_SIGNED)
+    requantizers = (INT32, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED)
     sums = _ACCUMULATING
     api = ModuleApi(
         headers=("pulp.h", "match_pulp.h"),
@@ -50,7 +58,8 @@ class Cluster(HwModule):
         self.cost_model: CostModel = PulpClusterCost(cores=CORES)
         self._costs: dict[Requantizer, CostModel] = {
             INT32: PulpClusterCost(cores=CORES, form="int32"),
-            INT64_SIGNED: PulpClusterCost(cores=CORES, form="int64_signed"),
+            HIGH: PulpClusterCost(cores=CORES, form="high"),
+            HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
@@ -58,8 +67,11 @@ class Cluster(HwModule):
         return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
-        """All of them; the one parameter of an addition has a layout of its own, for sums of 64 bits."""
-        return self.requantizers[1:] if layer.op is Op.ADD else self.requantizers
+        """All of them; the one parameter of an addition has a layout of its own, for sums of 64 bits.
+
+        Nearly all layers have one of the first three; the others are for what these cannot do, and slow.
+        """
+        return (INT64, INT64_SIGNED) if layer.op is Op.ADD else self.requantizers
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
@@ -74,10 +86,10 @@ class Cluster(HwModule):
         return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
-        """A kernel of match_pulp.h, for 32-bit sums where these do; 1x1 convolutions without im2col have their own."""
+        """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        return f"{kernel}_int32" if requantizer == INT32 and layer.op is not Op.ADD else kernel
+        return kernel + _SUFFIXES.get(requantizer.name if requantizer else "", "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently."""

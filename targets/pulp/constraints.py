@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation, uint8_input
+from match.constraints import no_dilation, uint8_input, window_sees_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 
@@ -16,16 +16,6 @@ def accumulator_fits(layer: Layer) -> Verdict:
         products <= MAX_PRODUCTS,
         f"an output is the sum of {products} products, which may overflow 32 bits; {MAX_PRODUCTS} are safe",
     )
-
-
-def window_sees_input(layer: Layer) -> Verdict:
-    """Every window, and so every tile, has a row and a column of the input in it, and not padding alone."""
-    rows, columns = layer.window
-    top, left, _, _ = layer.padding
-    last_row = (layer.oy - 1) * layer.stride[0] - top
-    last_column = (layer.ox - 1) * layer.stride[1] - left
-    sees = top < rows and left < columns and last_row < layer.iy and last_column < layer.ix
-    return Verdict(sees, "some of its windows lie in the padding alone")
 
 
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {

@@ -67,10 +67,11 @@ class PulpOpen(MatchTarget):
             runner="gvsoc",
             machine=("gvsoc", "--target=pulp-open"),
             counts="cycles",
+            on="gvsoc",
         )
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for the chip, GAP9's but for the size of L1, and the chip itself."""
         stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
-        return (*stand_ins, self.bare)
+        return (*stand_ins, chip.rtl_platform(self.modules, L1, L2), self.bare)

@@ -19,6 +19,7 @@ from benchmarks.rtl.run import run
 from benchmarks.rtl.simulator import Simulator
 from match.cost_models.pulp_cluster import KernelCycles
 from match.errors import OptionError, ToolchainError
+from match.run.rtl.simulator import CORE_PACKAGE, simulator
 
 SCHEMA = Path(command.__file__).with_name("schema.json")
 
@@ -62,8 +63,8 @@ def test_expected_outputs_are_spread() -> None:
 def test_missing_tools_are_one_sentence(
     missing: str, sentence: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(toolchain.shutil, "which", lambda _: None)
-    build = toolchain.simulator if missing == "verilator" else lambda folder: toolchain.firmware(folder, "corev")
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    build = simulator if missing == "verilator" else lambda folder: toolchain.firmware(folder, "corev")
     with pytest.raises(ToolchainError, match=sentence):
         build(tmp_path)
 
@@ -80,8 +81,8 @@ def test_measured_rates_and_errors(tmp_path: Path) -> None:
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     if importlib.util.find_spec("pythondata_cpu_cv32e40p") is None:
-        pytest.skip(f"{toolchain.CORE_PACKAGE} is not installed")
-    with Simulator(toolchain.simulator(tmp_path), toolchain.firmware(tmp_path, "corev")) as core:
+        pytest.skip(f"{CORE_PACKAGE} is not installed")
+    with Simulator(simulator(tmp_path), toolchain.firmware(tmp_path, "corev")) as core:
         measurements = list(run(core, ["required", "tested"]))
     for one in measurements:
         if one.required is not None:

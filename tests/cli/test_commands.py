@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import onnxruntime
@@ -17,6 +18,8 @@ from match import zoo
 from match.demo import INPUT, OUTPUT, load_images
 from match.report import decode
 from tests.cli.conftest import DIGITS, Command
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_compile_writes_a_project_and_prints_its_report(command: Command, project: Path, tmp_path: Path) -> None:
@@ -114,6 +117,16 @@ def test_timelines(command: Command, project: Path, tmp_path: Path) -> None:
     transfers = [[mark["args"] for mark in t["traceEvents"] if "DMA" in lane_of(t, mark)] for t in timelines]
     assert transfers[0] == transfers[1]
     assert transfers[0]
+
+
+def test_memory_maps(command: Command, tmp_path: Path) -> None:
+    """A picture where the network takes external memory, else a sentence."""
+    picture = tmp_path / "memory.svg"
+    given = ("compile", DIGITS, "-o", tmp_path / "net", "--target", "gap8", "--memory-map", picture)
+    outcome = command(*given, "--l1", "4000", "--l2", "12000")
+    assert outcome.status == 0, outcome.err
+    assert {"L2: 11.72 KiB", "L3"} <= {text.text for text in ElementTree.parse(picture).iter(f"{SVG}text")}
+    assert "digits fits gap8's L2 of 524288 bytes" in command(*given).error
 
 
 def lane_of(timeline: dict[str, Any], mark: dict[str, Any]) -> str:

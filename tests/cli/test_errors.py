@@ -136,6 +136,23 @@ def test_bad_options(command: Command, folder: Path, arguments: list[str], words
     assert all(word in sentence for word in words)
 
 
+@pytest.mark.parametrize("model", ["", ".", "..", "model"])
+def test_models_without_a_name(command: Command, folder: Path, model: str) -> None:
+    sentence = command("compile", model, "-o", folder / "out").error
+    assert sentence == f"{model or '.'!r} is not a model this compiler reads; give it a .tflite or .onnx file."
+
+
+def test_help_tells_defaults(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text in square brackets would be taken for markup."""
+    monkeypatch.setenv("COLUMNS", "200")
+    outcome = command("compile", "--help")
+    assert outcome.status == 0
+    lines = {words[1]: line for line in outcome.out.splitlines() if len(words := line.replace("*", " ").split()) > 1}
+    for option in ("--target", "--modules", "--l1", "--l2", "--engine", "--objective", "--numerics", "--jobs"):
+        assert "[default: " in lines[option], option
+    assert "by default schedules are kept" in lines["--no-cache"]
+
+
 def test_missing_arguments(command: Command) -> None:
     assert "MODEL" in command("compile").error
     assert "--output" in command("compile", DIGITS).error
@@ -259,10 +276,11 @@ def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:
         assert "--jobs" in command("compile", DIGITS, "--jobs", jobs, "-o", folder / "out").error
 
 
-@pytest.mark.parametrize("arguments", [("build", "--platform", "moon"), ("run", "--on", "moon")])
-def test_platforms_that_are_not_there(command: Command, project: Path, arguments: tuple[str, ...]) -> None:
-    sentence = command(arguments[0], project, *arguments[1:]).error
-    assert "has no platform 'moon'; choose one of host, qemu" in sentence
+def test_platforms_that_are_not_there(command: Command, project: Path) -> None:
+    sentence = command("build", project, "--platform", "moon").error
+    assert "has no platform 'moon'; choose one of host, qemu, rtl, gap_sdk" in sentence
+    sentence = command("run", project, "--on", "moon").error
+    assert "does not run on 'moon'; choose one of host, qemu, rtl, gap_sdk" in sentence
 
 
 def test_sanitizers_are_for_the_host(command: Command, project: Path) -> None:

@@ -78,6 +78,34 @@ def test_an_empty_cc_is_none(command: Command, project: Path, monkeypatch: pytes
     assert command("run", project).status == 0
 
 
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("exit 3", "ended with exit status 3 and did not say why when it made build/host/"),
+        ("kill -KILL $$", "was ended by a signal (Killed) and did not say why when it made build/host/"),
+        ("echo In file included from here: >&2; kill -TERM $$", "was ended by a signal (Terminated)"),
+        ("echo licence expired >&2; exit 1", "failed: licence expired."),
+        ("echo licence expired >&2; echo error: no seat left >&2; exit 1", "failed: error: no seat left."),
+    ],
+)
+def test_a_compiler_that_fails(
+    command: Command, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
+) -> None:
+    """Given by a path from where `match` is called, not from the project, and in whatever language make speaks."""
+    copy = shutil.copytree(project, tmp_path / "copy", ignore=shutil.ignore_patterns("build"))
+    compiler = tmp_path / "compiler"
+    compiler.write_text(f"#!/bin/sh\n{script}\n")
+    compiler.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LANGUAGE", "de")
+    monkeypatch.setenv("CC", "./compiler")
+    sentence = command("run", copy).error
+    assert words in sentence
+    if "did not say why" in sentence:
+        assert f"'{compiler}'" in sentence
+        assert sentence.endswith(f"; see if `{compiler} --version` works, or set CC to another compiler.")
+
+
 def test_no_make(command: Command, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = shutil.which("cc")
     assert compiler is not None

@@ -167,8 +167,10 @@ def random_cases(draw: st.DrawFn) -> Case:
     window = (1, 1) if pixelwise else draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     convolution = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D)
     dilation = draw(st.tuples(st.integers(1, 2), st.integers(1, 2))) if convolution else (1, 1)
-    pads = [0] * 4 if pixelwise else [draw(st.integers(0, window[i % 2] - 1)) for i in range(4)]
     reach = [(f - 1) * d + 1 for f, d in zip(window, dilation, strict=True)]
+    usual, wide = [f - 1 for f in window], [length + 2 for length in reach]  # wide: some windows see padding alone
+    most = draw(st.sampled_from((usual, usual, wide)))
+    pads = [0] * 4 if pixelwise else [draw(st.integers(0, most[i % 2])) for i in range(4)]
     height = 1 if op is Op.DENSE else draw(st.integers(max(1, reach[0] - pads[0] - pads[2]), 12))
     width = draw(st.integers(max(1, reach[1] - pads[1] - pads[3]), 12))
     return make(
@@ -218,6 +220,18 @@ def test_tiles_that_see_padding_alone(tmp_path: Path) -> None:
         plan(case, loops_of(case, [(Dim.OY, tile), (Dim.OX, tile)]), {"input": 2, "output": 2}, symbol=f"layer_{tile}")
         for tile in (1, 2)
     ]
+    check(plans, [case] * 2, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "stride", "padding"),
+    [(1, 1, 3, Padding(3, 0, 0, 1)), (2, 5, 4, Padding(5, 0, 0, 0)), (5, 1, 4, Padding(0, 4, 0, 0))],
+)
+def test_layers_that_see_padding_alone(tmp_path: Path, height: int, width: int, stride: int, padding: Padding) -> None:
+    """Steps are so long that no window reaches the input, or a column of windows does not."""
+    case = make(Op.CONV2D, 2, 3, height, width, window=(2, 2), stride=(stride, stride), padding=padding)
+    cut = loops_of(case, [(Dim.OY, 1), (Dim.OX, 1)])
+    plans = [plan(case), plan(case, cut, {"input": len(cut), "output": len(cut)}, symbol="layer_1")]
     check(plans, [case] * 2, tmp_path)
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import pytest
 
 from match.cost import Block, CostModel, MappingView, Tile
-from match.cost_models.dma import IoDma
+from match.cost_models.dma import IoDma, Mchan
+from match.cost_models.pulp_cluster import PulpClusterCost
 from match.errors import NoMappingError
 from match.external_cost import external_cost
 from match.hardware import External
-from match.layer import Layer, Op
+from match.layer import Dim, Layer, Op
 from match.schedule.engine import engine
-from match.schedule.mapping import Memory
+from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from match.simulate import Kind, simulate
 from tests.codegen.mock_target import EXTERNAL_API
@@ -48,6 +49,28 @@ def test_prediction_and_simulation_ask_it() -> None:
         moves = [e for e in timeline.events if e.action.memory == "L2" and e.action.kind is not Kind.WAIT]
         assert moves
         assert all(event.end - event.begin >= event.action.bytes for event in moves)
+
+
+@pytest.mark.parametrize("dma", [Mchan(), IoDma(100e6)])
+def test_every_constant_of_a_dma_is_in_the_prediction(dma: Mchan | IoDma) -> None:
+    layer = Layer("conv", Op.CONV2D, 8, 16, 10, 10, 12, 12, 3, 3)
+    memories = (Memory("L2", 1 << 20), Memory("L1", 1 << 20))
+    loops = (Loop(Dim.OX, 5, 10, 0), Loop(Dim.OX, 2, 5, 1))
+    operands = operands_of(layer)
+    placed = (
+        Placement(operand.name, memory.name, level + (Dim.OX in operand.dims))
+        for operand in operands
+        for level, memory in enumerate(memories)
+    )
+    schedule = Schedule(layer, operands, memories, loops, tuple(placed))
+
+    def cycles(chosen: Mchan | IoDma) -> float:
+        module = PulpClusterCost(dma=chosen) if isinstance(chosen, Mchan) else PulpClusterCost()
+        external = replace(EXTERNAL, dma=chosen) if isinstance(chosen, IoDma) else EXTERNAL
+        return predict(schedule, external_cost(module, external, "L2")).cycles
+
+    for name in (field.name for field in fields(dma)):
+        assert cycles(replace(dma, **{name: 3 * getattr(dma, name)})) != cycles(dma), name
 
 
 def test_searches_see_a_latency_of_the_module() -> None:

@@ -233,13 +233,15 @@ activations = st.sampled_from(("none", "relu", "relu6"))
 
 @st.composite
 def windowed(draw: st.DrawFn, op: str, filters: st.SearchStrategy[tuple[int, int]], max_stride: int) -> LayerCase:
-    """A convolution or pooling whose window fits its padded input."""
+    """A convolution or pooling whose window fits its padded input; some windows see padding alone."""
     filter_size = draw(filters)
     pooling = op in ("avg_pool", "max_pool")
     dilation = (1, 1) if pooling else draw(st.sampled_from(((1, 1), (1, 1), (1, 1), (2, 1), (1, 2), (2, 2))))
     window = [(f - 1) * d + 1 for f, d in zip(filter_size, dilation, strict=True)]
     padded = op != "avg_pool"
-    padding = draw(st.tuples(*(st.integers(0, filter_size[i % 2] - 1) for i in range(4)))) if padded else (0, 0, 0, 0)
+    usual, wide = [f - 1 for f in filter_size], [w + 2 for w in window]
+    most = draw(st.sampled_from((usual, usual, usual, wide)))
+    padding = draw(st.tuples(*(st.integers(0, most[i % 2]) for i in range(4)))) if padded else (0, 0, 0, 0)
     iy = draw(st.integers(max(1, window[0] - padding[0] - padding[2]), 20))
     ix = draw(st.integers(max(1, window[1] - padding[1] - padding[3]), 20))
     channels = draw(st.integers(1, 48))
@@ -286,11 +288,14 @@ def ne16_shaped(draw: st.DrawFn) -> LayerCase:
 
 @st.composite
 def diana_shaped(draw: st.DrawFn) -> LayerCase:
-    """A layer of the kinds that DIANA's digital accelerator takes, most of them exactly."""
+    """A layer of the kinds that DIANA's digital accelerator takes, most of them exactly, some with too much padding."""
     op = draw(st.sampled_from(("conv2d", "conv2d", "depthwise", "dense", "add")))
     side = st.sampled_from((1, 3, 5, 7))
     filter_size = draw(st.tuples(side, side)) if op in ("conv2d", "depthwise") else (1, 1)
     stride = draw(st.integers(1, 2)) if op in ("conv2d", "depthwise") else 1
+    usual = [length // 2 for length in filter_size]
+    wide = [length + 1 for length in filter_size] if op in ("conv2d", "depthwise") else usual
+    most = draw(st.sampled_from((usual, usual, usual, usual, wide)))
     channels = draw(st.integers(1, 300 if op == "dense" else 36))
     return LayerCase(
         op,
@@ -300,7 +305,7 @@ def diana_shaped(draw: st.DrawFn) -> LayerCase:
         draw(st.integers(filter_size[1], 40)) if op != "dense" else 1,
         filter_size,
         (stride, stride),
-        draw(st.tuples(*(st.integers(0, filter_size[i % 2] // 2) for i in range(4)))),
+        draw(st.tuples(*(st.integers(0, most[i % 2]) for i in range(4)))),
         (1, 1),
         draw(diana_zero_points),
         draw(diana_zero_points),

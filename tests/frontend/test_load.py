@@ -16,18 +16,9 @@ from match import zoo
 from match.errors import ModelError
 from match.frontend import Rounding, Tensor, load
 from match.relay import tvm
+from tests.frontend.refusals import refused
 from tests.transform.onnx_models import OnnxModel, quantize
 from tests.transform.tflite_models import TfliteModel
-
-
-def refused(path) -> str:
-    """The sentence of the ModelError that loading raises."""
-    with pytest.raises(ModelError) as caught:
-        load(path)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert str(path) in sentence
-    return sentence
 
 
 def small_tflite(dtype: str = "int8", shape=(1, 4, 4, 3)) -> bytes:

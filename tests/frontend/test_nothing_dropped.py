@@ -11,21 +11,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from match.errors import ModelError
 from match.frontend import load
+from tests.frontend.refusals import refused
 from tests.frontend.test_integer_onnx import Network
 from tests.transform.onnx_models import OnnxModel, quantize
 from tests.transform.tflite_models import TfliteModel
-
-
-def refusal(path: Path) -> str:
-    with pytest.raises(ModelError) as caught:
-        load(path)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert str(path) in sentence
-    return sentence
-
 
 # ---- QDQ and QOperator ONNX ----
 
@@ -84,7 +74,7 @@ def test_onnx(form: str, change: Callable[[Any], None], named: str, tmp_path: Pa
     load(path)
     change(model)
     onnx.save(model, path)
-    assert named in refusal(path)
+    assert named in refused(path)
 
 
 def test_types_that_a_quantization_names_itself(tmp_path: Path) -> None:
@@ -96,7 +86,7 @@ def test_types_that_a_quantization_names_itself(tmp_path: Path) -> None:
     model.opset_import[0].version, model.ir_version = 21, 10
     path = tmp_path / "typed.onnx"
     onnx.save(model, path)
-    assert "'output_dtype'" in refusal(path)
+    assert "'output_dtype'" in refused(path)
 
 
 # ---- integer ONNX ----
@@ -115,7 +105,7 @@ def integer(build: Callable[[Network], Any], folder: Path) -> str:
     load(path)
     build(net)
     onnx.save(net.model(), path)
-    return refusal(path)
+    return refused(path)
 
 
 SIDES: dict[str, Any] = {
@@ -178,4 +168,4 @@ def test_tflite(operator: Any, kept: Any, dropped: Any, named: str, tmp_path: Pa
         path.write_bytes(model.build([x], [operator(model, x, value)]))
         if value == kept:
             load(path)
-    assert named in refusal(path)
+    assert named in refused(path)

@@ -27,8 +27,14 @@ static inline gap_unsigned4_t gap_maxu4(gap_unsigned4_t a, gap_unsigned4_t b)
     return a;
 }
 
+static inline unsigned int gap_clipu_r(int value, int most)
+{
+    return (unsigned int)(value <= 0 ? 0 : value >= most ? most : value);
+}
+
 #define __builtin_pulp_sdotusp4 gap_sdotusp4
 #define __builtin_pulp_pack4 gap_pack4
 #define __builtin_pulp_maxu4 gap_maxu4
+#define __builtin_pulp_clipu_r gap_clipu_r
 
 #endif

@@ -19,6 +19,7 @@ MAY_IMPORT_RELAY = (
     "pattern",
     "codegen.backend",
     "codegen.aot",
+    "codegen.pieces",
     "codegen.steps",
     "codegen.workspace",
 )

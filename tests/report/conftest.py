@@ -14,9 +14,9 @@ from match.hardware import ComputeApi, MatchTarget, MemoryApi, ModuleApi, Platfo
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import standard_operands
 from match.options import Numerics, Options
-from match.plan import Candidate, LayerDecision, LayerPlan, RequantizationFit
+from match.plan import Candidate, LayerDecision, LayerPlan
 from match.report import Report, build
-from match.requantize import Requantizer
+from match.requantize import RequantizationFit, Requantizer
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -70,7 +70,9 @@ def report() -> Report:
         ),
     )
     memories = SimpleNamespace(name="array", memories=(L1,)), SimpleNamespace(name="cores", memories=(L1,))
-    target = SimpleNamespace(name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories)
+    target = SimpleNamespace(
+        name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories, platforms=()
+    )
     return build(
         model=Model(
             name="net",

@@ -69,7 +69,9 @@ class Boards(MockTarget):
             files=(self.folder / "board.ld",),
             counts="cycles",
         )
-        nowhere = Platform(host.sources, host.include, name="nowhere", compiler="no-such-gcc", counts="cycles")
+        nowhere = Platform(
+            host.sources, host.include, name="nowhere", compiler="no-such-gcc", counts="cycles", on="board"
+        )
         return (host, counting, nowhere)
 
 
@@ -118,13 +120,17 @@ def test_every_call_is_counted(project: Path) -> None:
 
 def test_what_a_platform_cannot(project: Path) -> None:
     with pytest.raises(OptionError, match="has no platform 'moon'; choose one of host, counting, nowhere"):
+        build(project, "moon")
+    with pytest.raises(OptionError, match="net for mock does not run on 'moon'; choose one of host, counting, board"):
         run(project, {"x": X}, on="moon")
-    with pytest.raises(OptionError, match="platform 'host' of mock counts nothing; those that do: counting, nowhere"):
+    with pytest.raises(OptionError, match="does not run on 'nowhere': programs for nowhere run on board; choose one"):
+        run(project, {"x": X}, on="nowhere")
+    with pytest.raises(OptionError, match="nothing is counted on 'host'; for mock it is on: counting, board"):
         measure(project, {"x": X}, on="host")
     with pytest.raises(OptionError, match="platform 'nowhere' has no sanitizers"):
-        run(project, {"x": X}, on="nowhere", sanitize=True)
+        run(project, {"x": X}, on="board", sanitize=True)
     with pytest.raises(ToolchainError, match=r"building .* for nowhere needs 'no-such-gcc', which is not on the PATH"):
-        run(project, {"x": X}, on="nowhere")
+        run(project, {"x": X}, on="board")
 
 
 def test_the_makefile_knows_its_platforms(project: Path) -> None:

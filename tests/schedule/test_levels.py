@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import match.schedule.inner_search
 import match.schedule.outer_search
 from match.cost import Cost, CostModel
 from match.errors import ScheduleError
@@ -88,9 +89,14 @@ def test_equals_brute_force_on_larger_layers() -> None:
         check_optimal(rng, 6000)
 
 
-@pytest.mark.parametrize("most_bounded", [1, 1 << 16])
-def test_loss_is_no_less_than_what_is_left_out(most_bounded: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match.schedule.outer_search, "LARGEST_GRID", 1)
+@pytest.mark.parametrize(
+    ("largest_grid", "most_bounded", "most_predicted"), [(1, 1, 512), (1, 1 << 16, 512), (1 << 10, 1 << 16, 1)]
+)
+def test_loss_is_no_less_than_what_is_left_out(
+    largest_grid: int, most_bounded: int, most_predicted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match.schedule.outer_search, "LARGEST_GRID", largest_grid)
+    monkeypatch.setattr(match.schedule.inner_search, "MOST_PREDICTED", most_predicted)
     monkeypatch.setattr(match.schedule.outer_search, "MOST_SEARCHED", 1)
     monkeypatch.setattr(match.schedule.outer_search, "LARGEST_BOUNDED", most_bounded)
     rng = random.Random(42)

@@ -73,7 +73,8 @@ def sections(program: Path) -> list[Section]:
 def test_it_is_installed() -> None:
     target = get_target("pulp_open")
     assert isinstance(target, PulpOpen)
-    assert [platform.name for platform in target.platforms] == ["host", "qemu", "bare"]
+    assert [platform.name for platform in target.platforms] == ["host", "qemu", "rtl", "bare"]
+    assert [platform.place for platform in target.platforms] == ["host", "qemu", "rtl", "gvsoc"]
 
 
 def test_modules_are_gap9s_in_another_l1() -> None:
@@ -140,4 +141,4 @@ def test_kernels_use_xpulpv2(program: Path) -> None:
 def test_manifest_names_the_simulator(project: Path) -> None:
     assert (project / MANIFEST).is_file()
     bare = next(platform for platform in read_manifest(project).platforms if platform.name == "bare")
-    assert (bare.runner, bare.counts) == ("gvsoc", "cycles")
+    assert (bare.on, bare.runner, bare.counts) == ("gvsoc", "gvsoc", "cycles")

@@ -15,15 +15,17 @@ stdout for every transfer, wait and kernel; make and a C compiler are all that i
 | `src/io.c`, `include/match_io.h` | where samples come from and outputs go: two binary files |
 | `include/match_layer.h`, `include/match_layers.h` | what layers share; their declarations |
 | `include/match_trace.h` | what layers say of themselves when traced |
+| `include/match_count.h`, `src/count.c` | what each call of the network costs, where a platform counts (`make COUNT=1`) |
 | ${', '.join(f'`{name}/`' for name in folders)} | kernels, and the functions of ${target.name} on each platform |
 | `project.json` | the tensors, for `match run` |
 % if "report.json" in others:
-| `report.json` | what each layer costs, where it runs and why |
+| `report.json` | what each layer is predicted to cost, where it runs and why |
 % endif
 
 % if network.memory:
 What ${target.main_memory.name} cannot hold is in `${image}`, the image of ${target.external.memory.name}: ${network.memory.plan.image} bytes of constants. The network takes
 ${network.main_bytes} of ${target.main_memory.size} bytes of ${target.main_memory.name} with inputs and outputs, and ${network.memory.plan.external} of ${target.external.memory.size} bytes of ${target.external.memory.name}.
+`match_run` takes inputs from ${target.main_memory.name} and leaves outputs there, in arrays of the caller.
 % else:
 Constants take ${network.constant_bytes} bytes of ${target.main_memory.name}, activations with inputs and outputs ${network.activation_bytes},
 out of ${target.main_memory.size}.

@@ -99,7 +99,7 @@ _Static_assert(offsetof(constants_t, ${constant.name}) == ${constant.offset}, "n
 % endfor
 % endif
 
-${network.operators}
+${memory.operators(network.operators) if memory else network.operators}
 % if memory:
 /* Brings constants in that stay. */
 static int32_t load(void)

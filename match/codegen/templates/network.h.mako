@@ -45,6 +45,9 @@ void match_close(void);
 
 % endif
 <% begin, end = ("match_open", "match_close") if network.memory else (target.api.open, target.api.close) %>\
+% if network.memory:
+/* Inputs and outputs are arrays of the caller in ${target.main_memory.name}, beside what match_open has reserved there. */
+% endif
 /* Runs the network once, between ${begin} and ${end}. Returns MATCH_OK or the error of the layer that failed. */
 int32_t match_run(const match_inputs_t *inputs, const match_outputs_t *outputs);
 

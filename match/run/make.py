@@ -1,0 +1,38 @@
+"""Calls make, and says in a sentence what went wrong with the commands that it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from match.errors import ToolchainError
+from match.run.tools import check, execute
+
+_OWN = re.compile(r"make(\[\d+\])?: \*\*\*")
+_FAILED = re.compile(_OWN.pattern + r" \[(.*: )?(?P<made>\S+)\] (Error (?P<status>\d+)|(?P<signal>.+))")
+
+
+def make(directory: Path, compiler: str, options: Sequence[str], advice: str) -> None:
+    """Build a project with the command `compiler` and further variables of its Makefile.
+
+    Raises:
+        ToolchainError: if make cannot be started, or a command fails: with the line in which that says why, or, where
+            it says nothing, with how it ended and `advice`, the rest of a sentence.
+    """
+    what = f"make in {directory}"
+    jobs = f"-j{os.cpu_count() or 1}"
+    # Messages are read: in English.
+    command = ["env", "LC_ALL=C", "make", "-s", "-C", str(directory), jobs, f"CC={compiler}", *options]
+    done = execute(command, what)
+    lines = (done.stderr + done.stdout).splitlines()
+    said = [line for line in lines if not _OWN.match(line)]
+    failed = next(filter(None, map(_FAILED.match, lines)), None)
+    if done.returncode and failed and (failed["signal"] or not said):
+        signal = failed["signal"]
+        ending = f"was ended by a signal ({signal})" if signal else f"ended with exit status {failed['status']}"
+        raise ToolchainError(
+            f"{what} failed: {compiler!r} {ending} and did not say why when it made {failed['made']}; {advice}."
+        )
+    check(done.returncode, "\n".join(said or lines), what)

@@ -1,0 +1,21 @@
+"""Runs programs without an operating system on one CV32E40P core: its RTL, simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from match.run.rtl.simulator import default_folder, simulator
+from match.run.runner import Finished, Job
+from match.run.tools import check, execute
+
+
+def run(job: Job) -> Finished:
+    """The program with two files, which the simulator reads and writes for it; builds that one where it is due."""
+    core = simulator(default_folder())
+    with TemporaryDirectory(prefix="match-run-") as name:
+        source, sink = Path(name, "inputs"), Path(name, "outputs")
+        source.write_bytes(job.inputs)
+        done = execute([str(core), str(job.program), str(source), str(sink)], job.what)
+        check(done.returncode, done.stderr + done.stdout, job.what)
+        return Finished(sink.read_bytes(), done.stdout, f"{core.name} {job.program.name} INPUTS OUTPUTS (one core)")

@@ -1,0 +1,107 @@
+/* A PULP chip's cluster that is one core, which runs the control core's part of a network, too. Kernels are executed when
+ * they are waited for. The DMA is the open PULP platform's, as the simulator has it. */
+#include "pulp.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "match_count.h"
+#include "pulp_open_cluster.h"
+
+enum { TRAPPED = 99 };
+
+static bool running;
+static match_kernel_t kernel; /* started and not waited for, or NULL */
+static const match_tile_t *tile;
+
+_Noreturn void pulp_rtl_trap(uint32_t cause, uint32_t address);
+
+/* ---- platform ---- */
+
+int32_t pulp_open(void)
+{
+    pulp_open_memory_reset();
+    pulp_open_dma_reset();
+    running = true;
+    return MATCH_OK;
+}
+
+void pulp_close(void)
+{
+    running = false;
+}
+
+int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
+{
+    return running ? layer(args) : MATCH_ERROR_PLATFORM;
+}
+
+/* Called by start.S: the core cannot execute what is at `address`. */
+_Noreturn void pulp_rtl_trap(uint32_t cause, uint32_t address)
+{
+    printf("error: the core trapped at 0x%08" PRIx32 ", mcause %" PRIu32 "\n", address, cause);
+    _exit(TRAPPED);
+}
+
+/* Cycles, of which this core's are all. */
+uint64_t match_counter(void)
+{
+    uint32_t high;
+    uint32_t low;
+    uint32_t again;
+    do {
+        __asm__ volatile("csrr %0, mcycleh" : "=r"(high));
+        __asm__ volatile("csrr %0, mcycle" : "=r"(low));
+        __asm__ volatile("csrr %0, mcycleh" : "=r"(again));
+    } while (high != again);
+    return (uint64_t)high << 32 | low;
+}
+
+/* ---- synchronization ---- */
+
+int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
+{
+    if (!running || cores != PULP_CLUSTER_CORES) {
+        return MATCH_ERROR_PLATFORM;
+    }
+    fn(arg);
+    return MATCH_OK;
+}
+
+void pulp_cluster_barrier(void)
+{
+}
+
+int32_t pulp_core_id(void)
+{
+    return 0;
+}
+
+int32_t pulp_cluster_cores(void)
+{
+    return PULP_CLUSTER_CORES;
+}
+
+/* ---- compute ---- */
+
+int32_t pulp_cluster_run(match_kernel_t next, const match_tile_t *its_tile)
+{
+    if (kernel != NULL) {
+        return MATCH_ERROR_COMPUTE;
+    }
+    kernel = next;
+    tile = its_tile;
+    return MATCH_OK;
+}
+
+int32_t pulp_cluster_wait(void)
+{
+    if (kernel == NULL) {
+        return MATCH_ERROR_COMPUTE;
+    }
+    kernel(tile);
+    kernel = NULL;
+    return MATCH_OK;
+}

@@ -1,0 +1,112 @@
+"""Operators on the control core that write external memory: which can, how they are cut, and what they compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import match
+from benchmarks.memory.networks import onnxruntime_outputs, sample, take_integers
+from match.codegen.pieces import Pieces, pieces_of
+from match.codegen.steps import Buffer, CallStep
+from match.cost import Block
+from match.hardware import External
+from match.memory.strips import best_strips, least_strips
+from match.placement.problem import Cut
+from match.registry import get_target
+from match.relay import tvm
+from match.report.schema import MemoryPlanSummary
+from match.zoo.layers import Input, Network, conv, dense, pooled
+from match.zoo.qdq import write
+from match.zoo.quantize import calibrate
+
+te = tvm.te
+
+
+def _lowered(schedule: Any, tensors: list[Any]) -> Any:
+    return tvm.lower(schedule, tensors)["main"]
+
+
+def test_pieces_of_a_transposition_are_rows_of_its_output() -> None:
+    x = te.placeholder((3, 6, 5), "int16", name="x")
+    y = te.compute((6, 5, 3), lambda row, column, channel: x[channel, row, column], name="y")
+    assert pieces_of(_lowered(te.create_schedule(y.op), [x, y])) == Pieces(6, 5 * 3 * 2)
+
+
+def test_an_iteration_may_read_the_piece_that_it_writes() -> None:
+    x = te.placeholder((4, 7), "int32", name="x")
+    k = te.reduce_axis((0, 7), name="k")
+    y = te.compute((4,), lambda row: te.sum(x[row, k], axis=k), name="y")
+    assert pieces_of(_lowered(te.create_schedule(y.op), [x, y])) == Pieces(4, 4)
+
+
+@pytest.mark.parametrize("why", ["order", "two loops", "an array of its own"])
+def test_other_operators_have_no_pieces(why: str) -> None:
+    x = te.placeholder((4, 6), "int8", name="x")
+    y = te.compute((4, 6), lambda row, column: x[row, column], name="y")
+    outputs = [y]
+    if why != "order":
+        outputs.append(te.compute((4, 6), lambda row, column: y[row, column] + y[3 - row, column], name="z"))
+    schedule = te.create_schedule(outputs[-1].op)
+    if why == "order":
+        schedule[y].reorder(*reversed(y.op.axis))
+    tensors = outputs if why == "two loops" else outputs[-1:]
+    assert pieces_of(_lowered(schedule, [x, *tensors])) is None
+
+
+class _Dma:
+    def transfer(self, block: Block) -> float:
+        return 8.0 + block.bytes
+
+
+@pytest.mark.parametrize(
+    ("room", "rows", "expected"),
+    [
+        # Made in 10, started in 1, gone in 18: 11 to 29, 29 to 47; the third begins when the first is gone, at 29, and
+        # waits for the DMA: 47 to 65; the fourth begins at 47: 65 to 83.
+        (40, 1, Cut(32, 83.0, 72.0)),
+        # Made in 20, started in 1, gone in 28: 21 to 49, 49 to 77.
+        (48, 2, Cut(48, 77.0, 56.0)),
+        (1000, 2, Cut(48, 77.0, 56.0)),
+    ],
+)
+def test_strips_take_turns(room: int, rows: int, expected: Cut) -> None:
+    external = get_target("gap8").external
+    assert external is not None
+    other = External(external.memory, external.api, _Dma())
+    call = CallStep("f", (None, Buffer("y", 40)), (), Pieces(4, 10))
+    strips, cut = best_strips(call, 40.0, room, 8, 1.0, other)
+    assert (strips.rows, strips.count, strips.bytes, strips.argument) == (rows, 4, 10, 1)
+    assert cut == expected
+    assert least_strips(Pieces(4, 10), 8) == 32
+
+
+@pytest.mark.parametrize("integers", [True, False], ids=["transposed", "quantized and transposed"])
+def test_an_image_is_laid_out_anew_without_room_for_its_copy(integers: bool, tmp_path: Path) -> None:
+    x = conv("first", Input("image", (), (3, 50, 50), (0.0, 1.0)), 8, (3, 3), 2)
+    x = conv("second", x, 8, (3, 3), 2)
+    network = Network("image", dense("scores", pooled(x), 10))
+    model = write(network, calibrate(network, "uint8", 0))
+    copy = 3 * 50 * 50
+    image = copy if integers else 4 * copy
+    if integers:
+        take_integers(model)
+    l2 = image + copy - 500
+    compiled = match.compile(model, "gap8", l1=4000, l2=l2, output=tmp_path / "net")
+    memory = compiled.report.memory
+    assert isinstance(memory, MemoryPlanSummary)
+    laid_out = next(tensor for tensor in memory.tensors if tensor.first == 0)
+    assert (laid_out.bytes, laid_out.external) == (copy, True)
+    assert 0 < memory.steps[0].block_bytes < copy
+    assert memory.main_bytes <= l2
+    inputs = sample(model) if integers else _floats()
+    (output,) = compiled.run(inputs, sanitize=True).values()
+    assert np.array_equal(output, onnxruntime_outputs(model, inputs))
+    assert "_strip(" in (tmp_path / "net/src/network.c").read_text()
+
+
+def _floats() -> dict[str, Any]:
+    return {"image": np.random.default_rng(0).random((1, 3, 50, 50), np.float32)}
