@@ -58,7 +58,13 @@ def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Cove
         compiled = match.compile(network(layers), target, modules=[], numerics="exact")
     except MatchError as error:
         return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), ()
-    expected = compiled.run(inputs(layers))
+    try:
+        expected = compiled.run(inputs(layers))
+    except ToolchainError as error:
+        missing = undefined_function(str(error))
+        if missing is None:
+            raise
+        return (_undefined(f"target {target.name}", missing),), ()
     coverage: list[Coverage] = []
     constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
     for module in target.modules:
@@ -109,6 +115,13 @@ def _constraints_met(module: HwModule, probe: Probe) -> int:
     return max(sum(met(layer).ok for met in pattern.constraints) for layer in layers for pattern in patterns)
 
 
+def _undefined(what: str, function: str) -> str:
+    return (
+        f"{what} calls the C function {function}, which none of the host sources defines; define it, or correct its "
+        f"name in the description."
+    )
+
+
 def _without_cpu(target: MatchTarget) -> MatchTarget:
     """The target with a control core that is never chosen."""
     forced = copy.copy(target)
@@ -131,10 +144,7 @@ def _differences(
         if missing is None:
             yield f"{what} fails in a run of {len(layers)} small layers: {str(error).rstrip('.')}."
         else:
-            yield (
-                f"{what} calls the C function {missing}, which none of the host sources defines; "
-                f"define it, or correct its name in the description."
-            )
+            yield _undefined(what, missing)
         return
     for probe, row, output, right in zip(layers, decisions, outputs, wanted, strict=True):
         differing = int(np.count_nonzero(output != right))

@@ -106,7 +106,7 @@ _RTL_SOURCES = (
     f"{_BARE}/pulp_open_dma.c",
     f"{_BARE}/pulp_open_memory.c",
     f"{_BARE}/pulp_open_stdio.c",
-    "targets/pulp/pulp_stack.c",
+    "kernels/chip/match_stack.c",
 )
 
 
