@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from match.constraints import window_sees_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 
@@ -67,7 +66,6 @@ _CONVOLUTION = (
     equal_strides,
     no_dilation,
     zero_padding,
-    window_sees_input,
 )
 
 DIGITAL: dict[Op, tuple[Constraint, ...]] = {

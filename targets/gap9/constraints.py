@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from match.constraints import window_sees_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 from match.targets.pulp.constraints import accumulator_fits, no_dilation, pair, uint8_input
@@ -36,7 +35,7 @@ def ne16_padding(layer: Layer) -> Verdict:
 
 
 NE16: dict[Op, tuple[Constraint, ...]] = {
-    Op.CONV2D: (uint8_input, accumulator_fits, ne16_filter, ne16_stride, no_dilation, ne16_padding, window_sees_input),
+    Op.CONV2D: (uint8_input, accumulator_fits, ne16_filter, ne16_stride, no_dilation, ne16_padding),
     Op.DEPTHWISE_CONV2D: (
         uint8_input,
         accumulator_fits,
@@ -44,7 +43,6 @@ NE16: dict[Op, tuple[Constraint, ...]] = {
         ne16_stride,
         no_dilation,
         ne16_padding,
-        window_sees_input,
     ),
     Op.DENSE: (uint8_input, accumulator_fits),
 }
