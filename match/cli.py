@@ -195,8 +195,10 @@ def compile_model(
     from rich.console import Console
 
     import match
+    from match.codegen.project import check_folder
     from match.report import show
 
+    check_folder(output.resolve())  # a search may take minutes
     with _progress(f"Compiling {model.name} for {target}"):
         compiled = match.compile(
             model,

@@ -19,13 +19,3 @@ def no_dilation(layer: Layer) -> Verdict:
 def pair(values: tuple[int, int]) -> str:
     """Rows x columns."""
     return f"{values[0]}x{values[1]}"
-
-
-def window_sees_input(layer: Layer) -> Verdict:
-    """Every window, and so every tile, has a row and a column of the input in it, and not padding alone."""
-    rows, columns = layer.window
-    top, left, _, _ = layer.padding
-    last_row = (layer.oy - 1) * layer.stride[0] - top
-    last_column = (layer.ox - 1) * layer.stride[1] - left
-    sees = top < rows and left < columns and last_row < layer.iy and last_column < layer.ix
-    return Verdict(sees, "some of its windows lie in the padding alone")

@@ -35,6 +35,19 @@ class Verdict(NamedTuple):
 Constraint = Callable[[Layer], Verdict]
 
 
+def window_sees_input(layer: Layer) -> Verdict:
+    """Every window, and so every tile, has a row and a column of the input in it, and not padding alone."""
+    rows, columns = layer.window
+    top, left, _, _ = layer.padding
+    last_row = (layer.oy - 1) * layer.stride[0] - top
+    last_column = (layer.ox - 1) * layer.stride[1] - left
+    sees = top < rows and left < columns and last_row < layer.iy and last_column < layer.ix
+    return Verdict(sees, "some of its windows lie in the padding alone")
+
+
+_PADDED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.MAX_POOL2D})
+
+
 @dataclass(frozen=True)
 class Pattern:
     """An operator that a module takes, under constraints that are all asked in order; the first refusal is reported."""
@@ -42,9 +55,14 @@ class Pattern:
     op: Op
     constraints: tuple[Constraint, ...] = ()
 
+    @property
+    def conditions(self) -> tuple[Constraint, ...]:
+        """The constraints, and what holds for all modules: kernels, DMA and cost models see no empty input."""
+        return (*self.constraints, window_sees_input) if self.op in _PADDED else self.constraints
+
     def check(self, layer: Layer) -> Verdict:
         """The first refusal, or acceptance."""
-        for constraint in self.constraints:
+        for constraint in self.conditions:
             verdict = constraint(layer)
             if not verdict.ok:
                 return verdict

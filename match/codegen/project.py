@@ -116,8 +116,18 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     contents: dict[str, str | bytes] = {**project_files(network, target, tuple(files or ())), **(files or {})}
     if network.memory:
         contents[IMAGE] = network.memory.image
+    check_folder(directory)
+    write_folder(directory, contents)
+
+
+def check_folder(directory: Path) -> None:
+    """Find out if a project may be written into `directory`: there is none, it is empty, or holds a project.
+
+    Raises:
+        OutputError: if it may not.
+    """
     try:
-        foreign = directory.exists() and not (directory / MANIFEST).is_file() and any(directory.iterdir())
+        foreign = directory.exists() and any(directory.iterdir()) and not _is_project(directory)
     except OSError as error:
         raise OutputError(
             f"{directory} cannot be written: {error.strerror or error}; choose another folder."
@@ -126,7 +136,15 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
         raise OutputError(
             f"{directory} holds files that are no project of this compiler; choose another folder or empty it."
         )
-    write_folder(directory, contents)
+
+
+def _is_project(directory: Path) -> bool:
+    """Whether there is a manifest of any version: other tools, too, call a file project.json."""
+    try:
+        manifest = msgspec.json.decode((directory / MANIFEST).read_bytes(), type=dict[str, object])
+    except (OSError, msgspec.MsgspecError):
+        return False
+    return {"name", "target", "inputs", "outputs", "schema_version"} <= manifest.keys()
 
 
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:

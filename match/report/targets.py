@@ -46,12 +46,12 @@ def markdown(target: MatchTarget) -> str:
     ]
     for module in target.modules:
         patterns = module.patterns()
-        conditions = dict.fromkeys(constraint for pattern in patterns for constraint in pattern.constraints)
+        conditions = dict.fromkeys(constraint for pattern in patterns for constraint in pattern.conditions)
         lines += ["", f"## {module.name}", ""]
         lines.append(f"| condition | {' | '.join(pattern.op for pattern in patterns)} |")
         lines.append("|---|" + ":-:|" * len(patterns))
         for condition in conditions:
-            marks = ("✓" if condition in pattern.constraints else "" for pattern in patterns)
+            marks = ("✓" if condition in pattern.conditions else "" for pattern in patterns)
             lines.append(f"| {_summary(condition)} | {' | '.join(marks)} |")
     return "\n".join(lines) + "\n"
 

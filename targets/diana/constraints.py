@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation, window_sees_input
+from match.constraints import no_dilation
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 
@@ -62,7 +62,6 @@ _CONVOLUTION = (
     equal_strides,
     no_dilation,
     zero_padding,
-    window_sees_input,
 )
 
 DIGITAL: dict[Op, tuple[Constraint, ...]] = {

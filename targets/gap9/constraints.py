@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation, pair, uint8_input, window_sees_input
+from match.constraints import no_dilation, pair, uint8_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 from match.targets.pulp.constraints import accumulator_fits
@@ -36,7 +36,7 @@ def ne16_padding(layer: Layer) -> Verdict:
 
 
 NE16: dict[Op, tuple[Constraint, ...]] = {
-    Op.CONV2D: (uint8_input, accumulator_fits, ne16_filter, ne16_stride, no_dilation, ne16_padding, window_sees_input),
+    Op.CONV2D: (uint8_input, accumulator_fits, ne16_filter, ne16_stride, no_dilation, ne16_padding),
     Op.DEPTHWISE_CONV2D: (
         uint8_input,
         accumulator_fits,
@@ -44,7 +44,6 @@ NE16: dict[Op, tuple[Constraint, ...]] = {
         ne16_stride,
         no_dilation,
         ne16_padding,
-        window_sees_input,
     ),
     Op.DENSE: (uint8_input, accumulator_fits),
 }

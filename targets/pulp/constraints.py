@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation, uint8_input, window_sees_input
+from match.constraints import no_dilation, uint8_input
 from match.hardware import Constraint, Verdict
 from match.layer import Layer, Op
 
@@ -19,11 +19,11 @@ def accumulator_fits(layer: Layer) -> Verdict:
 
 
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {
-    Op.CONV2D: (uint8_input, accumulator_fits, window_sees_input),
-    Op.DEPTHWISE_CONV2D: (uint8_input, accumulator_fits, window_sees_input),
+    Op.CONV2D: (uint8_input, accumulator_fits),
+    Op.DEPTHWISE_CONV2D: (uint8_input, accumulator_fits),
     Op.DENSE: (uint8_input, accumulator_fits),
     Op.ADD: (uint8_input,),
     Op.AVG_POOL2D: (uint8_input,),
-    Op.MAX_POOL2D: (uint8_input, no_dilation, window_sees_input),
+    Op.MAX_POOL2D: (uint8_input, no_dilation),
     Op.LOOKUP: (),
 }

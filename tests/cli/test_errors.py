@@ -169,6 +169,16 @@ def test_output_inside_a_file(command: Command, folder: Path) -> None:
     assert "cannot be written" in sentence
 
 
+def test_output_is_looked_at_first(command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search may take minutes."""
+    (folder / "given" / "mine").mkdir()
+    (folder / "given" / "mine" / "file").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr("match.compile", None)
+        sentence = command("compile", DIGITS, "-o", folder / "given" / "mine", "--timeline", folder / "t.json").error
+    assert "holds files that are no project of this compiler" in sentence
+
+
 def test_output_is_a_file(command: Command, folder: Path) -> None:
     (folder / "given" / "file").write_text("mine")
     assert "file" in command("compile", DIGITS, "-o", folder / "given" / "file").error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -151,11 +152,26 @@ def test_an_empty_folder_is_taken(network: Network, tmp_path: Path) -> None:
     assert (tmp_path / "net" / "Makefile").exists()
 
 
-def test_other_files_are_left_alone(network: Network, tmp_path: Path) -> None:
+@pytest.mark.parametrize("manifest", [None, "", "[1, 2]", '{"name": "shop", "version": "1.0"}'])
+def test_other_files_are_left_alone(manifest: str | None, network: Network, tmp_path: Path) -> None:
+    """Those of other tools included whose projects have a project.json."""
     (tmp_path / "thesis.tex").write_text("precious")
+    if manifest is not None:
+        (tmp_path / "project.json").write_text(manifest)
+    before = sorted(tmp_path.iterdir())
     with pytest.raises(OutputError, match="no project of this compiler"):
         export(network, MockTarget(), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_project_of_another_version_is_replaced(network: Network, tmp_path: Path) -> None:
+    export(network, MockTarget(), tmp_path / "net")
+    manifest = tmp_path / "net" / "project.json"
+    written = manifest.read_text()
+    manifest.write_text(re.sub(r'"schema_version":\s*\d+', '"schema_version": 1, "more": {}', written))
+    assert manifest.read_text() != written
+    export(network, MockTarget(), tmp_path / "net")
+    assert manifest.read_text() == written
 
 
 @pytest.mark.parametrize("place", ["file", "file/net"])

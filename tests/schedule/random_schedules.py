@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from match.cost import Block, CostModel, Energy, Tile
 from match.layer import Dim, Layer, Op, Operand, Padding, Role
@@ -39,6 +39,17 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
 def operands_of(layer: Layer) -> tuple[Operand, ...]:
     sums = 4 if layer.op in (Op.CONV2D, Op.DENSE) else 0
     return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0, sums)
+
+
+def random_operands(rng: random.Random, layer: Layer) -> tuple[Operand, ...]:
+    """The same, sometimes with a layout of constants that cannot be divided."""
+    operands = operands_of(layer)
+    if not layer.weight_dtype or rng.random() >= 0.2:
+        return operands
+    weights = next(operand for operand in operands if operand.name == "weights")
+    parameters = replace(weights.components[-1], divisible=False)
+    fixed = replace(weights, components=(*weights.components[:-1], parameters))
+    return tuple(fixed if operand is weights else operand for operand in operands)
 
 
 PER_BYTE = Energy(3.0, {"L1": 1.5, "L2": 7.25, "L3": 40.0})

@@ -14,7 +14,7 @@ from match.schedule.engine import OBJECTIVES, engine, engine_names
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from tests.schedule.brute_force import rank, schedules, size_of_search
-from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
+from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_operands
 from tests.schedule.walk import walk
 
 
@@ -40,12 +40,7 @@ def small_problem(
         layer = random_layer(rng, rng.choice([3, 4, 6, 9]))
         if reduced and layer.c == 1:
             continue
-        operands = operands_of(layer)
-        if layer.weight_dtype and rng.random() < 0.2:  # a layout that cannot be divided
-            weights = next(operand for operand in operands if operand.name == "weights")
-            parameters = replace(weights.components[-1], divisible=False)
-            fixed = replace(weights, components=(*weights.components[:-1], parameters))
-            operands = tuple(fixed if operand is weights else operand for operand in operands)
+        operands = random_operands(rng, layer)
         multiples = {dim: rng.choice([0, 2, 3]) for dim in (Dim.K, Dim.OY, Dim.OX) if rng.random() < 0.3}
         if reduced:
             multiples[Dim.C] = rng.choice([1, 1, 2, 3])

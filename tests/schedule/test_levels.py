@@ -16,19 +16,14 @@ from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
-from tests.schedule.random_schedules import operands_of, random_cost, random_layer
+from tests.schedule.random_schedules import operands_of, random_cost, random_layer, random_operands
 
 
 def problem(rng: random.Random, most: int) -> tuple[Layer, tuple[Operand, ...], tuple[Memory, Memory], dict[Dim, int]]:
     """A layer with few mappings onto two memories without limit, and what tiles must be multiples of."""
     while True:
         layer = random_layer(rng, rng.choice([2, 3, 4, 6]))
-        operands = operands_of(layer)
-        if layer.weight_dtype and rng.random() < 0.2:  # a layout that cannot be divided
-            weights = next(operand for operand in operands if operand.name == "weights")
-            parameters = replace(weights.components[-1], divisible=False)
-            fixed = replace(weights, components=(*weights.components[:-1], parameters))
-            operands = tuple(fixed if operand is weights else operand for operand in operands)
+        operands = random_operands(rng, layer)
         names = [operand.name for operand in operands]
         holds = rng.choice([None, None, frozenset(["weights"]), frozenset(n for n in names if rng.random() < 0.6)])
         outer = Memory("L2", 1 << 20, rng.choice([4, 4, 16]), holds=holds)
