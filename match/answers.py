@@ -11,6 +11,9 @@ from match.errors import CostModelError
 SLACK = 1e-9
 """Relative difference up to which two sums of cycles are equal: the order of additions decides nothing."""
 
+MOST = 1e300
+"""Up to this number, answers need no further look."""
+
 
 def call_text(cost_model: object, layer: str, method: str, arguments: Sequence[object]) -> str:
     """A call of a cost model as errors show it; the layer is named, not shown among the arguments."""
@@ -29,8 +32,8 @@ def number(ask: Callable[[], object], call: Callable[[], str]) -> float:
     except Exception as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise CostModelError(f"{call()} raised {type(error).__name__}{': ' * bool(reason)}{reason}.") from error
-    if type(value) is float and 0.0 <= value < math.inf:  # nearly every answer, of which a search asks for thousands
-        return value
+    if isinstance(value, (float, int)) and 0 <= value <= MOST:  # nearly every answer, and a search asks for thousands
+        return float(value)
     if not isinstance(value, Real):
         raise CostModelError(
             f"{call()} returned {value!r} of type {type(value).__name__}; it must return a finite number of at least 0."

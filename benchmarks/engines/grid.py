@@ -17,8 +17,9 @@ from match.options import Numerics
 from match.registry import get_target
 from match.requantize import Requantizer
 from match.request import Workload
-from match.schedule.engine import Engine, engine
+from match.schedule.engine import engine
 from match.schedule.predict import predict
+from match.schedule.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,6 @@ def _of_shape(workload: Workload, target: MatchTarget) -> list[_Task]:
 def _measurement(
     network: Network, tasks: Sequence[Sequence[_Task]], chip: MatchTarget, size: int | None, name: str
 ) -> Measurement:
-    search = engine(name)
     modules = {module.name: module for module in chip.modules}
     found: dict[_Task, _Found] = {}
     records: list[LayerSearch] = []
@@ -109,7 +109,7 @@ def _measurement(
     for workload, asked in zip(network.workloads, tasks, strict=True):
         for task in asked:
             if task.geometry not in found:
-                found[task.geometry] = _search(search, modules[task.module], task)
+                found[task.geometry] = _search(name, modules[task.module], task)
                 records.append(found[task.geometry].record(task))
         costs = [cost for task in asked if (cost := found[task.geometry].cost) is not None]
         if costs:
@@ -132,16 +132,25 @@ def _measurement(
     )
 
 
-def _search(search: Engine, module: HwModule, task: _Task) -> _Found:
+def _search(name: str, module: HwModule, task: _Task) -> _Found:
     layer = task.layer
-    model = module.cost(layer, task.requantizer)
-    operands, multiples = module.operands(layer, task.requantizer), module.tile_multiples(layer)
+    problem = Problem(
+        module=module.name,
+        engine=name,
+        objective="latency",
+        layer=layer,
+        operands=module.operands(layer, task.requantizer),
+        memories=module.memories,
+        multiples=tuple(module.tile_multiples(layer).items()),
+        cost_model=module.cost(layer, task.requantizer),
+    )
+    search = engine(name)
     start = time.process_time()
     try:
-        schedule = search.search(layer, operands, module.memories, model, multiples=multiples)
+        schedule = search.search(problem)
     except ScheduleError:
         return _Found(None, time.process_time() - start)
-    return _Found(predict(schedule, model), time.process_time() - start)
+    return _Found(predict(schedule, problem.cost_model), time.process_time() - start)
 
 
 def _on_the_core(layer: Layer, chip: MatchTarget) -> float:

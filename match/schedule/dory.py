@@ -14,40 +14,32 @@ whole; im2col is what the kernel asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from match.cost import CostModel
 from match.errors import NoMappingError
-from match.layer import Dim, Layer, Operand
 from match.schedule.dory_program import Program, Tile
 from match.schedule.dory_rules import rules
 from match.schedule.engine import check_objective
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
+from match.schedule.problem import Problem
 
 
 @dataclass(frozen=True)
 class DoryEngine:
     """Takes the tile that DORY's own objective prefers, whatever the objective asked for."""
 
-    def search(
-        self,
-        layer: Layer,
-        operands: tuple[Operand, ...],
-        memories: tuple[Memory, ...],
-        cost_model: CostModel,
-        objective: str = "latency",
-        multiples: Mapping[Dim, int] | None = None,
-    ) -> Schedule:
+    def search(self, problem: Problem) -> Schedule:
         """See `Engine.search`; raises NoMappingError, too, if CP-SAT gives up."""
-        check_objective(objective, cost_model)
+        layer, memories, cost_model = problem.layer, problem.memories, problem.cost_model
+        check_objective(problem.objective, cost_model)
         if len(memories) != 1:
             raise NoMappingError(
                 layer.name, f"has {len(memories)} levels of scratchpad, and the dory engine maps onto one"
             )
         buffers = 2 if cost_model.overlap else 1
-        program = Program(Pricing(layer, operands, memories[0], cost_model), rules(layer), buffers, multiples or {})
+        pricing = Pricing(layer, problem.operands, memories[0], cost_model)
+        program = Program(pricing, rules(layer), buffers, dict(problem.multiples))
         tile = program.whole if program.fits(program.whole, 1) else program.solve()
         if tile is None:
             raise _refusal(program)

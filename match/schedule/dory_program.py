@@ -36,7 +36,7 @@ class Program:
         pricing: the layer, its operands and its memory.
         rules: DORY's for the layer's operator.
         buffers: of every operand.
-        multiples: what sizes must be multiples of, as in `Engine.search`.
+        multiples: what sizes must be multiples of, as in `Problem`.
     """
 
     def __init__(self, pricing: Pricing, rules: Rules, buffers: int, multiples: Mapping[Dim, int]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from typing import Protocol
 
 from match.cost import CostModel
 from match.errors import OptionError
-from match.layer import Dim, Layer, Operand
-from match.schedule.mapping import Memory, Schedule
+from match.schedule.mapping import Schedule
+from match.schedule.problem import Problem
 
 OBJECTIVES = ("latency", "energy", "bytes")
 """What a search may minimise: predicted cycles, predicted pJ, or bytes moved between memories."""
@@ -18,26 +18,8 @@ OBJECTIVES = ("latency", "energy", "bytes")
 class Engine(Protocol):
     """A search over the mappings of one layer."""
 
-    def search(
-        self,
-        layer: Layer,
-        operands: tuple[Operand, ...],
-        memories: tuple[Memory, ...],
-        cost_model: CostModel,
-        objective: str = "latency",
-        multiples: Mapping[Dim, int] | None = None,
-    ) -> Schedule:
-        """The best mapping found; the same for the same arguments.
-
-        Args:
-            layer: what to compute.
-            operands: its tensors as they lie in the module's memory.
-            memories: the scratchpads below main memory, outermost first.
-            cost_model: of the module's kernel.
-            objective: one of `OBJECTIVES`.
-            multiples: for each dimension the number that tiles (all but the last) must be a multiple of, 0 where it
-                cannot be tiled; where it is not named, 1 for K, OY and OX, 0 for the others. C is cut only if the
-                output's operand has `partial_bytes`.
+    def search(self, problem: Problem) -> Schedule:
+        """The best mapping found; the same for the same problem.
 
         Raises:
             NoMappingError: if no mapping fits or is found, or the engine does not map onto so many memories.

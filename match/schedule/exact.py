@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from match.cost import CostModel
 from match.errors import NoMappingError
-from match.layer import Dim, Layer, Operand
 from match.schedule.engine import check_objective
-from match.schedule.mapping import Memory, Schedule
+from match.schedule.mapping import Schedule
 from match.schedule.outer_search import OuterSearch
 from match.schedule.pricing import Pricing
+from match.schedule.problem import Problem
 from match.schedule.search import Search
 from match.schedule.two_memories import TwoMemories
 
@@ -20,20 +19,14 @@ from match.schedule.two_memories import TwoMemories
 class ExactEngine:
     """Finds a mapping whose predicted cost no other has less of."""
 
-    def search(
-        self,
-        layer: Layer,
-        operands: tuple[Operand, ...],
-        memories: tuple[Memory, ...],
-        cost_model: CostModel,
-        objective: str = "latency",
-        multiples: Mapping[Dim, int] | None = None,
-    ) -> Schedule:
+    def search(self, problem: Problem) -> Schedule:
         """See `Engine.search`."""
-        check_objective(objective, cost_model)
+        layer, memories, cost_model = problem.layer, problem.memories, problem.cost_model
+        check_objective(problem.objective, cost_model)
         if len(memories) == 1:
-            search = Search(Pricing(layer, operands, memories[0], cost_model), objective, multiples or {})
-            schedule = search.best().schedule(layer, operands, memories, cost_model)
+            pricing = Pricing(layer, problem.operands, memories[0], cost_model)
+            search = Search(pricing, problem.objective, dict(problem.multiples))
+            schedule = search.best().schedule(layer, problem.operands, memories, cost_model)
             return replace(schedule, loss=search.loss)
         if len(memories) > 2:
             raise NoMappingError(
@@ -46,4 +39,4 @@ class ExactEngine:
                 f"is to pass two levels of scratchpad, and the search for that needs a cost model that is regular and "
                 f"leaves the latency of mappings to the engine, which {type(cost_model).__name__} does not",
             )
-        return OuterSearch(TwoMemories(layer, operands, memories, cost_model, objective, multiples or {})).best()
+        return OuterSearch(TwoMemories(problem)).best()

@@ -16,13 +16,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from match.cost import CostModel
 from match.errors import NoMappingError, ScheduleError
-from match.layer import Dim, Layer, Operand
+from match.layer import Dim
 from match.schedule.engine import check_objective
-from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
+from match.schedule.mapping import REDUCTIONS, Loop, Placement, Schedule
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
+from match.schedule.problem import Problem
 from match.schedule.zigzag import Nesting, Rooms, nestings
 
 FOURTHS = 4
@@ -35,27 +35,21 @@ class LomaEngine:
 
     lpf_limit: int = 6
 
-    def search(
-        self,
-        layer: Layer,
-        operands: tuple[Operand, ...],
-        memories: tuple[Memory, ...],
-        cost_model: CostModel,
-        objective: str = "latency",
-        multiples: Mapping[Dim, int] | None = None,
-    ) -> Schedule:
+    def search(self, problem: Problem) -> Schedule:
         """See `Engine.search`."""
-        check_objective(objective, cost_model)
+        layer, memories, cost_model = problem.layer, problem.memories, problem.cost_model
+        check_objective(problem.objective, cost_model)
         if len(memories) != 1:
             raise NoMappingError(
                 layer.name, f"has {len(memories)} levels of scratchpad, and the loma engine maps onto one"
             )
-        search = _Search(Pricing(layer, operands, memories[0], cost_model), multiples or {}, self.lpf_limit)
+        pricing = Pricing(layer, problem.operands, memories[0], cost_model)
+        search = _Search(pricing, dict(problem.multiples), self.lpf_limit)
         for rooms in search.rooms():
             nests = dict.fromkeys(search.nest(nesting) for nesting in search.nestings(rooms))
             found = [schedule for nest in nests for schedule in search.schedules(nest)]
             if found:
-                return min(found, key=lambda schedule: search.rank(schedule, objective))
+                return min(found, key=lambda schedule: search.rank(schedule, problem.objective))
         memory = memories[0]
         raise NoMappingError(
             layer.name, f"has no mapping that LOMA finds, along divisors, in the {memory.size} bytes of {memory.name}"

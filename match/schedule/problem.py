@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.cost import Cost, CostModel
-from match.errors import CostModelError, NoMappingError, ScheduleError
 from match.layer import Dim, Layer, Operand
-from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
-from match.schedule.predict import predict
 
 
 @dataclass(frozen=True)
 class Problem:
     """What `Engine.search` is asked, of the engine called `engine`, for the kernel of `module`.
 
-    `multiples` are those of tile sizes, by dimension.
+    objective: one of `engine.OBJECTIVES`.
+    layer: what to compute.
+    operands: its tensors as they lie in the module's memory.
+    memories: the scratchpads below main memory, outermost first.
+    multiples: by dimension, the number that tiles (all but the last) must be a multiple of, 0 where it cannot be tiled;
+        where it is not named, 1 for K, OY and OX, 0 for the others. C is cut only if the output's operand has
+        `partial_bytes`.
+    cost_model: of the module's kernel.
     """
 
     module: str
@@ -40,27 +44,3 @@ class Solution:
     cost: Cost | None = None
     refusal: str | None = None
     lasting: bool = True
-
-
-def solve(problem: Problem) -> Solution:
-    """Search.
-
-    Raises:
-        CostModelError: if the cost model fails; the module is named.
-    """
-    try:
-        schedule = engine(problem.engine).search(
-            problem.layer,
-            problem.operands,
-            problem.memories,
-            problem.cost_model,
-            problem.objective,
-            dict(problem.multiples),
-        )
-        return Solution(schedule, predict(schedule, problem.cost_model))
-    except NoMappingError as error:
-        return Solution(refusal=f"it {error.predicate}")
-    except ScheduleError as error:  # not even a layer that is small enough can be mapped
-        return Solution(refusal=str(error).rstrip("."), lasting=False)
-    except CostModelError as error:
-        raise CostModelError(f"module {problem.module}: {error}") from error

@@ -152,7 +152,9 @@ class Structures:
         for order in itertools.permutations(self._cut):
             held = [self._held(operand, order) for operand in self.costs.pricing.operands]
             if all(held):
-                yield self._combine(order, held, may_win)
+                nests = self._combine(order, held, may_win)
+                if nests is not None:
+                    yield nests
 
     def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
         """The depths and numbers of buffers that an operand may have in loops of this order."""
@@ -207,7 +209,8 @@ class Structures:
 
     def _combine(
         self, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]], may_win: MayWin | None
-    ) -> Nests:
+    ) -> Nests | None:
+        """The mappings of one loop order; None if none of them `may_win`."""
         pricing = self.costs.pricing
         ways = [
             np.stack([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in choices], 1)
@@ -221,6 +224,8 @@ class Structures:
         fits = self.costs.rooms.fit(needs, self._room - total(stream.sums.astype(np.int64) for stream in apart))
         if may_win is not None:
             fits = fits & may_win(self._least(apart), total(stream.moved for stream in apart))
+            if not fits.any():
+                return None
         *choices, tile = np.nonzero(fits)
         held_ways = [np.array(ways)[choice] for ways, choice in zip(held, choices, strict=True)]
         streams = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,12 +35,16 @@ def candidate_sizes(size: int, multiple: int) -> Ints:
 
 def total(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """The sum of arrays of one shape, 0 if there are none."""
-    return sum(arrays, start=np.zeros((), np.int64))
+    return functools.reduce(operator.add, _or(arrays, 0))
 
 
 def product(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """The product of arrays of one shape, 1 if there are none."""
-    return math.prod(arrays, start=np.ones((), np.int64))
+    return functools.reduce(operator.mul, _or(arrays, 1))
+
+
+def _or(arrays: Iterable[npt.NDArray[Any]], default: int) -> Iterable[npt.NDArray[Any]]:
+    return list(arrays) or [np.array(default)]
 
 
 def round_up(sizes: Ints, multiple: int) -> Ints:
@@ -278,7 +284,7 @@ class _Blocks:
 
 
 def candidate_tiles(costs: TileCosts, multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:
-    """Every tile size of each dimension; `multiples` as in `Engine.search`.
+    """Every tile size of each dimension; `multiples` as in `Problem`.
 
     Input channels are cut where kernels run and where the output has partial sums.
     """

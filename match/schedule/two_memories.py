@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from match.cost import Cost, CostModel
+from match.cost import Cost
 from match.errors import ScheduleError
-from match.layer import Dim, Layer, Operand
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.layer import Dim
+from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
+from match.schedule.problem import Problem
 from match.schedule.rooms import Flags, Ints
 from match.schedule.search import Rank, rounded
 from match.schedule.structures import Nest, Structures
@@ -44,21 +44,14 @@ class TwoMemories:
     take.
     """
 
-    def __init__(
-        self,
-        layer: Layer,
-        operands: tuple[Operand, ...],
-        memories: tuple[Memory, ...],
-        cost_model: CostModel,
-        objective: str,
-        multiples: Mapping[Dim, int],
-    ) -> None:
-        outer, inner = memories
+    def __init__(self, problem: Problem) -> None:
+        layer, operands, cost_model = problem.layer, problem.operands, problem.cost_model
+        outer, inner = problem.memories
         self.layer = layer
         self.operands = operands
-        self.memories = memories
-        self.objective = objective
-        self.multiples = multiples
+        self.memories = problem.memories
+        self.objective = problem.objective
+        self.multiples = dict(problem.multiples)
         self.sizes = {dim: layer.size(dim) for dim in Dim}
         self.held = frozenset(operand.name for operand in operands if outer.has(operand.name))
         held = tuple(operand for operand in operands if operand.name in self.held)
@@ -71,7 +64,7 @@ class TwoMemories:
         self.schedule: Schedule | None = None
         self._gapless = self.inner_pricing.gapless()
         names = (outer.name, inner.name)
-        self._energies = [self.pricing.byte_energy(name) for name in names] if objective == "energy" else None
+        self._energies = [self.pricing.byte_energy(name) for name in names] if problem.objective == "energy" else None
         self._kernel_energy = self.pricing.energy({}) or 0.0
 
     def keys(self, cycles: Floats, outer: Floats, inner: Floats) -> tuple[Floats, Floats]:

@@ -26,7 +26,8 @@ from typing import IO
 from match.errors import CostModelError
 from match.schedule.engine import engine
 from match.schedule.entry import decode, encode
-from match.schedule.problem import Problem, Solution, solve
+from match.schedule.problem import Problem, Solution
+from match.schedule.solve import solve
 
 START_UP = 0.1
 """Seconds; about what it takes a worker to start."""

@@ -21,8 +21,8 @@ from match.hardware import LayerConstants
 from match.layer import Layer, Op
 from match.registry import get_target
 from match.request import Workload
-from match.schedule.engine import engine
 from match.schedule.predict import predict
+from tests.schedule.problems import searched
 
 SCHEMA = Path(results.__file__).with_name("results.schema.json")
 
@@ -40,16 +40,16 @@ def addition(name: str, channels: int, size: int) -> Workload:
 NETWORK = Network("small", (pool("wide", 8, 16), addition("sum", 32, 4), pool("again", 8, 16)))
 
 
-def searched(name: str, layer: Layer, size: int) -> Cost:
+def predicted(name: str, layer: Layer, size: int) -> Cost:
     """What the cluster is predicted to take."""
     (cluster,) = get_target("gap9", size, ["cluster"]).modules
     model = cluster.cost(layer, None)
-    return predict(engine(name).search(layer, cluster.operands(layer, None), cluster.memories, model), model)
+    return predict(searched(name, layer, cluster.operands(layer, None), cluster.memories, model), model)
 
 
 def test_totals_are_the_sums_over_layers() -> None:
     (one,) = measure([NETWORK], get_target("gap9", modules=["cluster"]), [4096], ["exact"])
-    costs = [searched("exact", workload.layer, 4096) for workload in NETWORK.workloads]
+    costs = [predicted("exact", workload.layer, 4096) for workload in NETWORK.workloads]
     assert (one.network, one.l1, one.engine, one.layers, one.unmapped) == ("small", 4096, "exact", 3, ())
     assert one.cycles == sum(cost.cycles for cost in costs)
     assert one.moved_bytes == sum(cost.moved_bytes for cost in costs)
@@ -62,7 +62,7 @@ def test_layers_that_do_not_fit_are_named_and_cost_what_the_core_takes() -> None
     assert tight.unmapped == ("sum",), "two buffers of a row of each operand are 768 bytes"
     assert full.unmapped == ()
     on_the_core = chip.cpu_cost_model.cycles(Op.ADD.value, 32 * 16, 32 * 16)
-    assert tight.cycles == 2 * searched("dory", NETWORK.workloads[0].layer, 500).cycles + on_the_core
+    assert tight.cycles == 2 * predicted("dory", NETWORK.workloads[0].layer, 500).cycles + on_the_core
 
 
 def measurement(engine: str, cycles: list[float | None]) -> Measurement:

@@ -14,13 +14,13 @@ from match.errors import NoMappingError, ScheduleError
 from match.layer import Dim, Op, Operand, Padding
 from match.plan import LayerPlan
 from match.requantize import Requantizer
-from match.schedule.engine import engine
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.simulate import simulate
 from match.trace import LayerTrace
 from tests.codegen.harness import scheduled, traced_run
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, SIGNED, MockModule
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, random_cost
 from tests.simulate.layers import random_case, random_mapping, random_outer_memory
 
@@ -120,7 +120,7 @@ def chosen_plan(rng: random.Random, number: int) -> tuple[LayerPlan, Case]:
         whole = mapped(case, (), {}, {}, memories[0])
         memories = tuple(replace(m, size=int(whole.used_bytes(m) * rng.uniform(0.4, 0.9))) for m in memories)
         try:
-            schedule = engine("exact").search(case.layer, operands, memories, model, "latency", {Dim.K: 2, Dim.C: 3})
+            schedule = searched("exact", case.layer, operands, memories, model, "latency", {Dim.K: 2, Dim.C: 3})
         except (ScheduleError, NoMappingError):  # the memories are too small
             continue
         if schedule.first_loop(1):

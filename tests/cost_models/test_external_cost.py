@@ -14,11 +14,11 @@ from match.errors import NoMappingError
 from match.external_cost import external_cost
 from match.hardware import External
 from match.layer import Dim, Layer, Op
-from match.schedule.engine import engine
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from match.simulate import Kind, simulate
 from tests.codegen.mock_target import EXTERNAL_API
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_layer, random_schedule
 
 EXTERNAL = External(Memory("L3", 1 << 23), EXTERNAL_API, IoDma(100e6))
@@ -81,9 +81,9 @@ def test_searches_see_a_latency_of_the_module() -> None:
 
     memories = (Memory("L2", 8000, holds=frozenset({"weights"})), Memory("L1", 4000))
     arguments = LAYER, operands_of(LAYER), memories
-    found = engine("exact").search(*arguments, external_cost(MODULE, EXTERNAL, "L2"))
+    found = searched("exact", *arguments, external_cost(MODULE, EXTERNAL, "L2"))
     assert found.memories == memories
     model = external_cost(Whole(), EXTERNAL, "L2")
     assert type(model).latency is not CostModel.latency
     with pytest.raises(NoMappingError, match="leaves the latency of mappings to the engine"):
-        engine("exact").search(*arguments, model)
+        searched("exact", *arguments, model)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from match.cost import CostModel, Tile
-from match.layer import Layer
-from match.schedule.mapping import Memory
+from match.layer import Dim, Layer, Operand
+from match.schedule.engine import Engine, engine
+from match.schedule.mapping import Memory, Schedule
 from match.schedule.problem import Problem
 from match.targets.gap9.target import Gap9
 from tests.schedule.random_schedules import SteppedCost, operands_of
@@ -32,6 +33,21 @@ def gap9_problems(layers: Sequence[Layer], size: int = 131072) -> list[Problem]:
                     cost_model=module.cost(layer, form),
                 )
     return list(problems.values())
+
+
+def searched(
+    name: str | Engine,
+    layer: Layer,
+    operands: tuple[Operand, ...],
+    memories: tuple[Memory, ...],
+    model: CostModel,
+    objective: str = "latency",
+    multiples: Mapping[Dim, int] | None = None,
+) -> Schedule:
+    """What an engine, or the one of that name, finds."""
+    tiles = tuple((multiples or {}).items())
+    found_by = engine(name) if isinstance(name, str) else name
+    return found_by.search(Problem("unit", "exact", objective, layer, operands, memories, tiles, model))
 
 
 def problem(layer: Layer, model: CostModel, size: int = 700, objective: str = "latency") -> Problem:

@@ -20,8 +20,9 @@ from match.errors import ScheduleError
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.cache import Cache
 from match.schedule.mapping import Memory, Schedule
-from match.schedule.problem import Problem, Solution, solve
+from match.schedule.problem import Problem, Solution
 from match.schedule.solutions import solutions
+from match.schedule.solve import solve
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.schedule.problems import Logged, gap9_problems, problem
 from tests.schedule.random_schedules import SteppedCost
@@ -90,12 +91,12 @@ def test_anything_else_is_another_problem(folder: Path, change: Callable[[Proble
 class Stubborn:
     """An engine that builds a mapping that cannot be."""
 
-    def search(self, layer: Layer, *arguments: object) -> Schedule:
-        raise ScheduleError(f"layer {layer.name}: this cannot be.")
+    def search(self, problem: Problem) -> Schedule:
+        raise ScheduleError(f"layer {problem.layer.name}: this cannot be.")
 
 
 def test_refusals_that_name_their_layer_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("match.schedule.problem.engine", lambda name: Stubborn())
+    monkeypatch.setattr("match.schedule.solve.engine", lambda name: Stubborn())
     for name in ("conv", "other"):
         (found,) = solutions([replace(PROBLEM, layer=replace(CONV, name=name))], Cache(folder), 1)
         assert (found.refusal or "").startswith(f"layer {name}: ")

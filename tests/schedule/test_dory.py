@@ -11,9 +11,9 @@ import pytest
 from match.errors import OptionError, ScheduleError
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import standard_operands
-from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
 from tests.schedule.networks import add, average, conv, dense, depthwise
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, random_layer
 
 Tile = tuple[int, int, int]
@@ -29,7 +29,7 @@ def parameter_bytes(layer: Layer) -> int:
 
 def search(layer: Layer, size: int, model: SteppedCost = COST, **options: object) -> Schedule:
     operands = standard_operands(layer, parameter_bytes(layer))
-    return engine("dory").search(layer, operands, (Memory("L1", size),), model, **options)  # type: ignore[arg-type]
+    return searched("dory", layer, operands, (Memory("L1", size),), model, **options)  # type: ignore[arg-type]
 
 
 def round_up(count: int) -> int:
@@ -185,11 +185,11 @@ def test_private_memories_limit_their_own_operands() -> None:
     layer = conv("conv", 64, 16, (16, 16), (3, 3))
     operands = standard_operands(layer, PARAMETERS)
     memory = Memory("L1", 65536, private=(("weights", 2 * (9 * 16 + PARAMETERS) * 20),))
-    (loop,) = engine("dory").search(layer, operands, (memory,), SteppedCost()).loops
+    (loop,) = searched("dory", layer, operands, (memory,), SteppedCost()).loops
     assert (loop.dim, loop.tile) == (Dim.K, 20)
     memory = Memory("L1", 65536, private=(("weights", 100),))
     with pytest.raises(ScheduleError, match="needs at least 320 bytes of L1's memory for weights with two buffers"):
-        engine("dory").search(layer, operands, (memory,), SteppedCost())
+        searched("dory", layer, operands, (memory,), SteppedCost())
 
 
 def test_the_same_every_time() -> None:
@@ -201,6 +201,6 @@ def test_refusals() -> None:
     layer = conv("conv", 8, 8, (8, 8), (3, 3))
     operands = standard_operands(layer, PARAMETERS)
     with pytest.raises(ScheduleError, match="layer conv has 2 levels of scratchpad, and the dory engine maps onto one"):
-        engine("dory").search(layer, operands, (Memory("L2", 9999), Memory("L1", 999)), SteppedCost())
+        searched("dory", layer, operands, (Memory("L2", 9999), Memory("L1", 999)), SteppedCost())
     with pytest.raises(OptionError, match="objective 'beauty' is unknown"):
         search(layer, 4096, objective="beauty")

@@ -11,11 +11,12 @@ from match.errors import ScheduleError
 from match.hardware import HwModule
 from match.layer import Layer
 from match.requantize import Requantizer
-from match.schedule.engine import engine, engine_names
+from match.schedule.engine import engine_names
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
 from match.targets.gap9.target import Gap9
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
+from tests.schedule.problems import searched
 
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 SIZES = [8192, 12288, 16384, 24576, 32768, 65536, 118784]
@@ -36,7 +37,7 @@ SAMPLE = [
 def schedule_of(name: str, module: HwModule, layer: Layer, form: Requantizer, size: int) -> Schedule | None:
     arguments = layer, module.operands(layer, form), (Memory("L1", size),), module.cost(layer, form)
     try:
-        return engine(name).search(*arguments, multiples=module.tile_multiples(layer))
+        return searched(name, *arguments, multiples=module.tile_multiples(layer))
     except ScheduleError:
         return None
 

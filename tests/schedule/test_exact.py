@@ -14,6 +14,7 @@ from match.schedule.engine import OBJECTIVES, engine, engine_names
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from tests.schedule.brute_force import rank, schedules, size_of_search
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_operands
 from tests.schedule.walk import walk
 
@@ -83,7 +84,7 @@ def check_optimal(
         else:
             cost = predict(schedule, model)
             ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, byte_energy))
-    best = engine("exact").search(layer, operands, (memory,), model, objective, multiples)
+    best = searched("exact", layer, operands, (memory,), model, objective, multiples)
     cost = predict(best, model)
     found = rank(best, cost.cycles, cost.moved_bytes, objective, byte_energy)
     assert found == min(ranks), (layer, memory, objective, multiples, model)  # type: ignore[type-var]
@@ -132,7 +133,7 @@ def test_beats_or_equals_random_mappings_of_larger_layers() -> None:
         model = random_cost(rng)
         memory = Memory("L1", rng.choice([2000, 6000, 20000]))
         try:
-            best = predict(engine("exact").search(layer, operands, (memory,), model), model)
+            best = predict(searched("exact", layer, operands, (memory,), model), model)
         except ScheduleError:
             continue
         for _ in range(40):
@@ -166,13 +167,13 @@ CONV = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1,
 def test_fits_at_every_size_from_the_least_on() -> None:
     operands, model = operands_of(CONV), SteppedCost(kernel_scratch=3)
     with pytest.raises(ScheduleError, match=r"layer conv needs at least \d+ bytes of L1, 16 are there") as error:
-        engine("exact").search(CONV, operands, (Memory("L1", 16),), model)
+        searched("exact", CONV, operands, (Memory("L1", 16),), model)
     least = int(str(error.value).split("at least ")[1].split()[0])
     with pytest.raises(ScheduleError, match=f"at least {least} bytes of L1, {least - 1} are there"):
-        engine("exact").search(CONV, operands, (Memory("L1", least - 1),), model)
+        searched("exact", CONV, operands, (Memory("L1", least - 1),), model)
     costs = []
     for size in range(least, least + 900, 7):
-        schedule = engine("exact").search(CONV, operands, (Memory("L1", size),), model)
+        schedule = searched("exact", CONV, operands, (Memory("L1", size),), model)
         assert schedule.used_bytes(schedule.inner_memory) <= size
         assert schedule.scratch == scratch_of(schedule, model)
         costs.append(predict(schedule, model).cycles)
@@ -184,19 +185,19 @@ def test_names_the_room_that_is_too_small() -> None:
     operands, model = operands_of(CONV), SteppedCost()
     memory = Memory("L1", 1 << 20, private=(("weights", 40),))
     with pytest.raises(ScheduleError, match="layer conv needs at least 52 bytes of L1's memory for weights, 40 are"):
-        engine("exact").search(CONV, operands, (memory,), model)
+        searched("exact", CONV, operands, (memory,), model)
     memory = Memory("L1", 8, private=(("weights", 52),))
     with pytest.raises(ScheduleError, match=r"layer conv needs at least 40 bytes of L1, 8 are there"):
-        engine("exact").search(CONV, operands, (memory,), model)
+        searched("exact", CONV, operands, (memory,), model)
     memory = Memory("L1", 40, private=(("weights", 52),))
-    schedule = engine("exact").search(CONV, operands, (memory,), model)
+    schedule = searched("exact", CONV, operands, (memory,), model)
     assert (schedule.used_bytes(memory), schedule.used_bytes(memory, "weights")) == (40, 52)
 
 
 def test_is_deterministic() -> None:
     operands, memory = operands_of(CONV), Memory("L1", 600)
-    found = {engine("exact").search(CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
-    again = {engine("exact").search(CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
+    found = {searched("exact", CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
+    again = {searched("exact", CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
     assert found == again
 
 
@@ -209,22 +210,22 @@ def test_equal_costs_are_decided_by_bytes_then_size() -> None:
         def transfer(self, layer: Layer, block: Block) -> float:
             return 0.0
 
-    schedule = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), Free())
+    schedule = searched("exact", CONV, operands_of(CONV), (Memory("L1", 4096),), Free())
     assert schedule.loops == ()
-    schedule = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 500),), Free())
+    schedule = searched("exact", CONV, operands_of(CONV), (Memory("L1", 500),), Free())
     cost = predict(schedule, Free())
     assert cost.cycles == 0
-    least = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 500),), Free(), "bytes")
+    least = searched("exact", CONV, operands_of(CONV), (Memory("L1", 500),), Free(), "bytes")
     assert cost.moved_bytes == predict(least, Free()).moved_bytes
 
 
 def test_objectives() -> None:
     operands, memory, model = operands_of(CONV), Memory("L1", 420), SteppedCost(bandwidth=8.0)
-    fast = predict(engine("exact").search(CONV, operands, (memory,), model, "latency"), model)
-    lean = predict(engine("exact").search(CONV, operands, (memory,), model, "bytes"), model)
+    fast = predict(searched("exact", CONV, operands, (memory,), model, "latency"), model)
+    lean = predict(searched("exact", CONV, operands, (memory,), model, "bytes"), model)
     assert fast.cycles < lean.cycles
     assert lean.moved_bytes < fast.moved_bytes
-    frugal = predict(engine("exact").search(CONV, operands, (memory,), model, "energy"), model)
+    frugal = predict(searched("exact", CONV, operands, (memory,), model, "energy"), model)
     assert frugal.energy == 3.0 * CONV.macs + 1.5 * lean.moved_bytes
     assert fast.energy is not None
     assert 3.0 * CONV.macs + 1.5 * lean.moved_bytes < fast.energy
@@ -233,22 +234,21 @@ def test_objectives() -> None:
 def test_energy_needs_figures() -> None:
     operands, memory = operands_of(CONV), Memory("L1", 420)
     with pytest.raises(OptionError, match=r"'energy' needs pJ .* cost model SteppedCost has none"):
-        engine("exact").search(CONV, operands, (memory,), SteppedCost(energy=None), "energy")
+        searched("exact", CONV, operands, (memory,), SteppedCost(energy=None), "energy")
     other = SteppedCost(energy=Energy(1.0, {"L2": 1.0}))
     with pytest.raises(CostModelError, match="layer conv: energy has no entry for memory L1; it has: L2"):
-        engine("exact").search(CONV, operands, (memory,), other, "energy")
+        searched("exact", CONV, operands, (memory,), other, "energy")
     negative = SteppedCost(energy=Energy(1.0, {"L1": -1.0}))
     with pytest.raises(CostModelError, match=r"layer conv: energy.byte\['L1'\] returned -1"):
-        engine("exact").search(CONV, operands, (memory,), negative, "energy")
+        searched("exact", CONV, operands, (memory,), negative, "energy")
     assert (
-        predict(engine("exact").search(CONV, operands, (memory,), model := SteppedCost(energy=None)), model).energy
-        is None
+        predict(searched("exact", CONV, operands, (memory,), model := SteppedCost(energy=None)), model).energy is None
     )
 
 
 def test_dimensions_that_cannot_be_cut_are_whole() -> None:
     multiples = {Dim.OY: 0, Dim.OX: 0, Dim.K: 4}
-    schedule = engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 560),), SteppedCost(), multiples=multiples)
+    schedule = searched("exact", CONV, operands_of(CONV), (Memory("L1", 560),), SteppedCost(), multiples=multiples)
     assert [(loop.dim, loop.tile) for loop in schedule.loops] == [(Dim.K, 4)]
 
 
@@ -257,12 +257,12 @@ def test_unknown_names() -> None:
     with pytest.raises(OptionError, match="engine 'annealing' is unknown; choose one of: exact"):
         engine("annealing")
     with pytest.raises(OptionError, match="objective 'beauty' is unknown; choose one of: latency, energy, bytes"):
-        engine("exact").search(CONV, operands_of(CONV), (Memory("L1", 4096),), SteppedCost(), "beauty")
+        searched("exact", CONV, operands_of(CONV), (Memory("L1", 4096),), SteppedCost(), "beauty")
 
 
 def test_one_or_two_levels_of_scratchpad() -> None:
     memories = tuple(Memory(name, 4096) for name in ("L3", "L2", "L1"))
     with pytest.raises(ScheduleError, match="is to pass 3 levels of scratchpad, and the exact engine maps onto"):
-        engine("exact").search(CONV, operands_of(CONV), memories, SteppedCost())
+        searched("exact", CONV, operands_of(CONV), memories, SteppedCost())
     with pytest.raises(ScheduleError, match=r"needs a cost model that is regular .* which SteppedCost does not"):
-        engine("exact").search(CONV, operands_of(CONV), memories[1:], SteppedCost(regular=False))
+        searched("exact", CONV, operands_of(CONV), memories[1:], SteppedCost(regular=False))

@@ -11,15 +11,15 @@ import pytest
 from match.cost import Block, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Layer, Op, Padding
-from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of
 
 CONV = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
 
 
 def search(model: SteppedCost, size: int = 4096) -> Schedule:
-    return engine("exact").search(CONV, operands_of(CONV), (Memory("L1", size),), model)
+    return searched("exact", CONV, operands_of(CONV), (Memory("L1", size),), model)
 
 
 @pytest.mark.parametrize("method", ["compute", "transfer", "scratch", "launch", "issue", "overhead"])

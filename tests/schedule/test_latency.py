@@ -10,10 +10,10 @@ import pytest
 import match.schedule.search
 from match.cost import MappingView
 from match.layer import Dim, Layer, Op
-from match.schedule.engine import engine
 from match.schedule.mapping import Memory
 from match.schedule.predict import predict
 from tests.schedule.brute_force import rank, schedules, size_of_search
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_schedule
 from tests.schedule.walk import walk
 
@@ -86,7 +86,7 @@ def test_equals_brute_force() -> None:
             if schedule.used_bytes(schedule.inner_memory) <= memory.size:
                 cost = predict(schedule, model)
                 ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, model.energy.byte["L1"]))
-        best = engine("exact").search(layer, operands, (memory,), model, objective)
+        best = searched("exact", layer, operands, (memory,), model, objective)
         cost = predict(best, model)
         found = rank(best, cost.cycles, cost.moved_bytes, objective, model.energy.byte["L1"])
         assert found == min(ranks), (layer, memory.size, objective, model)  # type: ignore[type-var]
@@ -103,23 +103,23 @@ def test_an_unchanged_latency_changes_nothing() -> None:
         layer = random_layer(rng, 6)
         operands, memory = operands_of(layer), Memory("L1", 5000)
         fixed = vars(random_cost(rng))
-        found = engine("exact").search(layer, operands, (memory,), Default(**fixed))
-        assert found == engine("exact").search(layer, operands, (memory,), SteppedCost(**fixed))
+        found = searched("exact", layer, operands, (memory,), Default(**fixed))
+        assert found == searched("exact", layer, operands, (memory,), SteppedCost(**fixed))
 
 
 def test_a_search_that_gives_up_says_what_it_may_have_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = Layer("conv", Op.CONV2D, 8, 4, 10, 10, 10, 10)
     operands, memory, model = operands_of(layer), Memory("L1", 700), TwoChannels(fixed=1.0)
-    best = engine("exact").search(layer, operands, (memory,), model)
+    best = searched("exact", layer, operands, (memory,), model)
     least = predict(best, model).cycles
     assert best.loss == 0
     monkeypatch.setattr(match.schedule.search, "MOST_VIEWS", 5)
-    hasty = engine("exact").search(layer, operands, (memory,), model)
+    hasty = searched("exact", layer, operands, (memory,), model)
     cycles = predict(hasty, model).cycles
     assert cycles - hasty.loss <= least <= cycles
     assert 0 < hasty.loss < cycles
-    lean = engine("exact").search(layer, operands, (memory,), model, "bytes")
+    lean = searched("exact", layer, operands, (memory,), model, "bytes")
     assert lean.loss == 0
     plain = SteppedCost(fixed=1.0)
-    fewest = predict(engine("exact").search(layer, operands, (memory,), plain, "bytes"), plain).moved_bytes
+    fewest = predict(searched("exact", layer, operands, (memory,), plain, "bytes"), plain).moved_bytes
     assert predict(lean, plain).moved_bytes == fewest

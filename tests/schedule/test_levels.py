@@ -12,10 +12,10 @@ import match.schedule.outer_search
 from match.cost import Cost, CostModel
 from match.errors import ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
-from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import operands_of, random_cost, random_layer, random_operands
 
 
@@ -62,7 +62,7 @@ def check_optimal(rng: random.Random, most: int) -> Schedule:
     model = random_cost(rng)
     layer, operands, memories, multiples, costs = limited_problem(rng, most, model)
     objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
-    best = engine("exact").search(layer, operands, memories, model, objective, multiples)
+    best = searched("exact", layer, operands, memories, model, objective, multiples)
     least = min(key(cost, objective) for cost in costs)
     found = key(predict(best, model), objective)
     assert found == pytest.approx(least, rel=1e-9), (layer, memories, objective, multiples, model)
@@ -100,7 +100,7 @@ def test_loss_is_no_less_than_what_is_left_out(
         model = random_cost(rng)
         layer, operands, memories, multiples, costs = limited_problem(rng, 600, model)
         objective = rng.choice(["latency", "latency", "bytes", "energy"])
-        schedule = engine("exact").search(layer, operands, memories, model, objective, multiples)
+        schedule = searched("exact", layer, operands, memories, model, objective, multiples)
         found, _ = key(predict(schedule, model), objective)
         least = min(key(cost, objective)[0] for cost in costs)
         assert least * (1 - 1e-9) <= found <= least + schedule.loss + 1 / 64, (layer, memories, objective)
@@ -112,8 +112,8 @@ def test_says_which_memory_is_too_small() -> None:
     layer = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
     operands, model = operands_of(layer), random_cost(random.Random(0), kernel_scratch=0)
     with pytest.raises(ScheduleError, match=r"layer conv needs at least 92 bytes of L2, 91 are there"):
-        engine("exact").search(layer, operands, (Memory("L2", 91), Memory("L1", 4096)), model)
+        searched("exact", layer, operands, (Memory("L2", 91), Memory("L1", 4096)), model)
     with pytest.raises(ScheduleError, match=r"layer conv needs at least 92 bytes of L1, 91 are there"):
-        engine("exact").search(layer, operands, (Memory("L2", 4096), Memory("L1", 91)), model)
-    best = engine("exact").search(layer, operands, (Memory("L2", 92), Memory("L1", 92)), model)
+        searched("exact", layer, operands, (Memory("L2", 4096), Memory("L1", 91)), model)
+    best = searched("exact", layer, operands, (Memory("L2", 92), Memory("L1", 92)), model)
     assert [best.used_bytes(memory) for memory in best.memories] == [92, 92]

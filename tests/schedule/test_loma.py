@@ -13,13 +13,13 @@ from match.errors import OptionError, ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Role
 from match.operands import standard_operands
 from match.schedule.blocks import largest_tile
-from match.schedule.engine import engine
 from match.schedule.loma import LomaEngine
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from match.schedule.zigzag import Nesting, Rooms, nestings
 from tests.schedule.brute_force import nests
 from tests.schedule.networks import add, average, conv, dense, depthwise
+from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
 
 UNLIMITED_FACTORS = 12
@@ -84,7 +84,7 @@ def test_loops_of_one_dimension_are_merged() -> None:
     """Of two loops over channels around one over rows, the outer place counts."""
     layer = conv("pointwise", 4, 16, (2, 1), (1, 1))
     operands = operands_of(layer)
-    schedule = LomaEngine(UNLIMITED_FACTORS).search(layer, operands, (Memory("L1", 110),), SteppedCost(), "bytes")
+    schedule = searched(LomaEngine(UNLIMITED_FACTORS), layer, operands, (Memory("L1", 110),), SteppedCost(), "bytes")
     assert len({loop.dim for loop in schedule.loops}) == len(schedule.loops)
 
 
@@ -102,7 +102,7 @@ def test_never_better_than_all_mappings_by_divisors(seed: int, objective: str) -
     every = by_divisors(layer, memory, model)
     best = min((value(predict(s, model), objective) for s in every), default=None)
     try:
-        schedule = LomaEngine(UNLIMITED_FACTORS).search(layer, operands, (memory,), model, objective)
+        schedule = searched(LomaEngine(UNLIMITED_FACTORS), layer, operands, (memory,), model, objective)
     except ScheduleError:
         return
     assert schedule in every
@@ -126,7 +126,7 @@ def test_the_best_mapping_by_divisors_is_found(layer: Layer, size: int) -> None:
     """On these, LOMA's allocations include it; in general they do not."""
     memory, model = Memory("L1", size), SteppedCost(bandwidth=1.0)
     best = min(predict(s, model).moved_bytes for s in by_divisors(layer, memory, model))
-    schedule = LomaEngine(UNLIMITED_FACTORS).search(layer, operands_of(layer), (memory,), model, "bytes")
+    schedule = searched(LomaEngine(UNLIMITED_FACTORS), layer, operands_of(layer), (memory,), model, "bytes")
     assert schedule.loops
     assert predict(schedule, model).moved_bytes == best
 
@@ -134,9 +134,7 @@ def test_the_best_mapping_by_divisors_is_found(layer: Layer, size: int) -> None:
 def test_sizes_keep_the_multiples_of_the_module() -> None:
     layer = depthwise("depthwise", 48, (6, 6))
     multiples = {Dim.K: 16, Dim.OY: 0}
-    schedule = engine("loma").search(
-        layer, operands_of(layer), (Memory("L1", 3500),), SteppedCost(), multiples=multiples
-    )
+    schedule = searched("loma", layer, operands_of(layer), (Memory("L1", 3500),), SteppedCost(), multiples=multiples)
     sizes = {loop.dim: loop.tile for loop in schedule.loops}
     assert sizes.get(Dim.K, 16) % 16 == 0
     assert Dim.OY not in sizes
@@ -146,9 +144,7 @@ def test_sizes_keep_the_multiples_of_the_module() -> None:
 def test_dimensions_that_no_multiple_divides_have_a_smaller_last_tile() -> None:
     layer = depthwise("depthwise", 24, (4, 4))
     multiples = {Dim.K: 16, Dim.OY: 0, Dim.OX: 0}
-    schedule = engine("loma").search(
-        layer, operands_of(layer), (Memory("L1", 1000),), SteppedCost(), multiples=multiples
-    )
+    schedule = searched("loma", layer, operands_of(layer), (Memory("L1", 1000),), SteppedCost(), multiples=multiples)
     assert schedule.loops == (Loop(Dim.K, 16, 24),)
 
 
@@ -160,7 +156,7 @@ def test_layouts_that_cannot_be_divided_are_fetched_inside_the_loop_that_cuts_th
         else o
         for o in operands_of(layer)
     )
-    schedule = engine("loma").search(layer, operands, (Memory("L1", 1500),), SteppedCost(), multiples={Dim.OY: 0})
+    schedule = searched("loma", layer, operands, (Memory("L1", 1500),), SteppedCost(), multiples={Dim.OY: 0})
     depth = schedule.placement("weights", schedule.inner_memory).depth
     assert Dim.K in {loop.dim for loop in schedule.loops[:depth]}
 
@@ -169,7 +165,7 @@ def test_private_memories_are_filled_on_their_own() -> None:
     layer = conv("conv", 32, 16, (8, 8), (3, 3))
     block = 9 * 16 + 16
     memory = Memory("L1", 1 << 16, private=(("weights", 8 * block),))
-    schedule = engine("loma").search(layer, operands_of(layer), (memory,), SteppedCost())
+    schedule = searched("loma", layer, operands_of(layer), (memory,), SteppedCost())
     assert schedule.used_bytes(memory, "weights") <= 8 * block
     assert [loop.dim for loop in schedule.loops] == [Dim.K]
 
@@ -178,7 +174,7 @@ def test_scratch_that_grows_with_tiles_is_left_free() -> None:
     layer = conv("conv", 16, 16, (16, 16), (1, 1))
     model = SteppedCost(kernel_scratch=30)
     memory = Memory("L1", 8000)
-    schedule = engine("loma").search(layer, operands_of(layer), (memory,), model)
+    schedule = searched("loma", layer, operands_of(layer), (memory,), model)
     tile = schedule.extents(len(schedule.loops))
     assert schedule.scratch == 30 * tile[Dim.K] * tile[Dim.OX] + 4 * 16
     assert schedule.used_bytes(memory) <= 8000
@@ -189,19 +185,18 @@ def test_no_mapping() -> None:
     with pytest.raises(
         ScheduleError, match="layer conv has no mapping that LOMA finds, along divisors, in the 600 byt"
     ):
-        engine("loma").search(layer, operands_of(layer), (Memory("L1", 600),), SteppedCost())
+        searched("loma", layer, operands_of(layer), (Memory("L1", 600),), SteppedCost())
 
 
 def test_refusals() -> None:
     operands = operands_of(POINTWISE)
     with pytest.raises(ScheduleError, match="layer pointwise has 2 levels of scratchpad, and the loma engine maps on"):
-        engine("loma").search(POINTWISE, operands, (Memory("L2", 9999), Memory("L1", 999)), SteppedCost())
+        searched("loma", POINTWISE, operands, (Memory("L2", 9999), Memory("L1", 999)), SteppedCost())
     with pytest.raises(OptionError, match="objective 'beauty' is unknown"):
-        engine("loma").search(POINTWISE, operands, (Memory("L1", 999),), SteppedCost(), "beauty")
+        searched("loma", POINTWISE, operands, (Memory("L1", 999),), SteppedCost(), "beauty")
 
 
 def test_the_same_every_time() -> None:
     layer = conv("conv", 16, 16, (16, 16), (3, 3))
-    search = engine("loma").search
     arguments = layer, operands_of(layer), (Memory("L1", 4096),), SteppedCost()
-    assert search(*arguments) == search(*arguments)
+    assert searched("loma", *arguments) == searched("loma", *arguments)

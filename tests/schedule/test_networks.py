@@ -11,11 +11,11 @@ from match.cost import Cost
 from match.errors import ScheduleError
 from match.hardware import HwModule
 from match.layer import Layer
-from match.schedule.engine import engine
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
 from match.targets.gap9.target import Gap9
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
+from tests.schedule.problems import searched
 from tests.schedule.walk import walk
 
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
@@ -34,7 +34,8 @@ def searches(
             model = module.cost(layer, requantizer)
             memory = Memory("L1", size)
             try:
-                schedule = engine("exact").search(
+                schedule = searched(
+                    "exact",
                     layer,
                     module.operands(layer, requantizer),
                     (memory,),

@@ -15,7 +15,8 @@ import match.schedule.workers
 from match.errors import CostModelError
 from match.layer import Layer, Op
 from match.schedule.mapping import Memory
-from match.schedule.problem import Problem, Solution, solve
+from match.schedule.problem import Problem, Solution
+from match.schedule.solve import solve
 from match.schedule.workers import solve_all
 from tests.schedule.networks import ds_cnn
 from tests.schedule.problems import Failing, gap9_problems, problem
@@ -100,7 +101,7 @@ import sys
 sys.path.insert(0, {path!r})
 import match.schedule.workers
 from match.schedule.workers import solve_all
-from match.schedule.problem import solve
+from match.schedule.solve import solve
 from tests.schedule.test_workers import LAYERS, problem, SteppedCost
 match.schedule.workers.START_UP = 1e-6
 
