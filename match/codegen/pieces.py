@@ -51,7 +51,7 @@ def pieces_of(function: Any) -> Pieces | None:
 
 def _only_loop(function: Any) -> Any:
     """The loop that is all of a function's body."""
-    if not isinstance(function, tvm.tir.PrimFunc) or not function.params:
+    if not isinstance(function, tvm.tir.PrimFunc) or len(function.params) != len(function.buffer_map):
         return None
     body = function.body
     while isinstance(body, (tvm.tir.AllocateConst, tvm.tir.AttrStmt, tvm.tir.DeclBuffer, tvm.tir.LetStmt)):

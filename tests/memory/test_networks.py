@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import match
-from benchmarks.memory.cli import SIZES, rows
+from benchmarks.memory.cli import NETWORKS, SIZES, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
 from match.errors import CapacityError, OptionError
 from match.report.schema import MemoryPlanSummary
@@ -19,8 +19,6 @@ from match.zoo.qdq import write
 from match.zoo.quantize import calibrate
 
 L1 = 20000
-KIB = 1024
-BIG = (("mobilenet_v1-1.0-128", 256), ("mobilenet_v1-1.0-224", 384), ("mobilenet_v2-1.0-128", 256))
 
 
 def memory_of(compiled: match.CompiledModel) -> MemoryPlanSummary:
@@ -118,10 +116,9 @@ def test_a_target_without_external_memory_says_how_much_is_short() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("name", "least"), BIG)
-def test_large_networks(name: str, least: int) -> None:
-    sizes = [int(size) for size in SIZES.split(",")]
-    for row in rows(name, [size for size in sizes if size >= least * KIB]):
+@pytest.mark.parametrize("name", NETWORKS.split(","))
+def test_large_networks(name: str) -> None:
+    for row in rows(name, [int(size) for size in SIZES.split(",")]):
         assert row.same
         assert row.used <= row.l2
         assert row.cycles < 2 * row.whole
