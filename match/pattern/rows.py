@@ -36,7 +36,7 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
         if expr in by_root:
             ordered.append(by_root[expr])
         elif expr in softmax:
-            ordered.append(tuple(call for call in order if call in softmax[expr]))
+            ordered.append(tuple(call for call in order if isinstance(call, relay.Call) and call in softmax[expr]))
         elif isinstance(expr, relay.Call) and expr not in covered:
             feeding = [chains.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
             continued = next((chain for chain in feeding if chain and _continues(expr, chain[-1])), ())
