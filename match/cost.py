@@ -195,8 +195,15 @@ class CpuCostModel:
     """Predicted cycles of operators that run as TVM's C on the control core."""
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
-        """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements."""
+        """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements.
+
+        "softmax" is the one in integers.
+        """
         raise NotImplementedError
+
+    def floating(self, op: str, outputs: int) -> float:
+        """Cycles of operators that compute `outputs` elements in floating point; their names are joined by "+"."""
+        return self.cycles(op, 0, outputs)
 
     def energy(self, op: str, macs: int, outputs: int) -> float:
         """Energy of the same operator in pJ, which the objective "energy" needs."""

@@ -121,20 +121,22 @@ def _changed(again: Again, request: Request, solution: Solution, target: MatchTa
     return replace(again.decision, cycles=offer.cost.cycles, candidates=candidates, plan=plan)
 
 
-def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int) -> Cost:
+def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False) -> Cost:
     """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
+
+    `floating` tells whether it computes in floating point.
 
     Raises:
         CostModelError: if its cost model fails.
     """
-    model, arguments = target.cpu_cost_model, (op, macs, outputs)
+    model = target.cpu_cost_model
 
-    def ask(method: str) -> float:
+    def ask(method: str, *arguments: str | int) -> float:
         call = partial(call_text, model, name, method, arguments)
         return number(partial(getattr(model, method), *arguments), lambda: f"module {CPU}: {call()}")
 
-    cycles = ask("cycles")
-    energy = ask("energy") if _knows_energy(model) else None
+    cycles = ask("floating", op, outputs) if floating else ask("cycles", op, macs, outputs)
+    energy = ask("energy", op, macs, outputs) if _knows_energy(model) else None
     return Cost(cycles, cycles, 0.0, 0.0, (), energy)
 
 

@@ -21,7 +21,7 @@ from match.layer import Role
 from match.options import Options
 from match.pattern import Match, Rejection, find
 from match.pattern.graph import post_order
-from match.pattern.rows import Chain, products, rows
+from match.pattern.rows import Chain, called, is_floating, products, rows
 from match.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.registry import get_target
 from match.relay import relay, tvm
@@ -31,7 +31,7 @@ from match.storage import Storage, storage
 from match.sums import apart
 from match.transform.layouts import Conversion, Tensors, from_layout, to_layout
 from match.transform.pipeline import integer_relay
-from match.transform.rewrite import operands, operator_name, rebuild, shape
+from match.transform.rewrite import operands, rebuild, shape
 
 LAYOUT = "layout"
 """Operator, in a decision, that lays out a tensor anew for a module or after one."""
@@ -142,17 +142,18 @@ def _workloads(listed: Sequence[Match | Rejection | Chain], network: str) -> lis
 def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDecision:
     """The decision for what no module is asked about."""
     candidates: tuple[Candidate, ...] = ()
+    floating = False
     if isinstance(row, Rejection):
         op = kind = row.op.value
         macs, outputs = row.macs, row.outputs
         candidates = tuple(Candidate(module.name, refusal=row.reason) for module in target.modules)
     else:
-        op = "+".join(operator_name(call) or "function" for call in row)
-        layer = products(row)
+        op, layer = called(row), products(row)
         kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
+        floating = layer is None and is_floating(row)
         outputs = _elements(row[-1].checked_type)
     name = f"{op}_{index}"
-    cost = cpu_cost(target, name, kind, macs, outputs)
+    cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
     return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
 
 

@@ -8,14 +8,18 @@ from collections.abc import Iterable
 from match.layer import Op
 from match.pattern.graph import post_order, users
 from match.pattern.types import Match, Rejection
-from match.relay import relay
-from match.transform.rewrite import is_call, operator_name, shape
+from match.relay import relay, tvm
+from match.transform.rewrite import dtype, is_call, operator_name, shape
+from match.transform.softmax import inside
 
 _ELEMENTWISE = (0, 1)
 """TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
 
 Chain = tuple[relay.Call, ...]
-"""Operators that TVM makes one loop of, in order of computation; mostly it is one."""
+"""Operators that TVM makes one loop of, or all those of a softmax, in order of computation; mostly it is one."""
+
+SOFTMAX = "softmax"
+"""What softmax in integers is called, which is dozens of operators."""
 
 
 def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | Chain, ...]:
@@ -23,18 +27,35 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
     by_root = {layer.root: layer for layer in found}
     covered = {expr for layer in by_root.values() for expr in layer.covered}
     used_by = users(main)
+    order = post_order(main)
+    softmax = {root: region for root in order if root not in covered and (region := inside(root))}
+    covered.update(*softmax.values())
     ordered: list[Match | Rejection | Chain] = []
     chains: dict[relay.Expr, Chain] = {}
-    for expr in post_order(main):
+    for expr in order:
         if expr in by_root:
             ordered.append(by_root[expr])
-        elif isinstance(expr, relay.Call) and expr not in covered and not is_call(expr, "annotation.stop_fusion"):
+        elif expr in softmax:
+            ordered.append(tuple(call for call in order if isinstance(call, relay.Call) and call in softmax[expr]))
+        elif isinstance(expr, relay.Call) and expr not in covered:
             feeding = [chains.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
             continued = next((chain for chain in feeding if chain and _continues(expr, chain[-1])), ())
             chains[expr] = (*continued, expr)
             ordered = [row for row in ordered if row is not continued]
             ordered.append(chains[expr])
     return tuple(ordered)
+
+
+def called(chain: Chain) -> str:
+    """What the operators are called in a report."""
+    names = [operator_name(call) or "function" for call in chain]
+    return SOFTMAX if len(chain) > 1 and inside(chain[-1]) else "+".join(names)
+
+
+def is_floating(chain: Chain) -> bool:
+    """Whether any of the operators gives floating-point numbers, or takes them."""
+    tensors = [tensor for call in chain for tensor in (call, *call.args)]
+    return any(isinstance(x.checked_type, tvm.ir.TensorType) and dtype(x).startswith("float") for x in tensors)
 
 
 def products(chain: Chain) -> tuple[Op, int] | None:

@@ -24,7 +24,12 @@ from match.run.counts import Counts
 
 _ON_MODULE = re.compile(r"match_\w+_(?P<number>\d+)_[a-z]\w*")
 
-_TELLING = {"avg_pool2d": ("nn.avg_pool2d", "sum"), "max_pool2d": ("nn.max_pool2d",), "lookup": ("take",)}
+_TELLING = {
+    "avg_pool2d": ("nn.avg_pool2d", "sum"),
+    "max_pool2d": ("nn.max_pool2d",),
+    "lookup": ("take",),
+    "softmax": ("max",),
+}
 """Operators of which a function has one if it computes such a layer on the control core."""
 
 _ADD = ("multiply", "cast", "multiply", "add")

@@ -13,12 +13,13 @@ from match.relay import relay
 from match.requantize import Int64Array
 from match.transform import integer_form
 from match.transform.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
-from match.transform.rewrite import value_range
+from match.transform.rewrite import is_8bit, is_call, value_range
 
 LONGEST_ROW = 4095
 """Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
 
 _SUM_FRACTION = 19
+_ALONE = "annotation.stop_fusion"
 _OUTPUT_BITS = 8
 
 
@@ -39,6 +40,24 @@ def softmax(x: relay.Expr, width: int, exponentials: Int64Array, dtype: str) -> 
     lowest = value_range(dtype)[0]
     levels = relay.add(_rounded_shift(probability, shift), relay.const(lowest))
     return integer_form.saturate(levels, value_range(dtype), dtype)
+
+
+def inside(root: relay.Expr) -> frozenset[relay.Call]:
+    """The operators of the softmax that ends in a typed expression, between 8 bits and 8 bits; none if none does."""
+    found: set[relay.Call] = set()
+    if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
+        return frozenset()
+    waiting: list[relay.Expr] = [root]
+    while waiting:
+        call = waiting.pop()
+        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call)):
+            found.add(call)
+            waiting += call.args
+    return frozenset(found) if any(is_call(call, _ALONE) for call in found) else frozenset()
+
+
+def _within(call: relay.Call) -> bool:
+    return is_call(call, "max") or not is_8bit(call)
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:

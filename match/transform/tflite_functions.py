@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from match.requantize import Int64Array
 from match.transform import fixed_point
 from match.transform.arithmetic import Quantization
 from match.transform.rewrite import value_range
 from match.transform.tflite_arithmetic import multiply, quantize_multiplier
+
+Mask = npt.NDArray[np.bool_]
 
 _BITS = 4
 """Integer bits of what the logistic function and the hyperbolic tangent are computed from."""
@@ -77,7 +80,7 @@ def exponentials(scale: np.float32, beta: np.float32) -> Int64Array:
     return np.where(inside, values, 0)
 
 
-def _fixed(x: Quantization) -> tuple[Int64Array, Int64Array]:
+def _fixed(x: Quantization) -> tuple[Int64Array, Mask]:
     """Every value of x with `_BITS` integer bits, 0 for those that do not fit, and which of them fit."""
     factor = np.float64(x.scale) * (1 << (31 - _BITS))
     values = x.levels - x.zero_point
@@ -91,7 +94,7 @@ def _radius(factor: np.float64, integer_bits: int) -> int:
     return math.floor(math.ldexp(((1 << integer_bits) - 1) << (31 - integer_bits), -exponent))
 
 
-def _saturated(x: Quantization, inside: Int64Array, outputs: Int64Array, limits: tuple[int, int]) -> Int64Array:
+def _saturated(x: Quantization, inside: Mask, outputs: Int64Array, limits: tuple[int, int]) -> Int64Array:
     """Outputs within their limits, one of these where an input did not fit."""
     beyond = np.where(x.levels <= x.zero_point, *limits)
     return np.where(inside, np.clip(outputs, *limits), beyond)

@@ -155,7 +155,7 @@ def gather(model: TfliteModel, x: int, batch_dims: int) -> int:
 @pytest.mark.parametrize(
     ("operator", "kept", "dropped", "named"),
     [
-        (softmax, 1.0, 2.0, "SOFTMAX, with the option Beta of 2.0"),
+        (softmax, 2.0, 0.0, "SOFTMAX with a Beta of 0.0"),
         (dense, 0, 1, "FULLY_CONNECTED, with the option WeightsFormat of 1"),
         (gather, 0, 1, "GATHER, with the option BatchDims of 1"),
     ],

@@ -1,4 +1,4 @@
-"""Layers whose sums no module takes still count their multiply-accumulates."""
+"""What runs as TVM's C: multiply-accumulates of layers that no module takes, softmax as one row."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from match.layer import Op
-from match.pattern.rows import products
+from match.pattern.rows import called, is_floating, products, rows
 from match.relay import relay, tvm
+from match.transform.softmax import softmax
 
 
 def body(expr: Any, x: Any) -> Any:
@@ -59,3 +60,23 @@ def test_depthwise_convolution() -> None:
 def test_what_multiplies_no_weights() -> None:
     x = relay.var("x", shape=(1, 12), dtype="float32")
     assert products((body(relay.nn.softmax(x), x),)) is None
+
+
+def test_softmax_in_integers_is_one_row() -> None:
+    x = relay.var("x", shape=(3, 12), dtype="int8")
+    scores = relay.nn.relu(x)
+    soft = softmax(scores, 12, np.arange(256, dtype=np.int64), "int8")
+    function = relay.Function([x], relay.reshape(soft, (36,)))
+    main = relay.transform.InferType()(tvm.IRModule.from_expr(function))["main"]
+    found = rows(main, ())
+    assert [called(row) for row in found if isinstance(row, tuple)] == ["nn.relu", "softmax", "reshape"]
+    assert not any(is_floating(row) for row in found if isinstance(row, tuple))
+
+
+def test_floating_point_is_known_by_what_goes_in_or_comes_out() -> None:
+    x = relay.var("x", shape=(1, 12), dtype="float32")
+    assert is_floating((body(relay.exp(x), x),))
+    assert is_floating((body(relay.cast(x, "int8"), x),))
+    integer = relay.var("x", shape=(1, 12), dtype="int32")
+    assert is_floating((body(relay.cast(integer, "float32"), integer),))
+    assert not is_floating((body(relay.cast(integer, "int8"), integer),))

@@ -48,7 +48,8 @@ class Stm32h743(MatchTarget):
     clock_hz = 480e6
     main_memory = Memory("AXI SRAM", 512 * 1024)
     modules = (CortexM7(),)
-    cpu_cost_model = RiscvCoreCost(convolution=5, dense=5, output=30)  # no SIMD, through the data cache; estimated
+    # No SIMD, through the data cache; an FPU. All estimated.
+    cpu_cost_model = RiscvCoreCost(convolution=5, dense=5, output=30, float_operator=20, exponential=200)
     activations = "uint8"
     api = chip.API
 
