@@ -3,12 +3,15 @@
 ``high(a, M)`` is the upper 32 bits of the product of a signed and an unsigned word, so that this is exactly the line
 ``(acc * M + b * M + B * 2**32) >> (32 + s)``. b moves its bias by multiples of M and B by multiples of 2**32: pairs of
 them come as close to any bias as they are many. A channel's steps leave its bias a window, often a thousandth of M wide
-and sometimes a millionth, and a pair is sought whose bias lies in it. Of B the lowest five bits are s, which kernels need not load.
+and sometimes a millionth, and a pair is sought whose bias lies in it. Of B the lowest five bits are s, which spares
+kernels a load.
 
 What double rounding takes off negative accumulators is 1 beside B if s is chosen for that.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +36,7 @@ def high_words(requantization: Requantization, steps: Steps, requantizer: Requan
     if not signed:
         requantization = uncorrected(requantization, steps)
         steps = Steps.of(requantization, steps.low, steps.high, steps.clip)
-    varies = steps.interior.any(axis=1)
+    varies = np.asarray(steps.interior.any(axis=1))
     plain = Requantization(
         multiplier=np.zeros_like(steps.low),
         bias=((steps.lowest << SHIFT_BITS) + SHIFT_BITS) << WORD,
@@ -44,10 +47,27 @@ def high_words(requantization: Requantization, steps: Steps, requantizer: Requan
     line = _with_step(requantization, plain, varies) if signed else _with_slopes(requantization, plain, steps, varies)
     if line is None or np.any(line.multiplier[varies] <= 0):
         return None
-    for channel in np.flatnonzero(varies):
-        if not _place(line, steps, int(channel), (0,) if signed else _NEIGHBOURS):
-            return None
-    return line if executes(line, steps.low, steps.high, requantizer) else None
+    missing = np.flatnonzero(varies)
+    for neighbour in (0,) if signed else _NEIGHBOURS:
+        tried = line.take(missing)
+        tried.multiplier[:] = np.maximum(1, tried.multiplier + neighbour)
+        found = [_pair(*window) for window in _windows(tried, steps.take(missing))]
+        done = np.array([pair is not None for pair in found], np.bool_)
+        _write(line, missing[done], tried.multiplier[done], [pair for pair in found if pair is not None])
+        missing = missing[~done]
+        if not len(missing):
+            return line if executes(line, steps.low, steps.high, requantizer) else None
+    return None
+
+
+def _write(
+    line: Requantization, channels: npt.NDArray[np.intp], multiplier: Int64Array, pairs: list[tuple[int, int]]
+) -> None:
+    """Put multipliers and pairs of b and B into some channels of a line."""
+    assert line.addend is not None
+    addend, word = np.array(pairs, np.int64).reshape(-1, 2).T
+    line.multiplier[channels], line.addend[channels] = multiplier, addend
+    line.bias[channels] = addend * multiplier + (word << WORD)
 
 
 def _with_slopes(
@@ -80,46 +100,41 @@ def _with_step(requantization: Requantization, plain: Requantization, varies: Bo
     if np.any((shifts < 0) | (shifts > _LARGEST_SHIFT) | (plain.multiplier >= 1 << WORD)):
         return None
     below = np.where(varies, below, UNREACHED)
-    return Requantization(
-        plain.multiplier, plain.bias, plain.shift, plain.clip, below, 1 << WORD, addend=plain.addend
-    )
+    return Requantization(plain.multiplier, plain.bias, plain.shift, plain.clip, below, 1 << WORD, addend=plain.addend)
 
 
-def _place(line: Requantization, steps: Steps, channel: int, neighbours: tuple[int, ...]) -> bool:
-    """Write bias and addend of a channel, with the first multiplier that has a pair; whether one has."""
-    assert line.addend is not None
-    one, shift = line.take(np.array([channel])), int(line.shift[channel]) - WORD
-    for neighbour in neighbours:
-        multiplier = max(1, int(line.multiplier[channel]) + neighbour)
-        one.multiplier[0] = multiplier
-        least, most = _window(one, steps.take(np.array([channel])))
-        if least > most:
-            continue
-        word = (((least >> WORD) - shift >> SHIFT_BITS) << SHIFT_BITS) + shift
-        # Each step of B moves the bias by 2**37; addends take off what is a multiple of M.
-        start = ((word << WORD) - least) % multiplier
-        width = min(most - least, multiplier - 1)
-        low = -start % multiplier
-        steps_of_word = 0 if start <= width else _first((1 << WORD + SHIFT_BITS) % multiplier, multiplier, low, low + width)
-        if steps_of_word is None:
-            continue
-        word += steps_of_word << SHIFT_BITS
-        addend = -(((word << WORD) - least) // multiplier)
-        if abs(word) < LARGEST_SUM and abs(addend) < LARGEST_SUM:
-            line.multiplier[channel], line.addend[channel] = multiplier, addend
-            line.bias[channel] = (word << WORD) + addend * multiplier
-            return True
-    return False
+def _windows(line: Requantization, steps: Steps) -> Iterator[tuple[int, int, int, int]]:
+    """Of each channel M, s, and the smallest and largest bias with every interior threshold exact.
+
+    There is none where the smallest exceeds the largest.
+    """
+    limit = np.iinfo(np.int64)
+    ends = steps.left_ends(line.multiplier, line.shift)
+    below = np.full_like(line.bias, UNREACHED) if line.negative_below is None else line.negative_below
+    at = ends + np.where(steps.thresholds < below[:, None], line.negative_step, 0)
+    before = ends + np.where(steps.thresholds <= below[:, None], line.negative_step, 0)
+    least = np.where(steps.interior, at, limit.min).max(axis=1)
+    most = np.where(steps.interior, before + line.multiplier[:, None] - 1, limit.max).min(axis=1)
+    columns = (line.multiplier, line.shift - WORD, least, most)
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
-def _window(line: Requantization, steps: Steps) -> tuple[int, int]:
-    """Smallest and largest bias of the one channel with every threshold exact; empty if the first exceeds the second."""
-    thresholds = steps.thresholds[steps.interior]
-    ends = steps.left_ends(line.multiplier, line.shift)[steps.interior]
-    below = UNREACHED if line.negative_below is None else line.negative_below[0]
-    at = ends + np.where(thresholds < below, line.negative_step, 0)
-    before = ends + np.where(thresholds <= below, line.negative_step, 0)
-    return int(at.max()), int(before.min() + line.multiplier[0] - 1)
+def _pair(multiplier: int, shift: int, least: int, most: int) -> tuple[int, int] | None:
+    """The numbers b and B with ``least <= b * multiplier + B * 2**32 <= most``, B ending in `shift`; or None."""
+    if least > most:
+        return None
+    word = (((least >> WORD) - shift >> SHIFT_BITS) << SHIFT_BITS) + shift
+    # Each step of B moves the bias by 2**37, and b takes off what is a multiple of the multiplier.
+    ahead = ((word << WORD) - least) % multiplier
+    width = min(most - least, multiplier - 1)
+    if ahead > width:
+        behind = multiplier - ahead
+        further = _first((1 << WORD + SHIFT_BITS) % multiplier, multiplier, behind, behind + width)
+        if further is None:
+            return None
+        word += further << SHIFT_BITS
+    addend = -(((word << WORD) - least) // multiplier)
+    return (addend, word) if max(abs(word), abs(addend)) < LARGEST_SUM else None
 
 
 def _first(factor: int, modulus: int, low: int, high: int) -> int | None:
