@@ -132,7 +132,7 @@ class PulpClusterCost(CostModel):
     """
 
     cores: int = 8
-    form: Form = "int64"
+    form: Form = "high"
     kernel: int = 150
     offload: int = 1000
     cycles: KernelCycles = field(default_factory=KernelCycles)
