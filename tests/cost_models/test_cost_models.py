@@ -327,7 +327,7 @@ def test_partial_sums_cost_a_load_and_a_store_instead_of_a_requantization() -> N
     rows = Layer("dense", Op.DENSE, 64, 640, 1, 1, 1, 1)
     part = whole(rows)._replace(c=320)
     costs = [model.compute(rows, part._replace(begin=begin, end=end)) for begin, end in ENDS]
-    wanted = [0, 2 * 8, (cycles.int64 + 1) * 8, (cycles.int64 - 1 - cycles.partial) * 8]
+    wanted = [0, 2 * 8, (cycles.high + 1) * 8, (cycles.high - 1 - cycles.partial) * 8]
     assert [cost - costs[0] for cost in costs] == pytest.approx(wanted)
 
 

@@ -218,7 +218,7 @@ def requantization_of(
 
 
 def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int], *, step: bool) -> UpperWords:
-    """Parameters that spread the accumulators over the outputs, with every kind of shift; some channels are constant."""
+    """Parameters that spread the accumulators over the outputs, with every kind of shift; some are constant."""
     flat = acc.reshape(-1, acc.shape[-1])
     low, high = flat.min(axis=0), flat.max(axis=0)
     slope = np.minimum(rng.uniform(150, 400, len(low)) / (high - low + 1), 0.99)
