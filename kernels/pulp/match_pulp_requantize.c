@@ -5,7 +5,8 @@
 #include "match_pulp_share.h"
 
 /* The channels of one pixel, in a loop of their own for each kind of parameters. */
-static void requantize_pixel(const match_finish_t *given, const int32_t *accumulators, int32_t channels, uint8_t *output)
+static void requantize_pixel(const match_finish_t *given, const int32_t *accumulators, int32_t channels,
+                             uint8_t *output)
 {
     match_finish_t finish = *given;
     const uint8_t *parameters = finish.parameters;
