@@ -46,10 +46,11 @@ class KernelCycles:
     call: a kernel call, on each core. product: all output channels of one pixel or two. single: a block of one channel
     beside its steps; that of four is in its requantization. rest: a block whose vectors are no whole words. partial: a
     sum that comes from partial ones or becomes one; counted in the compiled code, not fitted.
-    int32, high, high_signed, int64: an output's requantization, and what a block takes beside its steps.
+    int32, high, high_signed, int64: an output's requantization, and what a block takes beside its steps. rare: a block
+    in int64 beside that, which is copied to memory.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
     channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
-    called: an output whose requantization is a call, as those of the forms but int32 and high are.
+    called: requantization there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
     position, group: pooling, an output pixel; four channels of it. sum4, sum1: a window's element of four channels or
     one; maximum4, maximum1: of maxima.
@@ -57,36 +58,37 @@ class KernelCycles:
     lookup_run, lookup: a run of bytes through a table; a byte.
     """
 
-    call: float = 285.8
-    product: float = 86.6
-    single: float = 9.9
-    rest: float = 73.7
+    call: float = 321.9
+    product: float = 28.5
+    single: float = 7.8
+    rest: float = 72.9
     partial: float = 14
-    int32: float = 10.6
-    high: float = 14
-    high_signed: float = 17
-    int64: float = 22.8
-    column: float = 173.9
-    row: float = 66.4
+    int32: float = 9.8
+    high: float = 13.8
+    high_signed: float = 16.6
+    int64: float = 58.5
+    rare: float = 127.9
+    column: float = 194.6
+    row: float = 67.5
     byte: float = 0.8
-    pixel: float = 45.3
-    channel: float = 217.5
-    strip: float = 86.4
-    both: float = 15.5
-    left: float = 12.2
-    called: float = 27.7
-    strip_row: float = 40.2
-    gather: float = 9.7
-    position: float = 170.9
-    sum4: float = 15.6
-    sum1: float = 10.7
-    group: float = 68.7
-    maximum4: float = 4.7
-    maximum1: float = 6.3
-    add_pixel: float = 54.3
-    add: float = 22.5
-    lookup_run: float = 130.9
-    lookup: float = 6.3
+    pixel: float = 68.9
+    channel: float = 208.9
+    strip: float = 90.9
+    both: float = 7.1
+    left: float = 7.7
+    called: float = 52.4
+    strip_row: float = 40.3
+    gather: float = 9.5
+    position: float = 159.3
+    sum4: float = 15.4
+    sum1: float = 8.9
+    group: float = 59.3
+    maximum4: float = 6.3
+    maximum1: float = 6.7
+    add_pixel: float = 53.9
+    add: float = 22.4
+    lookup_run: float = 127.0
+    lookup: float = 6.5
 
 
 def align4(size: int) -> int:
@@ -125,7 +127,7 @@ class PulpClusterCost(CostModel):
     """
 
     cores: int = 8
-    form: Form = "int64"
+    form: Form = "high"
     kernel: int = 150
     offload: int = 1000
     cycles: KernelCycles = field(default_factory=KernelCycles)
@@ -190,8 +192,9 @@ class PulpClusterCost(CostModel):
         blocks, rest = divmod(channels, 4)
         cycles = self.cycles
         each = self._finish(tile)
-        fours = self._steps(4, pixels, length, tile) + 4 * pixels * each
-        ones = cycles.single + self._steps(1, pixels, length, tile) + pixels * each
+        rare = cycles.rare if self.form == "int64" else 0
+        fours = rare + self._steps(4, pixels, length, tile) + 4 * pixels * each
+        ones = cycles.single + rare + self._steps(1, pixels, length, tile) + pixels * each
         return cycles.product + blocks * fours + rest * ones
 
     def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
@@ -237,7 +240,7 @@ class PulpClusterCost(CostModel):
         """Channels are shared out; columns of outputs, two at a time at column stride 1, go down the rows."""
         cycles = self.cycles
         pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
-        each = self.requantize + (0 if self.form in ("int32", "high") else cycles.called)
+        each = self.requantize if self.form in ("int32", "high") else cycles.called
         pair = cycles.strip + tile.oy * (cycles.both + 2 * each)
         single = cycles.strip + tile.oy * (cycles.left + each)
         return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)

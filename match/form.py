@@ -92,11 +92,13 @@ def _hopeless(constants: LayerConstants, accumulator: Range, requantizer: Requan
     """Whether a narrow form is not exact for some channels already, those that reach the most accumulators.
 
     Fitting all channels takes long, and of a form that others follow nobody needs to know how far off it is. Wide forms
-    fail where they do not correct what the layer does.
+    are no narrower than the layer's own, but for upper halves without the step that double rounding takes off.
     """
     line = _line(constants)
-    quick = requantizer.sum_bits > 32 and line.negative_below is None
-    if quick or requantizer.negative_step or executes(line, *accumulator, requantizer) or line.channels <= _SAMPLE:
+    lacks_step = requantizer.upper_half and not requantizer.negative_step and line.negative_below is not None
+    if requantizer.sum_bits > 32 and not lacks_step:
+        return False
+    if executes(line, *accumulator, requantizer) or line.channels <= _SAMPLE:
         return False
     low, high = accumulator
     widest = np.argsort(low - high)[:_SAMPLE]

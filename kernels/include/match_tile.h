@@ -102,7 +102,7 @@ typedef struct {
 
     int32_t clip_low;
     int32_t clip_high;
-    int64_t negative_step; /* 0: nothing is taken off; else parameters are those of the kernel's form that end in _signed_t */
+    int64_t negative_step; /* 0: nothing is taken off; else parameters are the kernel's that end in _signed_t */
     int32_t shift;         /* of all channels, for modules that have one shift for a layer */
 
     /* 0 where channels lie side by side, as they do in HWC. */

@@ -9,14 +9,15 @@
  * with match_requant_t where tile->negative_step is 0 (and so is the step), else match_requant_signed_t. Kernels whose
  * names end otherwise have other parameters, and clip_low must be 0:
  *
- *     _high   y = clip((upper((acc + addend) * multiplier) + bias - (acc + addend < negative_below)) >> shift, 0, clip_high)
+ *     _high   y = clip((upper(a * multiplier) + bias - (a < negative_below)) >> shift, 0, clip_high), a = acc + addend,
  *             with the upper 32 bits of the product: match_requant_high_t where tile->negative_step is 0, which takes
  *             nothing off, else match_requant_high_signed_t
- *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; no correction
+ *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; there is
+ *             no correction
  *
- * Of y the low 8 bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Weights may lie at any address,
- * parameters at any multiple of 4. No block overlaps the tile's context. Convolution, pointwise and dense keep partial
- * sums where a tile has some of the layer's input channels.
+ * Of y the low 8 bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Weights may lie at any
+ * address, parameters at any multiple of 4. No block overlaps the tile's context. Convolution, pointwise and dense keep
+ * partial sums where a tile has some of the layer's input channels.
  *
  * Output pixel (y, x) sees input rows y * stride_y - pad_top + i * dilation_y, i < filter_height, and columns likewise;
  * what lies outside input_height x input_width is padding: pad_value for convolutions and average pooling, nothing for

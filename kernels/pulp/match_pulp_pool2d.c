@@ -61,8 +61,21 @@ MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t ac
     }
 }
 
-static void average(const match_tile_t *tile, const match_finish_t *finish, const window_t *window, match_share_t share,
-                    uint8_t *output)
+/* Of a form of which much is inlined, or of any other. */
+MATCH_INLINE uint8_t requantize(const match_finish_t *finish, int32_t channel, int32_t acc, match_form_t form)
+{
+    const uint8_t *parameters = match_parameters_of(finish, form, channel);
+    if (form == MATCH_FORM_32) {
+        return (uint8_t)match_requantize_32(finish, match_parameters_32(parameters), acc);
+    }
+    if (form == MATCH_FORM_HIGH) {
+        return (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), acc);
+    }
+    return match_requantize_with(finish, parameters, acc);
+}
+
+MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish, const window_t *window,
+                          match_share_t share, uint8_t *output, match_form_t form)
 {
     int32_t padded = tile->filter_height * tile->filter_width - window->rows * window->columns;
     int32_t padding = padded * tile->pad_value;
@@ -71,13 +84,13 @@ static void average(const match_tile_t *tile, const match_finish_t *finish, cons
         int32_t acc[4] = {padding, padding, padding, padding};
         sum_window(window, k, acc, 4);
         for (int32_t i = 0; i < 4; i++) {
-            output[k + i] = match_requantize(finish, k + i, acc[i]);
+            output[k + i] = requantize(finish, k + i, acc[i], form);
         }
     }
     for (; k < share.last; k++) {
         int32_t acc[4] = {padding};
         sum_window(window, k, acc, 1);
-        output[k] = match_requantize(finish, k, acc[0]);
+        output[k] = requantize(finish, k, acc[0], form);
     }
 }
 
@@ -122,15 +135,26 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
     }
 }
 
-static void avg_pool2d(const match_tile_t *tile, match_form_t form)
+MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *finish, match_form_t form)
 {
-    match_finish_t finish = match_finish_of(tile, form);
     match_share_t channels = match_share_channels(tile->channels_out, 1);
     for (int32_t y = 0; y < tile->output_height; y++) {
         for (int32_t x = 0; x < tile->output_width; x++) {
             window_t window = window_of(tile, y, x);
-            average(tile, &finish, &window, channels, match_output_pixel(tile, y, x));
+            average(tile, finish, &window, channels, match_output_pixel(tile, y, x), form);
         }
+    }
+}
+
+static void avg_pool2d(const match_tile_t *tile, match_form_t form)
+{
+    match_finish_t finish = match_finish_of(tile, form);
+    if (finish.form == MATCH_FORM_32) {
+        averages(tile, &finish, MATCH_FORM_32);
+    } else if (finish.form == MATCH_FORM_HIGH) {
+        averages(tile, &finish, MATCH_FORM_HIGH);
+    } else {
+        averages(tile, &finish, finish.form);
     }
 }
 

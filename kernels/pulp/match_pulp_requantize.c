@@ -4,8 +4,9 @@
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
-/* The channels of one pixel, in a loop of its own for parameters without a negative step. */
-static void requantize_pixel(const match_finish_t *given, const int32_t *accumulators, int32_t channels, uint8_t *output)
+/* The channels of one pixel, in a loop of their own for each kind of parameters. */
+static void requantize_pixel(const match_finish_t *given, const int32_t *accumulators, int32_t channels,
+                             uint8_t *output)
 {
     match_finish_t finish = *given;
     const uint8_t *parameters = finish.parameters;
@@ -15,8 +16,9 @@ static void requantize_pixel(const match_finish_t *given, const int32_t *accumul
             output[k] = match_shift_and_clip(&finish, match_sum_64(p, accumulators[k]), p.shift);
         }
     } else {
-        for (int32_t k = 0; k < channels; k++) {
-            output[k] = match_requantize(&finish, k, accumulators[k]);
+        for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_signed_t)) {
+            match_requant_signed_t p = match_parameters_64_signed(parameters);
+            output[k] = match_shift_and_clip(&finish, match_sum_64_signed(&finish, p, accumulators[k]), p.shift);
         }
     }
 }

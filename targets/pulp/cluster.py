@@ -35,7 +35,7 @@ _KERNELS = {
 }
 
 
-_SUFFIXES = {"int32": "_int32", "high": "_high", "high_signed": "_high"}
+_SUFFIXES = {INT32: "_int32", HIGH: "_high", HIGH_SIGNED: "_high"}
 
 
 class Cluster(HwModule):
@@ -58,8 +58,9 @@ class Cluster(HwModule):
         self.cost_model: CostModel = PulpClusterCost(cores=CORES)
         self._costs: dict[Requantizer, CostModel] = {
             INT32: PulpClusterCost(cores=CORES, form="int32"),
-            HIGH: PulpClusterCost(cores=CORES, form="high"),
             HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),
+            INT64: PulpClusterCost(cores=CORES, form="int64"),
+            INT64_SIGNED: PulpClusterCost(cores=CORES, form="int64"),
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
@@ -89,7 +90,9 @@ class Cluster(HwModule):
         """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        return kernel + _SUFFIXES.get(requantizer.name if requantizer else "", "")
+        if requantizer is None or layer.op is Op.ADD:
+            return kernel
+        return kernel + _SUFFIXES.get(requantizer, "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -172,16 +172,69 @@ class Requantization:
         return table.view(np.uint8)
 
 
-FORMS = ("int64", "int64_signed", "int32")
+@dataclass(frozen=True)
+class UpperWords(Requantization):
+    """The same by the upper words of products: `bias` is a word whose lowest five bits are `shift`."""
+
+    addend: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def suffix(self) -> str:
+        """Of the kernels that compute it."""
+        return "_high"
+
+    def __call__(self, acc: Ints) -> Bytes:
+        """Outputs for accumulators (..., channels)."""
+        added = acc + self.addend
+        total = added * self.multiplier // 2**32 + self.bias
+        if self.negative_step:
+            total = total - (added < self.negative_below)
+        return np.clip(total // 2**self.shift, *self.clip).astype(np.uint8)
+
+    def packed(self) -> Bytes:
+        """match_requant_high_t or match_requant_high_signed_t, one per channel."""
+        fields: list[tuple[str, str]] = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
+        if self.negative_step:
+            fields.append(("negative_below", "<i4"))
+        table = np.zeros(len(self.bias), np.dtype(fields))
+        for name, _ in fields:
+            table[name] = getattr(self, name)
+        return table.view(np.uint8)
+
+
+FORMS = ("int64", "int64_signed", "int32", "high", "high_signed")
 
 
 def requantization_of(
     rng: np.random.Generator, acc: Ints, form: str, clip: tuple[int, int] = (0, 255)
 ) -> Requantization:
-    """Random parameters of one of `FORMS`."""
+    """Random parameters of one of `FORMS`; those that clip from 0 on do so up to the size of the range."""
+    from_zero = (0, clip[1] - clip[0])
     if form == "int32":
-        return narrow_requantization(rng, acc, clip)
+        return narrow_requantization(rng, acc, from_zero)
+    if form.startswith("high"):
+        return upper_words(rng, acc, from_zero, step=form == "high_signed")
     return random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
+
+
+def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int], *, step: bool) -> UpperWords:
+    """Parameters that spread the accumulators over the outputs, with every kind of shift; some are constant."""
+    flat = acc.reshape(-1, acc.shape[-1])
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    slope = np.minimum(rng.uniform(150, 400, len(low)) / (high - low + 1), 0.99)
+    shift = np.floor(rng.uniform(0.0, np.minimum(-np.log2(slope), 20.0))).astype(np.int64)
+    multiplier = (slope * np.exp2(32 + shift)).astype(np.int64) * rng.choice([1, 1, 1, 1, 0], len(low))
+    addend = -low + rng.integers(-(2**28), 2**28, len(low))
+    word = -((low + addend) * multiplier // 2**32) + (np.exp2(shift) * rng.uniform(-20, 3, len(low))).astype(np.int64)
+    return UpperWords(
+        bias=word // 32 * 32 + shift,
+        multiplier=multiplier,
+        shift=shift,
+        negative_below=rng.integers(low, high + 1) + addend if step else np.zeros_like(low),
+        negative_step=1 << 32 if step else 0,
+        clip=clip,
+        addend=addend,
+    )
 
 
 def narrow_requantization(rng: np.random.Generator, acc: Ints, clip: tuple[int, int]) -> Requantization:

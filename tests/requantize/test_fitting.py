@@ -17,6 +17,8 @@ from match.step_function import step_function
 
 WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
 WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)
+HIGH = Requantizer("high", 32, False, 64, 64, (32, 63), True, False, 12, upper_half=True, lowest=0)
+HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=16)
 NARROW = Requantizer("narrow", 16, False, 32, 32, (0, 31), True, False, 8, approximates=True)
 UINT8_ONLY = Requantizer("uint8", 32, False, 32, 32, (0, 31), True, False, 9, approximates=True, clips=((0, 255),))
 ONE_SHIFT = Requantizer("one_shift", 16, False, 32, 32, (0, 31), False, False, 8, approximates=True)
@@ -258,3 +260,64 @@ def test_large_layer_takes_tens_of_milliseconds() -> None:
     start = time.perf_counter()
     fit(layer, -reach, reach, NARROW)
     assert time.perf_counter() - start < 1.0
+
+
+def by_words(fitted: Requantization, acc: np.ndarray) -> np.ndarray:
+    """What a kernel makes of accumulators (n, channels) with the words of `fitted`, each of which must fit 32 bits."""
+    assert fitted.addend is not None
+    word, rest = np.divmod(fitted.bias - fitted.addend * fitted.multiplier, 1 << 32)
+    shift = word % 32
+    assert not rest.any()
+    assert np.array_equal(shift, fitted.shift - 32)
+    added = acc + fitted.addend
+    total = added * fitted.multiplier // 2**32 + word
+    if fitted.negative_below is not None:
+        assert fitted.negative_step == 1 << 32
+        total = total - (acc < fitted.negative_below)
+    for value in (fitted.addend, word, added, total):
+        assert np.all((value >= -(2**31)) & (value < 2**31))
+    assert np.all((fitted.multiplier >= 0) & (fitted.multiplier < 2**32))
+    return np.clip(total // 2**shift, *fitted.clip)
+
+
+@given(layers())
+@settings(max_examples=60, deadline=None)
+def test_upper_words_are_exact_for_every_accumulator(
+    layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
+) -> None:
+    layer, low, high = layer_and_range
+    signed = layer.negative_below is not None
+    result = fit(layer, low, high, HIGH_SIGNED if signed else HIGH)
+    if layer.clip[0] != 0:
+        assert result is None
+        return
+    assert result is not None
+    fitted, verdict = result
+    assert verdict.exact
+    for k in range(layer.channels):
+        acc = np.arange(low[k], high[k] + 1)[:, None].repeat(layer.channels, 1)
+        inside = np.clip(acc, low, high)  # other channels promise nothing beyond their own ranges
+        np.testing.assert_array_equal(by_words(fitted, inside)[:, k], layer(inside)[:, k])
+
+
+@given(layers())
+@settings(max_examples=40, deadline=None)
+def test_upper_words_without_a_step_say_how_far_off_they_are(
+    layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
+) -> None:
+    layer, low, high = layer_and_range
+    result = fit(layer, low, high, HIGH)
+    if result is not None:
+        share, largest = brute_force(layer, result[0], low, high)
+        assert result[1].exact == (largest == 0)
+        assert result[1].share == pytest.approx(share)
+        assert result[1].max_step == largest
+
+
+def test_upper_words_where_nothing_fits() -> None:
+    """A factor of 1 has no unsigned multiplier, and accumulators of 31 bits leave no room for the addend."""
+    one = np.ones(1, np.int64)
+    plain = Requantization(one, one, one * 0, (0, 255))
+    assert fit(plain, -300 * one, 300 * one, HIGH) is None
+    steep = Requantization(one << 30, one, one * 53, (0, 255))
+    assert fit(steep, -(one << 30), one << 30, HIGH) is None

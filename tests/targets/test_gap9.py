@@ -16,6 +16,7 @@ from match.requantize import Requantization, Requantizer
 from match.schedule.mapping import component_bytes
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
+from match.targets.pulp.cluster import HIGH, HIGH_SIGNED, INT32, INT64
 
 PACKAGE = Path(match.__file__).parent
 CONV = Layer("conv", Op.CONV2D, k=40, c=20, oy=8, ox=8, iy=8, ix=8, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
@@ -107,7 +108,7 @@ def constants(layer: Layer) -> LayerConstants:
         return LayerConstants(None, None, table=np.zeros(256, np.uint8))
     channels = 1 if layer.op is Op.ADD else layer.k
     ones = np.ones(channels, np.int64)
-    requantization = Requantization(ones, ones, ones, (0, 255), ones, 2)
+    requantization = Requantization(ones, ones, ones, (0, 255), ones, 2, addend=ones)
     return LayerConstants(weights, requantization, (1, 1) if layer.op is Op.ADD else None)
 
 
@@ -144,11 +145,10 @@ def test_kernels_exist(unit: HwModule, layer: Layer, form: Requantizer | None) -
 
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:
     cluster = module("cluster")
-    assert cluster.kernel(POINTWISE, cluster.requantizers[0]) == "match_pulp_pointwise_int32"
-    form = cluster.requantizers[1]
-    assert cluster.kernel(POINTWISE, form) == "match_pulp_pointwise"
-    assert cluster.kernel(variant(POINTWISE, stride=(2, 2)), form) == "match_pulp_conv2d"
-    assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), form) == "match_pulp_conv2d"
+    kernels = [cluster.kernel(POINTWISE, form) for form in (INT32, HIGH, HIGH_SIGNED, INT64)]
+    assert kernels == [f"match_pulp_pointwise{end}" for end in ("_int32", "_high", "_high", "")]
+    assert cluster.kernel(variant(POINTWISE, stride=(2, 2)), INT64) == "match_pulp_conv2d"
+    assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), INT64) == "match_pulp_conv2d"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pytest
 from match import tile_constants
 from match.hardware import LayerConstants
 from match.layer import Dim
-from match.requantize import Requantization, Requantizer
+from match.requantize import UNREACHED, Requantization, Requantizer
 from match.targets.gap9 import packing as ne16_packing
 
 RNG = np.random.default_rng(4)
@@ -109,6 +110,21 @@ def test_requantization_entries(bias_bits: int, signed: bool, size: int) -> None
         if signed:
             assert requantization.negative_below is not None
             assert struct.unpack_from("<ii", data, index * size + 16) == (requantization.negative_below[channel], 0)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_words_of_upper_halves(signed: bool) -> None:
+    """Entries of a negative border are moved with their accumulators, unless nothing reaches it."""
+    multiplier, addend, word = np.array([3 << 30, 5, 0]), np.array([-70, 80, 9]), np.array([-32 * 4 + 7, 37, 5])
+    below = np.array([1000, UNREACHED, -2000])
+    line = Requantization(
+        multiplier, addend * multiplier + (word << 32), 32 + word % 32, (0, 255), below, 1 << 32, addend=addend
+    )
+    requantizer = replace(form(32, negative_step=signed), upper_half=True)
+    data = packing.requantization(LayerConstants(None, line), requantizer, {Dim.K: (0, 3)})
+    entries = list(struct.iter_unpack("<iIii" if signed else "<iIi", data))
+    wanted = [(-70, 3 << 30, -121, 930), (80, 5, 37, -(2**31)), (9, 0, 5, -1991)]
+    assert entries == [entry if signed else entry[:3] for entry in wanted]
 
 
 def test_addition_is_one_entry() -> None:
