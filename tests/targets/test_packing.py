@@ -121,7 +121,7 @@ def test_words_of_upper_halves(signed: bool) -> None:
         multiplier, addend * multiplier + (word << 32), 32 + word % 32, (0, 255), below, 1 << 32, addend=addend
     )
     requantizer = replace(form(32, negative_step=signed), upper_half=True)
-    data = packing.requantization(LayerConstants(None, line), requantizer, {Dim.K: (0, 3)})
+    data = tile_constants.requantization(LayerConstants(None, line), requantizer, {Dim.K: (0, 3)})
     entries = list(struct.iter_unpack("<iIii" if signed else "<iIi", data))
     wanted = [(-70, 3 << 30, -121, 930), (80, 5, 37, -(2**31)), (9, 0, 5, -1991)]
     assert entries == [entry if signed else entry[:3] for entry in wanted]
