@@ -53,39 +53,40 @@ class KernelCycles:
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
     position, group: pooling, an output pixel; four channels of it. sum4, sum1: a window's element of four channels or
     one; maximum4, maximum1: of maxima.
-    add_pixel, add: of an addition, a pixel and an element.
-    lookup_run, lookup: a run of bytes through a table; a byte.
+    addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
+    apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 285.8
-    product: float = 86.6
-    single: float = 9.9
-    rest: float = 73.7
+    call: float = 197.6
+    product: float = 172.9
+    single: float = 11.6
+    rest: float = 74.2
     partial: float = 14
     int32: float = 10.6
-    int64: float = 22.8
-    int64_signed: float = 32.9
-    column: float = 173.9
-    row: float = 66.4
+    int64: float = 23.1
+    int64_signed: float = 33.4
+    column: float = 135.5
+    row: float = 65.7
     byte: float = 0.8
-    pixel: float = 45.3
-    channel: float = 217.5
-    strip: float = 86.4
-    both: float = 15.5
-    left: float = 12.2
-    signed: float = 27.7
-    strip_row: float = 40.2
+    pixel: float = 4.7
+    channel: float = 215.9
+    strip: float = 89.0
+    both: float = 15.7
+    left: float = 12.3
+    signed: float = 28.3
+    strip_row: float = 40.4
     gather: float = 9.7
-    position: float = 170.9
-    sum4: float = 15.6
-    sum1: float = 10.7
-    group: float = 68.7
-    maximum4: float = 4.7
-    maximum1: float = 6.3
-    add_pixel: float = 54.3
-    add: float = 22.5
-    lookup_run: float = 130.9
-    lookup: float = 6.3
+    position: float = 174.2
+    sum4: float = 15.8
+    sum1: float = 12.7
+    group: float = 69.4
+    maximum4: float = 4.9
+    maximum1: float = 7.1
+    addition: float = 36.4
+    run: float = 45
+    add: float = 8.0
+    add_int64: float = 56.0
+    lookup: float = 3.0
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -120,7 +121,7 @@ def is_depthwise_3x3(layer: Layer) -> bool:
 class PulpClusterCost(CostModel):
     """Cycles and scratch of the cluster's kernels.
 
-    cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition), elements (lookup) or
+    cores: workers that share out a tile: output rows (convolution), pixels (pointwise), elements (addition, lookup) or
         channels (others).
     form: of requantization.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
@@ -182,10 +183,10 @@ class PulpClusterCost(CostModel):
                 channels = share_of_channels(tile.k, self.cores, 2)
                 return tile.oy * tile.ox * self._product(channels, 1, tile.c, tile)
             case Op.ADD:
-                pixels = ceil_div(tile.oy * tile.ox, self.cores)
-                return pixels * (self.cycles.add_pixel + tile.k * self.cycles.add)
+                each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
+                return self.cycles.addition + self._elements(layer, tile, each)
             case Op.LOOKUP:
-                return self._lookup(layer, tile)
+                return self._elements(layer, tile, self.cycles.lookup)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
 
@@ -268,11 +269,16 @@ class PulpClusterCost(CostModel):
         channels = fours * (cycles.group + four) + ones * (cycles.group / 4 + one)
         return tile.oy * tile.ox * (cycles.position + channels)
 
-    def _lookup(self, layer: Layer, tile: Tile) -> float:
-        """Elements are shared out, in runs: whole rows, but pixel by pixel where a tile has some of the channels."""
-        runs = tile.oy if tile.k == layer.k else tile.oy * tile.ox
-        elements = ceil_div(tile.oy * tile.ox * tile.k, self.cores)
-        return (ceil_div(runs, self.cores) + 1) * self.cycles.lookup_run + elements * self.cycles.lookup
+    def _elements(self, layer: Layer, tile: Tile, each: float) -> float:
+        """Elements are shared out, words of them, in runs without gaps.
+
+        Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels.
+        """
+        rows = 1 if tile.ox == layer.ox else tile.oy
+        runs = rows if tile.k == layer.k else tile.oy * tile.ox
+        elements = tile.oy * tile.ox * tile.k
+        share = min(elements, align4(ceil_div(elements, self.cores)))
+        return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
 
 
 def share_of_channels(channels: int, cores: int, singles: int) -> int:

@@ -14,7 +14,7 @@ from match.cost_models.pulp_cluster import KernelCycles, PulpClusterCost
 from match.layer import Dim
 from match.schedule.blocks import tile_of
 
-COUNTED = ("partial",)
+COUNTED = ("partial", "run")
 """Constants that no measured call has."""
 
 

@@ -91,12 +91,16 @@ def fitted() -> list[Case]:
             for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 1), 4, 1), (5, (2, 2), 3, 1)]
         ),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(1, (3, 3), 2, 2), (9, (2, 1), 5, 1)]),
+        *(plain(Op.ADD, k, size) for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]),
     ]
     others = [
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(16, (4, 4), 2, 2), (8, (3, 3), 3, 2)]),
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 3), 2, 1)]),
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
-        *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7))]),
+        *(
+            plain(Op.LOOKUP, k, size)
+            for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
+        ),
     ]
     signed = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
     return _cases(products, signed, others)
@@ -115,13 +119,14 @@ def tested() -> list[Case]:
         *(depthwise(k, size, 3, 2) for k, size in [(4, (12, 12)), (6, (5, 5))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(3, (6, 6), 5, 1), (4, (6, 4), 7, 2)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
+        *(plain(Op.ADD, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
     others = [
         *(
             pool(Op.MAX_POOL2D, k, size, f, s)
             for k, size, f, s in [(32, (3, 3), 2, 2), (12, (2, 4), 3, 2), (13, (2, 2), 3, 1)]
         ),
-        *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(32, (3, 3)), (12, (5, 5))]),
+        *(plain(Op.LOOKUP, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
     signed = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
     return _cases(products, signed, others)

@@ -92,8 +92,8 @@ class Cluster(HwModule):
         return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
-        """All of them; the one parameter of an addition has a layout of its own, for sums of 64 bits."""
-        return self.requantizers[1:] if layer.op is Op.ADD else self.requantizers
+        """All of them; additions have no accumulator whose sign to correct for."""
+        return (INT32, INT64) if layer.op is Op.ADD else self.requantizers
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
@@ -101,9 +101,11 @@ class Cluster(HwModule):
         Convolutions and dense layers keep int32 partial sums, and hand out sums that nothing requantizes.
         """
         parameters = requantizer.parameter_bytes if requantizer else 0
+        if layer.op is Op.ADD:
+            parameters = (packing.REQUANT_ADD32 if requantizer == INT32 else packing.REQUANT_ADD).itemsize
         return standard_operands(
             layer,
-            packing.REQUANT_ADD.itemsize if layer.op is Op.ADD else parameters,
+            parameters,
             _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0,
         )
 
@@ -132,7 +134,7 @@ class Cluster(HwModule):
         """A kernel of match_pulp.h, for 32-bit sums where these do; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        return f"{kernel}_int32" if requantizer == INT32 and layer.op is not Op.ADD else kernel
+        return f"{kernel}_int32" if requantizer == INT32 else kernel
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently."""

@@ -23,6 +23,7 @@ REQUANT_ADD = np.dtype(
         ("reserved", "<i4"),
     ]
 )
+REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4"), ("shift", "<i4")])
 
 Spans = Mapping[Dim, tuple[int, int]]
 
@@ -37,12 +38,17 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
 
 
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
-    """One match_requant_add_t, or match_requant_signed_t, match_requant_t or match_requant32_t per output channel."""
+    """One match_requant_add_t or match_requant_add32_t; of others an entry per output channel.
+
+    That is match_requant_signed_t, match_requant_t or match_requant32_t.
+    """
     parameters = parameters_of(constants)
     if constants.addend_multipliers is not None:
-        first, second = constants.addend_multipliers
-        entry = (int(parameters.bias[0]), first, second, int(parameters.shift[0]), 0)
-        return np.array([entry], REQUANT_ADD).tobytes()
+        entry = np.zeros(1, REQUANT_ADD if requantizer.bias_bits > 32 else REQUANT_ADD32)
+        entry["bias"], entry["shift"] = parameters.bias, parameters.shift
+        factors = (factor * parameters.multiplier for factor in constants.addend_multipliers)
+        entry["input_multiplier"], entry["addend_multiplier"] = factors
+        return entry.tobytes()
     start, extent = spans[Dim.K]
     part = slice(start, start + extent)
     plain = REQUANT if requantizer.bias_bits > 32 else REQUANT32

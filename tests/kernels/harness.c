@@ -41,6 +41,7 @@ static const entry_t entries[] = {
     {"match_pulp_dense", match_pulp_dense, false},
     {"match_pulp_dense_int32", match_pulp_dense_int32, false},
     {"match_pulp_add", match_pulp_add, false},
+    {"match_pulp_add_int32", match_pulp_add_int32, false},
     {"match_pulp_lookup", match_pulp_lookup, false},
     {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
     {"match_pulp_avg_pool2d_int32", match_pulp_avg_pool2d_int32, false},
