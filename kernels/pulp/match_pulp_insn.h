@@ -25,6 +25,8 @@
     ".insn r 0x0b, 7, 0x20, " value ", " pointer ", " step "\n"                                   /* p.lbu */
 #define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
     ".insn r 0x03, 7, 0x20, " value ", " pointer ", " index "\n"                                  /* p.lbu */
+#define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
+    ".insn r 0x0b, 7, 0x10, " value ", " pointer ", " step "\n"                                   /* p.lw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
@@ -44,6 +46,8 @@
     ".insn r 0x2b, 3, 0x08, " value ", " pointer ", " step "\n"                                   /* cv.lbu */
 #define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
     ".insn r 0x2b, 3, 0x0c, " value ", " pointer ", " index "\n"                                  /* cv.lbu */
+#define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
+    ".insn r 0x2b, 3, 0x02, " value ", " pointer ", " step "\n"                                   /* cv.lw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */
