@@ -67,7 +67,7 @@ class KernelCycles:
     int64_signed: float = 33.6
     column: float = 46.8
     row: float = 27.8
-    byte: float = 0.5
+    byte: float = 0.46
     pixel: float = 0.0
     channel: float = 213.9
     strip: float = 88.6
