@@ -52,43 +52,45 @@ class KernelCycles:
     channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
     called: requantization there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
-    position, group: pooling, an output pixel; four channels of it. sum4, sum1: a window's element of four channels or
-    one; maximum4, maximum1: of maxima.
-    add_pixel, add: of an addition, a pixel and an element.
-    lookup_run, lookup: a run of bytes through a table; a byte.
+    position: pooling, an output pixel. sums, maxima: four channels of it. sum4, sum1: a window's element of four
+    channels or one; maximum4, maximum1: of maxima.
+    addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
+    apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 321.9
-    product: float = 28.5
-    single: float = 7.8
-    rest: float = 72.9
+    call: float = 195.9
+    product: float = 151.9
+    single: float = 21.6
+    rest: float = 69.4
     partial: float = 14
-    int32: float = 9.8
-    high: float = 13.8
-    high_signed: float = 16.6
-    int64: float = 58.5
-    rare: float = 127.9
-    column: float = 194.6
-    row: float = 67.5
-    byte: float = 0.8
-    pixel: float = 68.9
-    channel: float = 208.9
-    strip: float = 90.9
-    both: float = 7.1
-    left: float = 7.7
-    called: float = 52.4
-    strip_row: float = 40.3
-    gather: float = 9.5
-    position: float = 159.3
-    sum4: float = 15.4
-    sum1: float = 8.9
-    group: float = 59.3
-    maximum4: float = 6.3
-    maximum1: float = 6.7
-    add_pixel: float = 53.9
-    add: float = 22.4
-    lookup_run: float = 127.0
-    lookup: float = 6.5
+    int32: float = 10.4
+    high: float = 14.4
+    high_signed: float = 17.2
+    int64: float = 60.3
+    rare: float = 121.3
+    column: float = 51.2
+    row: float = 28.3
+    byte: float = 0.44
+    pixel: float = 4.3
+    channel: float = 216.8
+    strip: float = 92.8
+    both: float = 6.3
+    left: float = 7.4
+    called: float = 53.3
+    strip_row: float = 40.1
+    gather: float = 9.9
+    position: float = 105.2
+    sum4: float = 5.4
+    sum1: float = 9.9
+    sums: float = 76.8
+    maxima: float = 44.0
+    maximum4: float = 9.3
+    maximum1: float = 7.9
+    addition: float = 38.2
+    run: float = 45
+    add: float = 8.0
+    add_int64: float = 56.0
+    lookup: float = 3.0
 
 
 def align4(size: int) -> int:
@@ -118,7 +120,7 @@ def is_depthwise_3x3(layer: Layer) -> bool:
 class PulpClusterCost(CostModel):
     """Cycles and scratch of the cluster's kernels.
 
-    cores: workers that share out a tile: output rows (convolution), pixels (pointwise, addition), elements (lookup) or
+    cores: workers that share out a tile: output rows (convolution), pixels (pointwise), elements (addition, lookup) or
         channels (others).
     form: of requantization.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
@@ -180,10 +182,10 @@ class PulpClusterCost(CostModel):
                 channels = share_of_channels(tile.k, self.cores, 2)
                 return tile.oy * tile.ox * self._product(channels, 1, tile.c, tile)
             case Op.ADD:
-                pixels = ceil_div(tile.oy * tile.ox, self.cores)
-                return pixels * (self.cycles.add_pixel + tile.k * self.cycles.add)
+                each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
+                return self.cycles.addition + self._elements(layer, tile, each)
             case Op.LOOKUP:
-                return self._lookup(layer, tile)
+                return self._elements(layer, tile, self.cycles.lookup)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
 
@@ -260,18 +262,25 @@ class PulpClusterCost(CostModel):
         fours, ones = divmod(share_of_channels(tile.k, self.cores, 1), 4)
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
+            group = cycles.sums
             four = elements * cycles.sum4 + 4 * self.requantize
             one = elements * cycles.sum1 + self.requantize
         else:
+            group = cycles.maxima
             four, one = elements * cycles.maximum4, elements * cycles.maximum1
-        channels = fours * (cycles.group + four) + ones * (cycles.group / 4 + one)
+        channels = fours * (group + four) + ones * (group / 4 + one)
         return tile.oy * tile.ox * (cycles.position + channels)
 
-    def _lookup(self, layer: Layer, tile: Tile) -> float:
-        """Elements are shared out, in runs: whole rows, but pixel by pixel where a tile has some of the channels."""
-        runs = tile.oy if tile.k == layer.k else tile.oy * tile.ox
-        elements = ceil_div(tile.oy * tile.ox * tile.k, self.cores)
-        return (ceil_div(runs, self.cores) + 1) * self.cycles.lookup_run + elements * self.cycles.lookup
+    def _elements(self, layer: Layer, tile: Tile, each: float) -> float:
+        """Elements are shared out, words of them, in runs without gaps.
+
+        Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels.
+        """
+        rows = 1 if tile.ox == layer.ox else tile.oy
+        runs = rows if tile.k == layer.k else tile.oy * tile.ox
+        elements = tile.oy * tile.ox * tile.k
+        share = min(elements, align4(ceil_div(elements, self.cores)))
+        return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
 
 
 def share_of_channels(channels: int, cores: int, singles: int) -> int:

@@ -30,6 +30,7 @@ REQUANT_ADD = np.dtype(
         ("reserved", "<i4"),
     ]
 )
+REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4"), ("shift", "<i4")])
 
 INT32 = Requantizer(
     name="int32",
@@ -95,7 +96,7 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
     """Bytes of a channel's parameters, or of those of an addition; 0 where nothing requantizes."""
     if requantizer is None:
         return 0
-    return REQUANT_ADD.itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
+    return _addition(requantizer).itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
@@ -120,15 +121,22 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
 
 
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
-    """One match_requant_add_t, or for each output channel the structure that match_tile.h has for the form."""
+    """The structure that match_tile.h has for the form: one of an addition, else one for each output channel."""
     parameters = parameters_of(constants)
     if constants.addend_multipliers is not None:
-        first, second = constants.addend_multipliers
-        entry = (int(parameters.bias[0]), first, second, int(parameters.shift[0]), 0)
-        return np.array([entry], REQUANT_ADD).tobytes()
+        entry = np.zeros(1, _addition(requantizer))
+        entry["bias"], entry["shift"] = parameters.bias, parameters.shift
+        factors = (factor * parameters.multiplier for factor in constants.addend_multipliers)
+        entry["input_multiplier"], entry["addend_multiplier"] = factors
+        return entry.tobytes()
     start, extent = spans[Dim.K]
     part = parameters.take(np.arange(start, start + extent))
     return _upper_halves(part, requantizer) if requantizer.upper_half else _whole_products(part, requantizer)
+
+
+def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
+    """Of an addition's one entry."""
+    return REQUANT_ADD if requantizer.bias_bits > 32 else REQUANT_ADD32
 
 
 def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:

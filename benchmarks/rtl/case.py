@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +56,7 @@ class Tensors:
             table = rng.integers(0, 256, 256, np.uint8)
             return cls(x, empty, empty.view(np.int8), table.tobytes(), table[x])
         if layer.op is Op.ADD:
-            return _addition(x, rng.integers(0, 256, x.shape, np.uint8))
+            return _addition(x, rng.integers(0, 256, x.shape, np.uint8), case.form)
         windows = _windows(layer, x)
         if layer.op is Op.MAX_POOL2D:
             return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
@@ -128,11 +129,11 @@ def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...])
     return np.array([parameters] * acc.shape[-1], np.dtype(entry)).tobytes()
 
 
-def _addition(x: Bytes, addend: Bytes) -> Tensors:
-    multipliers, shift = (0x31415926, 0x27182818), 31
+def _addition(x: Bytes, addend: Bytes, form: Form) -> Tensors:
+    narrow = form == "int32"
+    multipliers, shift = ((0x3141, 0x2718), 15) if narrow else ((0x31415926, 0x27182818), 31)
     bias = np.int64(-20) << shift
     total = x.astype(np.int64) * multipliers[0] + addend.astype(np.int64) * multipliers[1] + bias
-    entry = [("bias", "<i8"), ("input", "<i4"), ("addend", "<i4"), ("shift", "<i4"), ("_", "<i4")]
-    parameters = np.array([(bias, *multipliers, shift, 0)], np.dtype(entry)).tobytes()
+    parameters = struct.pack("<4i" if narrow else "<q3i4x", bias, *multipliers, shift)
     expected = np.clip(total >> shift, 0, 255).astype(np.uint8)
     return Tensors(x, addend, np.zeros(0, np.int8), parameters, expected)

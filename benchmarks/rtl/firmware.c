@@ -29,7 +29,7 @@ static const match_kernel_t kernels[] = {
     match_pulp_pointwise_int32,
     match_pulp_depthwise_conv2d_int32,
     match_pulp_dense_int32,
-    match_pulp_add,
+    match_pulp_add_int32,
     match_pulp_lookup,
     match_pulp_avg_pool2d_int32,
     match_pulp_max_pool2d,

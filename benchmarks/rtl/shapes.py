@@ -82,7 +82,7 @@ def fitted() -> list[Case]:
             pointwise(k, c, size)
             for k, c, size in [(10, 24, (3, 4)), (8, 8, (5, 5)), (33, 32, (1, 4)), (4, 128, (3, 3))]
         ),
-        *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (128, 128), (3, 64)]),
+        *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (128, 128), (3, 64), (96, 8)]),
         *(depthwise(k, size) for k, size in [(4, (8, 8)), (8, (4, 4)), (4, (12, 6)), (2, (5, 16)), (4, (7, 7))]),
         *(depthwise(k, size) for k, size in [(2, (24, 10)), (3, (17, 12)), (1, (40, 14))]),
         *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6))]),
@@ -93,12 +93,16 @@ def fitted() -> list[Case]:
             for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 1), 4, 1), (5, (2, 2), 3, 1)]
         ),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(1, (3, 3), 2, 2), (9, (2, 1), 5, 1)]),
+        *(plain(Op.ADD, k, size) for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]),
     ]
     others = [
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(16, (4, 4), 2, 2), (8, (3, 3), 3, 2)]),
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 3), 2, 1)]),
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
-        *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7))]),
+        *(
+            plain(Op.LOOKUP, k, size)
+            for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
+        ),
     ]
     rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
     return _cases(products, rare, others)
@@ -117,13 +121,14 @@ def tested() -> list[Case]:
         *(depthwise(k, size, 3, 2) for k, size in [(4, (12, 12)), (6, (5, 5))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(3, (6, 6), 5, 1), (4, (6, 4), 7, 2)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
+        *(plain(Op.ADD, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
     others = [
         *(
             pool(Op.MAX_POOL2D, k, size, f, s)
             for k, size, f, s in [(32, (3, 3), 2, 2), (12, (2, 4), 3, 2), (13, (2, 2), 3, 1)]
         ),
-        *(plain(op, k, size) for op in (Op.ADD, Op.LOOKUP) for k, size in [(32, (3, 3)), (12, (5, 5))]),
+        *(plain(Op.LOOKUP, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
     return _cases(products, rare, others)

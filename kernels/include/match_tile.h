@@ -64,6 +64,14 @@ typedef struct {
     int32_t reserved;
 } match_requant_add_t;
 
+/* The same where all sums fit 32 bits; products alone need not. */
+typedef struct {
+    int32_t bias;
+    int32_t input_multiplier;
+    int32_t addend_multiplier;
+    int32_t shift;
+} match_requant_add32_t;
+
 typedef struct {
     const uint8_t *input;
     const uint8_t *addend;  /* second input of an addition, with the strides of the first */

@@ -53,8 +53,10 @@ void match_pulp_dense(const match_tile_t *tile);
 void match_pulp_dense_high(const match_tile_t *tile);
 void match_pulp_dense_int32(const match_tile_t *tile);
 
-/* Addition of input and addend, pixel by pixel; parameters are one match_requant_add_t. Cores share out the pixels. */
+/* Addition of input and addend, element by element; parameters are one match_requant_add_t or match_requant_add32_t.
+ * Cores share out the elements. */
 void match_pulp_add(const match_tile_t *tile);
+void match_pulp_add_int32(const match_tile_t *tile);
 
 /* Table of 256 bytes, the parameters, applied to each element: output = table[input]. An int8 input is read as its byte
  * and so is an int8 output written; nothing is clipped. Cores share out the elements. */

@@ -8,9 +8,11 @@
 #define MATCH_INSN_TEXT(text) #text
 #define MATCH_INSN_NUMBER(expression) MATCH_INSN_TEXT(expression)
 
-/* Loads and stores of words that step by 4, the same in both. */
+/* Loads and stores of words that step by 4 and of bytes that step by 1, the same in both. */
 #define MATCH_INSN_LOAD4(value, pointer) ".insn i 0x0b, 2, " value ", " pointer ", 4\n"
 #define MATCH_INSN_STORE4(value, pointer) ".insn s 0x2b, 2, " value ", 4(" pointer ")\n"
+#define MATCH_INSN_LOAD_BYTE(value, pointer) ".insn i 0x0b, 4, " value ", " pointer ", 1\n"
+#define MATCH_INSN_STORE_BYTE(value, pointer) ".insn s 0x2b, 0, " value ", 1(" pointer ")\n"
 
 #define MATCH_INSN_LOOP_END ".option pop\n"
 
@@ -23,16 +25,20 @@
     ".insn r 0x0b, 7, 0x20, " value ", " pointer ", " step "\n"                                   /* p.lbu */
 #define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 4, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sb */
+#define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
+    ".insn r 0x03, 7, 0x20, " value ", " pointer ", " index "\n"                                  /* p.lbu */
+#define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
+    ".insn r 0x0b, 7, 0x10, " value ", " pointer ", " step "\n"                                   /* p.lw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x57, 1, 0x6c, " word ", " a ", " b "\n"       /* pv.packhi.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x57, 1, 0x1c, " largest ", " a ", " b "\n"      /* pv.maxu.b */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
+#define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x5b, 2, 0x20, " acc ", " a ", " shift "\n" /* p.addNr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x33, 4, 0x02, " smaller ", " a ", " b "\n"       /* p.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x33, 6, 0x02, " larger ", " a ", " b "\n"         /* p.max */
 #define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x33, 6, 0x0a, " clipped ", " a ", " most "\n"   /* p.clipur */
-#define MATCH_INSN_ADD_SHIFT(sum, a, shift) ".insn r 0x5b, 2, 0x20, " sum ", " a ", " shift "\n"   /* p.addNr */
 
 #else
 
@@ -43,16 +49,20 @@
     ".insn r 0x2b, 3, 0x08, " value ", " pointer ", " step "\n"                                   /* cv.lbu */
 #define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x10, " step ", " pointer ", " value "\n"                                   /* cv.sb */
+#define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
+    ".insn r 0x2b, 3, 0x0c, " value ", " pointer ", " index "\n"                                  /* cv.lbu */
+#define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
+    ".insn r 0x2b, 3, 0x02, " value ", " pointer ", " step "\n"                                   /* cv.lw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x7b, 1, 0x7d, " word ", " a ", " b "\n"       /* cv.packhi.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x7b, 1, 0x1c, " largest ", " a ", " b "\n"      /* cv.maxu.b */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */
+#define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x2b, 3, 0x40, " acc ", " a ", " shift "\n" /* cv.addnr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x2b, 3, 0x2b, " smaller ", " a ", " b "\n"       /* cv.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x2b, 3, 0x2d, " larger ", " a ", " b "\n"         /* cv.max */
 #define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x2b, 3, 0x3b, " clipped ", " a ", " most "\n"   /* cv.clipur */
-#define MATCH_INSN_ADD_SHIFT(sum, a, shift) ".insn r 0x2b, 3, 0x40, " sum ", " a ", " shift "\n"   /* cv.addNr */
 
 #endif
 

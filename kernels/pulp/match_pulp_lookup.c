@@ -1,33 +1,48 @@
-#include <stdbool.h>
-
 #include "match_pulp.h"
-#include "match_pulp_pixel.h"
-#include "match_pulp_share.h"
+#include "match_pulp_runs.h"
+#include "match_pulp_simd.h"
 
-/* Pixels without gaps between them make a row one run of bytes; otherwise each pixel is one. */
-static bool has_gaps(const match_tile_t *tile)
+/* `count` bytes through the table, four at a time. */
+static void look_up(const uint8_t *table, const uint8_t *input, uint8_t *output, int32_t count)
 {
-    return tile->input_pixel_stride != tile->channels_out || tile->output_pixel_stride != tile->channels_out;
+    int32_t left = count;
+#if defined(MATCH_PULP_INSN)
+    if (count >= 4) {
+        uint32_t a, b, c, d;
+        __asm__ volatile(MATCH_INSN_LOOP("%7", 12)
+                         MATCH_INSN_LOAD_BYTE("%2", "%0")
+                         MATCH_INSN_LOAD_BYTE("%3", "%0")
+                         MATCH_INSN_LOAD_BYTE("%4", "%0")
+                         MATCH_INSN_LOAD_BYTE("%5", "%0")
+                         MATCH_INSN_LOAD_BYTE_AT("%2", "%2", "%6")
+                         MATCH_INSN_LOAD_BYTE_AT("%3", "%3", "%6")
+                         MATCH_INSN_LOAD_BYTE_AT("%4", "%4", "%6")
+                         MATCH_INSN_LOAD_BYTE_AT("%5", "%5", "%6")
+                         MATCH_INSN_STORE_BYTE("%2", "%1")
+                         MATCH_INSN_STORE_BYTE("%3", "%1")
+                         MATCH_INSN_STORE_BYTE("%4", "%1")
+                         MATCH_INSN_STORE_BYTE("%5", "%1")
+                         MATCH_INSN_LOOP_END
+                         : "+r"(input), "+r"(output), "=&r"(a), "=&r"(b), "=&r"(c), "=&r"(d)
+                         : "r"(table), "r"(count >> 2)
+                         : "memory");
+        left = count & 3;
+    }
+#endif
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < left; i++) {
+        output[i] = table[input[i]];
+    }
 }
 
 void match_pulp_lookup(const match_tile_t *tile)
 {
-    const uint8_t *table = tile->parameters;
-    int32_t columns = has_gaps(tile) ? tile->output_width : 1;
-    int32_t length = tile->output_width * tile->channels_out / columns;
-    match_share_t bytes = match_share(tile->output_height * columns * length);
-    int32_t byte = bytes.first;
-    while (byte < bytes.last) {
-        int32_t run = byte / length;
-        int32_t first = byte % length;
-        int32_t left = length - first;
-        int32_t count = left < bytes.last - byte ? left : bytes.last - byte;
-        const uint8_t *input = match_input_pixel(tile, run / columns, run % columns) + first;
-        uint8_t *output = match_output_pixel(tile, run / columns, run % columns) + first;
-#pragma GCC unroll 4
-        for (int32_t i = 0; i < count; i++) {
-            output[i] = table[input[i]];
-        }
-        byte += count;
+    int32_t input_pixels = match_dense_pixels(tile, tile->input_row_stride, tile->input_pixel_stride);
+    int32_t output_pixels = match_dense_pixels(tile, tile->output_row_stride, tile->output_pixel_stride);
+    match_run_t run = match_first_run(tile, match_smaller(input_pixels, output_pixels));
+    for (; run.count > 0; match_next_run(tile, &run)) {
+        look_up(tile->parameters,
+                tile->input + match_run_offset(&run, tile->input_row_stride, tile->input_pixel_stride),
+                tile->output + match_run_offset(&run, tile->output_row_stride, tile->output_pixel_stride), run.count);
     }
 }

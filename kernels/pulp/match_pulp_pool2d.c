@@ -1,3 +1,4 @@
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "match_pulp.h"
@@ -16,33 +17,53 @@ typedef struct {
     ptrdiff_t column_step;
 } window_t;
 
-static int32_t ceil_div(int32_t a, int32_t b)
+/* Of the windows of output row y, the input rows inside. */
+static match_range_t rows_of(const match_tile_t *tile, int32_t y)
 {
-    return (a + b - 1) / b;
+    return match_range_of(y * tile->stride_y - tile->pad_top, tile->dilation_y, tile->filter_height,
+                          tile->input_height);
 }
 
-/* Of `count` positions, `dilation` apart, from `start`: the first inside 0 .. size - 1, and how many are. */
-static int32_t inside(int32_t start, int32_t dilation, int32_t count, int32_t size, int32_t *first)
+/* Rows without gaps between them are one. */
+static window_t window_of(const match_tile_t *tile, match_range_t rows, int32_t y, int32_t x)
 {
-    *first = start < 0 ? ceil_div(-start, dilation) : 0;
-    int32_t end = start < size ? ceil_div(size - start, dilation) : 0;
-    return match_larger(match_smaller(end, count) - *first, 0);
-}
-
-static window_t window_of(const match_tile_t *tile, int32_t y, int32_t x)
-{
-    match_position_t seen = match_seen(tile, y, x, 0, 0);
-    int32_t fy, fx;
-    int32_t rows = inside(seen.y, tile->dilation_y, tile->filter_height, tile->input_height, &fy);
-    int32_t columns = inside(seen.x, tile->dilation_x, tile->filter_width, tile->input_width, &fx);
-    bool empty = rows == 0 || columns == 0;
+    match_position_t seen = match_seen(tile, y, x, rows.before, 0);
+    match_range_t columns = match_range_of(seen.x, tile->dilation_x, tile->filter_width, tile->input_width);
+    ptrdiff_t row_step = (ptrdiff_t)tile->dilation_y * tile->input_row_stride;
+    ptrdiff_t column_step = (ptrdiff_t)tile->dilation_x * tile->input_pixel_stride;
+    if (rows.inside == 0 || columns.inside == 0) {
+        return (window_t){.first = NULL};
+    }
+    bool gapless = row_step == columns.inside * column_step;
     return (window_t){
-        .first = empty ? NULL : match_input_pixel(tile, seen.y + fy * tile->dilation_y, seen.x + fx * tile->dilation_x),
-        .rows = empty ? 0 : rows,
-        .columns = columns,
-        .row_step = (ptrdiff_t)tile->dilation_y * tile->input_row_stride,
-        .column_step = (ptrdiff_t)tile->dilation_x * tile->input_pixel_stride,
+        .first = match_input_pixel(tile, seen.y, seen.x + columns.before * tile->dilation_x),
+        .rows = gapless ? 1 : rows.inside,
+        .columns = gapless ? rows.inside * columns.inside : columns.inside,
+        .row_step = row_step,
+        .column_step = column_step,
     };
+}
+
+/* Add four channels of `count` > 0 pixels, `step` bytes apart, to four sums. */
+MATCH_INLINE void sum_pixels(int32_t acc[4], const uint8_t *pixel, ptrdiff_t step, int32_t count)
+{
+#if defined(MATCH_PULP_INSN)
+    match_bytes4_t word;
+    __asm__ volatile(MATCH_INSN_LOOP("%6", 5)
+                     MATCH_INSN_LOAD4_STEP("%5", "%4", "%7")
+                     MATCH_INSN_DOT4("%0", "%5", "%8")
+                     MATCH_INSN_DOT4("%1", "%5", "%9")
+                     MATCH_INSN_DOT4("%2", "%5", "%10")
+                     MATCH_INSN_DOT4("%3", "%5", "%11")
+                     MATCH_INSN_LOOP_END
+                     : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3]), "+r"(pixel), "=&r"(word)
+                     : "r"(count), "r"(step), "r"(0x00000001u), "r"(0x00000100u), "r"(0x00010000u), "r"(0x01000000u)
+                     : "memory");
+#else
+    for (int32_t i = 0; i < count; i++, pixel += step) {
+        match_add4(acc, pixel);
+    }
+#endif
 }
 
 /* Add four channels of a window to four sums, or one to one. */
@@ -51,12 +72,12 @@ MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t ac
     const uint8_t *row = window->first + channel;
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
         const uint8_t *pixel = row;
+        if (channels == 4) {
+            sum_pixels(acc, pixel, window->column_step, window->columns);
+            continue;
+        }
         for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
-            if (channels == 1) {
-                acc[0] += *pixel;
-            } else {
-                match_add4(acc, pixel);
-            }
+            acc[0] += *pixel;
         }
     }
 }
@@ -139,8 +160,9 @@ MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *finis
 {
     match_share_t channels = match_share_channels(tile->channels_out, 1);
     for (int32_t y = 0; y < tile->output_height; y++) {
+        match_range_t rows = rows_of(tile, y);
         for (int32_t x = 0; x < tile->output_width; x++) {
-            window_t window = window_of(tile, y, x);
+            window_t window = window_of(tile, rows, y, x);
             average(tile, finish, &window, channels, match_output_pixel(tile, y, x), form);
         }
     }
@@ -178,8 +200,9 @@ void match_pulp_max_pool2d(const match_tile_t *tile)
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
     match_share_t channels = match_share_channels(tile->channels_out, 1);
     for (int32_t y = 0; y < tile->output_height; y++) {
+        match_range_t rows = rows_of(tile, y);
         for (int32_t x = 0; x < tile->output_width; x++) {
-            window_t window = window_of(tile, y, x);
+            window_t window = window_of(tile, rows, y, x);
             maximum(&finish, &window, channels, match_output_pixel(tile, y, x));
         }
     }

@@ -68,11 +68,11 @@ class Cluster(HwModule):
         return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
-        """All of them; the one parameter of an addition has a layout of its own, for sums of 64 bits.
+        """All of them, of which nearly all layers have one of the first three; the others are slow.
 
-        Nearly all layers have one of the first three; the others are for what these cannot do, and slow.
+        Additions have no accumulator whose sign to correct for.
         """
-        return (INT64, INT64_SIGNED) if layer.op is Op.ADD else self.requantizers
+        return (INT32, INT64) if layer.op is Op.ADD else self.requantizers
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
@@ -90,9 +90,7 @@ class Cluster(HwModule):
         """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        if requantizer is None or layer.op is Op.ADD:
-            return kernel
-        return kernel + _SUFFIXES.get(requantizer, "")
+        return kernel + (_SUFFIXES.get(requantizer, "") if requantizer else "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently."""

@@ -45,6 +45,7 @@ static const entry_t entries[] = {
     {"match_pulp_dense_high", match_pulp_dense_high, false},
     {"match_pulp_dense_int32", match_pulp_dense_int32, false},
     {"match_pulp_add", match_pulp_add, false},
+    {"match_pulp_add_int32", match_pulp_add_int32, false},
     {"match_pulp_lookup", match_pulp_lookup, false},
     {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
     {"match_pulp_avg_pool2d_high", match_pulp_avg_pool2d_high, false},

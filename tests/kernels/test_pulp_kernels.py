@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -283,7 +284,7 @@ def test_max_pool2d(
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, margins, clips, seeds)
+@given(pointwise, margins, margins, margins, clips, st.booleans(), seeds)
 def test_add(
     harness: Harness,
     geometry: Geometry,
@@ -291,23 +292,33 @@ def test_add(
     beside: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     clip: tuple[int, int],
+    narrow: bool,
     seed: int,
 ) -> None:
+    add_on(harness, geometry, (before, beside, behind), clip, narrow, seed)
+
+
+def add_on(
+    harness: Harness,
+    geometry: Geometry,
+    margin: tuple[tuple[int, int, int, int], ...],
+    clip: tuple[int, int],
+    narrow: bool,
+    seed: int,
+) -> None:
+    """An addition with sums of 32 bits or more, compared; margins of input, addend and output."""
     rng = np.random.default_rng(seed)
     shape = (*geometry.output, geometry.channels_out)
-    first = embed(rng.integers(0, 256, shape, np.uint8), before)
-    second = embed(rng.integers(0, 256, shape, np.uint8), beside)
-    target = empty_output(geometry, behind)
-    shift = int(rng.integers(0, 31))
+    first = embed(rng.integers(0, 256, shape, np.uint8), margin[0])
+    second = embed(rng.integers(0, 256, shape, np.uint8), margin[1])
+    target = empty_output(geometry, margin[2])
+    shift = int(rng.integers(0, 20 if narrow else 31))
     multipliers = rng.integers(-(2**31), 2**31, 2) >> (30 - shift)
     bias = int(rng.integers(-(2**10), 2**10)) << shift
     total = first.tile * multipliers[0] + second.tile * multipliers[1] + bias
-    parameters = np.zeros(
-        1, np.dtype([("bias", "<i8"), ("input", "<i4"), ("addend", "<i4"), ("shift", "<i4"), ("_", "<i4")])
-    )
-    parameters[0] = (bias, *multipliers, shift, 0)
+    parameters = struct.pack("<4i" if narrow else "<q3i4x", bias, *multipliers.tolist(), shift)
     output = harness.kernel(
-        "match_pulp_add",
+        "match_pulp_add_int32" if narrow else "match_pulp_add",
         geometry.fields(
             **strides_of(first),
             **output_strides_of(target),
@@ -318,7 +329,7 @@ def test_add(
         ),
         input=first.block,
         addend=second.block,
-        parameters=parameters.view(np.uint8),
+        parameters=np.frombuffer(parameters, np.uint8),
         output=target.block,
     )
     expect(output, target, np.clip(total >> shift, *clip).astype(np.uint8))
@@ -354,7 +365,7 @@ def lookup_on(harness: Harness, geometry: Geometry, source: View, target: View, 
 
 
 @pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 2)])
-def test_lookup_shares_out_elements(harness_for: Callable[[int], Harness], gaps: tuple[int, int, int, int]) -> None:
+def test_elements_are_shared_out(harness_for: Callable[[int], Harness], gaps: tuple[int, int, int, int]) -> None:
     """Fewer pixels than cores, and numbers that no number of cores divides."""
     rng = np.random.default_rng(9)
     table = rng.integers(0, 256, 256, np.uint8)
@@ -364,6 +375,7 @@ def test_lookup_shares_out_elements(harness_for: Callable[[int], Harness], gaps:
         for cores in (1, 2, 4, 8):
             output = lookup_on(harness_for(cores), geometry, source, target, table)
             expect(output, target, table[source.tile])
+            add_on(harness_for(cores), geometry, (gaps, (0, 0, 0, 0), gaps), (0, 255), True, 3)
 
 
 def test_table_of_255_bytes_is_too_short(harness: Harness) -> None:

@@ -143,6 +143,13 @@ def test_kernels_exist(unit: HwModule, layer: Layer, form: Requantizer | None) -
     assert f"void {unit.kernel(layer, form)}(const match_tile_t *tile);" in header.read_text()
 
 
+def test_additions_have_sums_of_32_bits_or_64() -> None:
+    cluster = module("cluster")
+    addition = replace(CONV, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="")
+    kernels = [cluster.kernel(addition, form) for form in cluster.forms(addition)]
+    assert kernels == ["match_pulp_add_int32", "match_pulp_add"]
+
+
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:
     cluster = module("cluster")
     kernels = [cluster.kernel(POINTWISE, form) for form in (INT32, HIGH, HIGH_SIGNED, INT64)]

@@ -127,8 +127,18 @@ def test_words_of_upper_halves(signed: bool) -> None:
     assert entries == [entry if signed else entry[:3] for entry in wanted]
 
 
-def test_addition_is_one_entry() -> None:
-    requantization = Requantization(np.array([1]), np.array([-(1 << 40)]), np.array([20]), (0, 255))
+@pytest.mark.parametrize(("bias_bits", "layout"), [(32, "<4i"), (64, "<q3i4x")])
+def test_addition_is_one_entry(bias_bits: int, layout: str) -> None:
+    bias = -(1 << bias_bits - 4)
+    requantization = Requantization(np.array([1]), np.array([bias]), np.array([20]), (0, 255))
+    constants = LayerConstants(None, requantization, (123456, 654321))
+    data = tile_constants.requantization(constants, form(32, bias_bits=bias_bits), {Dim.K: (8, 8)})
+    assert struct.unpack(layout, data) == (bias, 123456, 654321, 20)
+
+
+def test_constant_addition_multiplies_by_nothing() -> None:
+    """What a fitted line multiplies the sum of both products by, it multiplies each by."""
+    requantization = Requantization(np.array([0]), np.array([77 << 20]), np.array([20]), (0, 255))
     constants = LayerConstants(None, requantization, (123456, 654321))
     data = tile_constants.requantization(constants, form(32), {Dim.K: (8, 8)})
-    assert struct.unpack("<qiiii", data) == (-(1 << 40), 123456, 654321, 20, 0)
+    assert struct.unpack("<4i", data) == (77 << 20, 0, 0, 20)

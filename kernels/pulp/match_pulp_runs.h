@@ -1,0 +1,78 @@
+/* A core's elements of a tile as runs of bytes without gaps between them, for operators that compute each element by
+ * itself. */
+#ifndef MATCH_PULP_RUNS_H
+#define MATCH_PULP_RUNS_H
+
+#include <stdint.h>
+
+#include "match_pulp_share.h"
+#include "match_tile.h"
+
+/* Consecutive pixels of the tile, from the first of a row on, that lie without gaps in a tensor with these strides: one,
+ * a row or all. Of several tensors the smallest number holds for all of them. */
+static inline int32_t match_dense_pixels(const match_tile_t *tile, int32_t row_stride, int32_t pixel_stride)
+{
+    if (tile->output_width > 1 && pixel_stride != tile->channels_out) {
+        return 1;
+    }
+    if (tile->output_height > 1 && row_stride != tile->output_width * tile->channels_out) {
+        return tile->output_width;
+    }
+    return tile->output_height * tile->output_width;
+}
+
+/* `count` elements from number `first` on, counted from pixel (y, x). */
+typedef struct {
+    int32_t y;
+    int32_t x;
+    int32_t first;
+    int32_t count;
+    int32_t left;   /* elements of this core from here on */
+    int32_t pixels; /* from one run to the next */
+    int32_t length; /* elements of a whole run */
+} match_run_t;
+
+static inline int32_t match_run_count(int32_t left, int32_t rest)
+{
+    return left < rest ? left : rest;
+}
+
+/* This core's first run, `pixels` being those without gaps; its count is 0 where there is none. A core's share is of
+ * whole words, so that words of one core are words of all of them. */
+static inline match_run_t match_first_run(const match_tile_t *tile, int32_t pixels)
+{
+    int32_t length = pixels * tile->channels_out;
+    int32_t elements = tile->output_height * tile->output_width * tile->channels_out;
+    int32_t each = (elements + match_core_count() - 1) / match_core_count();
+    match_share_t share = match_share_by(elements, (each + 3) / 4 * 4);
+    match_run_t run = {.first = share.first, .left = share.last - share.first, .pixels = pixels, .length = length};
+    if (share.first >= length) {
+        int32_t pixel = share.first / length * pixels;
+        run.first = share.first % length;
+        run.y = pixel / tile->output_width;
+        run.x = pixel % tile->output_width;
+    }
+    run.count = match_run_count(run.left, length - run.first);
+    return run;
+}
+
+/* The one behind it. */
+static inline void match_next_run(const match_tile_t *tile, match_run_t *run)
+{
+    run->left -= run->count;
+    run->first = 0;
+    run->x += run->pixels;
+    if (run->x >= tile->output_width) {
+        run->x = 0;
+        run->y++;
+    }
+    run->count = match_run_count(run->left, run->length);
+}
+
+/* Offset of its first element in a tensor with these strides, bytes. */
+static inline int32_t match_run_offset(const match_run_t *run, int32_t row_stride, int32_t pixel_stride)
+{
+    return run->y * row_stride + run->x * pixel_stride + run->first;
+}
+
+#endif
