@@ -42,7 +42,7 @@ class Ne16Cost(CostModel):
     arithmetic: cycles in which the driver works out a job's registers. Measured there, likewise.
     kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
     fork: cycles to start and join the cluster for requantization. Estimated.
-    offload: cycles of a layer beside tiles, as the cluster's. Estimated.
+    offload: cycles of a layer beside tiles, as the cluster's.
     """
 
     stream_out: bool = False
@@ -52,7 +52,7 @@ class Ne16Cost(CostModel):
     arithmetic: int = 250
     kernel: int = 100
     fork: int = 100
-    offload: int = 1000
+    offload: int = 1900
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True

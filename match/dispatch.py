@@ -13,7 +13,7 @@ from functools import partial
 
 from match.answers import call_text, number
 from match.codegen.constants import pack_constants
-from match.cost import Cost, CpuCostModel
+from match.cost import WITHOUT_CODE, Cost, CpuCostModel
 from match.errors import OptionError
 from match.external_cost import external_cost
 from match.form import Form
@@ -124,12 +124,14 @@ def _changed(again: Again, request: Request, solution: Solution, target: MatchTa
 def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False) -> Cost:
     """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
 
-    `floating` tells whether it computes in floating point.
+    `floating` tells whether it computes in floating point. What TVM makes no code of costs nothing.
 
     Raises:
         CostModelError: if its cost model fails.
     """
     model = target.cpu_cost_model
+    if op in WITHOUT_CODE:
+        return Cost(0.0, 0.0, 0.0, 0.0, (), 0.0 if _knows_energy(model) else None)
 
     def ask(method: str, *arguments: str | int) -> float:
         call = partial(call_text, model, name, method, arguments)

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from match.codegen.network import Call
+from match.cost import WITHOUT_CODE
 from match.errors import InputError
 from match.output import whole_file
 from match.plan import CPU
@@ -34,9 +35,6 @@ _TELLING = {
 
 _ADD = ("multiply", "cast", "multiply", "add")
 """What an addition that has a function of its own looks like."""
-
-_FREE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
-"""Operators that TVM makes no code of."""
 
 
 @dataclass
@@ -100,7 +98,7 @@ def _groups(layers: Sequence[LayerSummary], calls: Sequence[Call]) -> list[_Grou
     """
     groups: list[_Group] = []
     waiting: list[int] = []
-    missing = [number for number, layer in enumerate(layers) if layer.module == CPU and layer.op not in _FREE]
+    missing = [number for number, layer in enumerate(layers) if layer.module == CPU and layer.op not in WITHOUT_CODE]
 
     def share(passed: list[int]) -> None:
         if groups and groups[-1].by_tvm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from match.cost import Energy, Tile
-from match.dispatch import dispatch
+from match.dispatch import cpu_cost, dispatch
 from match.errors import CostModelError, OptionError
 from match.hardware import LayerConstants
 from match.layer import Layer, Op
@@ -68,6 +68,13 @@ def test_the_control_cores_cost_model_is_named() -> None:
         match=r"^module cpu: cost model Negative, layer pool_3: cycles\(max_pool2d, 1152, 288\) returned -1.0;",
     ):
         decide(target)
+
+
+@pytest.mark.parametrize("op", ["reshape", "nn.batch_flatten"])
+def test_what_is_no_code_costs_nothing(op: str) -> None:
+    cost = cpu_cost(FakeTarget(unit()), f"{op}_3", op, 0, 1000)
+    assert (cost.cycles, cost.compute) == (0.0, 0.0)
+    assert cpu_cost(FakeTarget(unit()), "cast_3", "cast", 0, 1000).cycles > 0
 
 
 class FrugalCpu(FakeCpu):
