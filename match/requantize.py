@@ -17,6 +17,9 @@ Int64Array = npt.NDArray[np.int64]
 UNREACHED = int(np.iinfo(np.int32).min)
 """An entry of `negative_below` or `exceptions` that no accumulator meets: for channels that need none."""
 
+WORD = 32
+"""Bits of the lower half of a product."""
+
 
 @dataclass(frozen=True, eq=False)
 class Requantization:
@@ -49,6 +52,13 @@ class Requantization:
     def channels(self) -> int:
         """Number of output channels."""
         return len(self.multiplier)
+
+    @property
+    def word(self) -> Int64Array:
+        """What a line with addends adds to the upper words of its products, shape (channels,)."""
+        if self.addend is None:
+            raise ValueError("this line has no addends")
+        return (self.bias - self.addend * self.multiplier) >> WORD
 
     def take(self, channels: npt.NDArray[Any]) -> Requantization:
         """The parameters of some channels, by index or mask."""

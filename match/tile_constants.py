@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from match.fitting import word_of
 from match.layer import Dim, Layer, Op
 from match.requantize import UNREACHED, Requantization, Requantizer
 
@@ -158,7 +157,7 @@ def _upper_halves(part: Requantization, requantizer: Requantizer) -> bytes:
     entries = np.zeros(part.channels, REQUANT_HIGH_SIGNED if requantizer.negative_step else REQUANT_HIGH)
     entries["addend"] = part.addend
     entries["multiplier"] = part.multiplier
-    entries["bias"] = word_of(part)
+    entries["bias"] = part.word
     if requantizer.negative_step and part.negative_below is not None:
         below = part.negative_below
         entries["negative_below"] = np.where(below == UNREACHED, UNREACHED, below + part.addend)

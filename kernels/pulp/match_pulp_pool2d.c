@@ -66,18 +66,25 @@ MATCH_INLINE void sum_pixels(int32_t acc[4], const uint8_t *pixel, ptrdiff_t ste
 #endif
 }
 
-/* Add four channels of a window to four sums, or one to one. */
-MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4], int channels)
+/* Add four channels of a window to four sums. */
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
 {
     const uint8_t *row = window->first + channel;
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
+        sum_pixels(acc, row, window->column_step, window->columns);
+    }
+}
+
+/* The same of all channels of a window that has fewer. */
+static void sum_few(const window_t *window, int32_t channels, int32_t acc[4])
+{
+    const uint8_t *row = window->first;
+    for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
         const uint8_t *pixel = row;
-        if (channels == 4) {
-            sum_pixels(acc, pixel, window->column_step, window->columns);
-            continue;
-        }
         for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
-            acc[0] += *pixel;
+            for (int32_t k = 0; k < channels; k++) {
+                acc[k] += pixel[k];
+            }
         }
     }
 }
@@ -103,15 +110,22 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
     int32_t k = share.first;
     for (; k + 4 <= share.last; k += 4) {
         int32_t acc[4] = {padding, padding, padding, padding};
-        sum_window(window, k, acc, 4);
+        sum_window(window, k, acc);
         for (int32_t i = 0; i < 4; i++) {
             output[k + i] = requantize(finish, k + i, acc[i], form);
         }
     }
-    for (; k < share.last; k++) {
-        int32_t acc[4] = {padding};
-        sum_window(window, k, acc, 1);
-        output[k] = requantize(finish, k, acc[0], form);
+    if (k < share.last) {
+        int32_t acc[4] = {padding, padding, padding, padding};
+        int32_t from = share.last < 4 ? 0 : share.last - 4; /* some of these are done */
+        if (share.last < 4) {
+            sum_few(window, share.last, acc);
+        } else {
+            sum_window(window, from, acc);
+        }
+        for (; k < share.last; k++) {
+            output[k] = requantize(finish, k, acc[k - from], form);
+        }
     }
 }
 
@@ -129,6 +143,7 @@ static match_largest4_t largest4(const window_t *window, int32_t channel)
     return largest;
 }
 
+/* Largest byte of one channel of a window. */
 static int32_t largest1(const window_t *window, int32_t channel)
 {
     int32_t largest = 0;
@@ -151,6 +166,15 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
             output[k + i] = match_clip(finish, match_take_byte(&largest));
         }
     }
+    if (k < share.last && share.last >= 4) {
+        match_largest4_t largest = largest4(window, share.last - 4); /* some of these are done */
+        for (int32_t done = share.last - 4; done < k; done++) {
+            (void)match_take_byte(&largest);
+        }
+        for (; k < share.last; k++) {
+            output[k] = match_clip(finish, match_take_byte(&largest));
+        }
+    }
     for (; k < share.last; k++) {
         output[k] = match_clip(finish, largest1(window, k));
     }
@@ -158,7 +182,7 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
 
 MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *finish, match_form_t form)
 {
-    match_share_t channels = match_share_channels(tile->channels_out, 1);
+    match_share_t channels = match_share_channels(tile->channels_out, 0);
     for (int32_t y = 0; y < tile->output_height; y++) {
         match_range_t rows = rows_of(tile, y);
         for (int32_t x = 0; x < tile->output_width; x++) {
@@ -198,7 +222,7 @@ void match_pulp_avg_pool2d_int32(const match_tile_t *tile)
 void match_pulp_max_pool2d(const match_tile_t *tile)
 {
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
-    match_share_t channels = match_share_channels(tile->channels_out, 1);
+    match_share_t channels = match_share_channels(tile->channels_out, 0);
     for (int32_t y = 0; y < tile->output_height; y++) {
         match_range_t rows = rows_of(tile, y);
         for (int32_t x = 0; x < tile->output_width; x++) {

@@ -3,4 +3,3 @@
 from match.fitting.fit import compare as compare
 from match.fitting.fit import fit as fit
 from match.fitting.registers import executes as executes
-from match.fitting.registers import word_of as word_of

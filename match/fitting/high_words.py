@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.fitting.lines import uncorrected
-from match.fitting.registers import LARGEST_SUM, SHIFT_BITS, WORD, executes
+from match.fitting.registers import LARGEST_SUM, SHIFT_BITS, executes
 from match.fitting.steps import BoolArray, Steps
-from match.requantize import UNREACHED, Int64Array, Requantization, Requantizer
+from match.requantize import UNREACHED, WORD, Int64Array, Requantization, Requantizer
 
 _LARGEST_SHIFT = 20  # levels times 2**(32 + s) stay below 2**63
 _NEIGHBOURS = (0, 1, -1)

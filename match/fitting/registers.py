@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from match.requantize import Int64Array, Requantization, Requantizer
-
-WORD = 32
-"""Bits of the lower half of a product."""
+from match.requantize import WORD, Int64Array, Requantization, Requantizer
 
 SHIFT_BITS = 5
 """Lowest bits of B that are s, where products are taken by their upper halves."""
@@ -64,13 +61,6 @@ def multiplier_range(requantizer: Requantizer) -> tuple[int, int]:
     return 0, (1 << requantizer.multiplier_bits) - 1
 
 
-def word_of(line: Requantization) -> Int64Array:
-    """B of a line with addends, shape (channels,)."""
-    if line.addend is None:
-        raise ValueError("this line has no addends")
-    return (line.bias - line.addend * line.multiplier) >> WORD
-
-
 def _fits_words(line: Requantization, low: Int64Array, high: Int64Array) -> bool:
     """Whether a line with addends can be computed by upper halves, for accumulators from `low` to `high`.
 
@@ -80,7 +70,7 @@ def _fits_words(line: Requantization, low: Int64Array, high: Int64Array) -> bool
         return False
     if line.negative_below is not None and line.negative_step != 1 << WORD:
         return False
-    word, shift = word_of(line), line.shift - WORD
+    word, shift = line.word, line.shift - WORD
     fits = line.bias == line.addend * line.multiplier + (word << WORD)
     fits &= (line.multiplier >= 0) & (line.multiplier < 1 << WORD)
     fits &= (shift >= 0) & (shift < 1 << SHIFT_BITS) & (word & ((1 << SHIFT_BITS) - 1) == shift)

@@ -41,7 +41,7 @@ WITHOUT_MODULE = {
     "cluster": {"dense"},  # two outputs of vww_96_int8 are cheaper on the core than sent to the cluster
     "ne16": {"add", "avg_pool2d", "conv2d", "dense", "lookup", "max_pool2d"},  # it convolves, 3x3 and 1x1
 }
-LARGEST_ON_CORE = 100
+LARGEST_ON_CORE = 1000
 """Multiply-accumulates of a layer that a cluster leaves to the core."""
 
 CELLS = [

@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-CORE = ("layer", "requantize", "cost", "hardware", "plan", "errors", "schedule.mapping")
+CORE = (
+    "layer",
+    "requantize",
+    "cost",
+    "hardware",
+    "operands",
+    "tile_constants",
+    "plan",
+    "errors",
+    "schedule.mapping",
+)
 MAY_IMPORT_RELAY = (
     "compiler",
     "partitioner",
