@@ -50,6 +50,22 @@ def test_layers_on_modules_are_known_by_their_number() -> None:
     ]
 
 
+def test_sums_on_a_module_are_one_layer_and_their_requantization_another() -> None:
+    layers = [layer("conv2d_0", "array", 9), layer("requantize_0"), layer("conv2d_1", "array", 9), layer("add_2")]
+    calls = [
+        Call("match_x_0_conv2d_sums"),
+        by_tvm(*REQUANTIZE),
+        Call("match_x_1_conv2d"),
+        by_tvm("cast", "multiply", "cast", "multiply", "add", *REQUANTIZE[2:]),
+    ]
+    assert found(layers, calls) == [
+        (("conv2d_0",), 1),
+        (("requantize_0",), 10),
+        (("conv2d_1",), 100),
+        (("add_2",), 1000),
+    ]
+
+
 def test_a_residual_block_on_the_control_core() -> None:
     """TVM computes the shortcut last and adds in the same loop; padding belongs to the convolution behind it."""
     layers = [
@@ -105,6 +121,8 @@ def test_nothing_is_lost_without_a_layer() -> None:
 
 
 def test_a_report_gets_what_was_counted(report: Report, tmp_path: Path) -> None:
+    numbered = msgspec.structs.replace(report.layers[0], name="conv2d_0")
+    report = msgspec.structs.replace(report, layers=(numbered, *report.layers[1:]))
     path = tmp_path / "report.json"
     path.write_bytes(encode(report))
     calls = (CallCount(Call("match_x_0_conv2d"), 1234567), CallCount(by_tvm("nn.softmax"), 89))
