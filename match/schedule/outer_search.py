@@ -1,10 +1,10 @@
 """The exhaustive search over the mappings onto two memories, each block of the outer one being mapped onto the inner.
 
-Every tile of the outer memory is a candidate, the least bounds first: of the kernels and of the ways to hold its blocks,
-all of whose operands have to fit together. In one, every mapping onto the inner memory is a candidate, under bounds that
-count all blocks of the outer one and what their transfers add in the best of cases; what is left is predicted with every
-way to hold the outer blocks that may still be better than the best mapping known. The first mappings of each tile come
-before the others of any.
+Every tile of the outer memory is a candidate, the least bounds first; these know of the kernels, and of each way to
+hold an outer tile's blocks, all operands of which have to fit together. In an outer tile every mapping onto the inner
+memory is a candidate, under bounds that count all blocks of the outer one and what their transfers add in the best of
+cases; what is left is predicted with every way to hold the outer blocks that may still be better than the best mapping
+known. The first few mappings of every outer tile come before the others of any.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
 LARGEST_GRID = 1 << 8
-"""Outer tiles that are all candidates; of more, only some sizes of each dimension are. What the others may gain is
+"""So many outer tiles are all candidates; of more, only some sizes of each dimension are. What the others may gain is
 reported as the schedule's loss."""
 
 MOST_SEARCHED, MOST_OF_ALL = 12, 48
@@ -147,7 +147,7 @@ class OuterSearch:
             heapq.heappush(left, first._replace(objective=objective, second=second, ways=ways))
 
     def with_kernels(self, sieve: Sieve, floors: Floors) -> Sieve:
-        """The same outer tiles with bounds with a kernel call on each outer block, which is no dearer than on its parts."""
+        """The same outer tiles with bounds that count a kernel call on each block: its parts take no less."""
         kernels = floors.compute_cutting(TILED, sieve.tiles)
         return replace(sieve, cycles=np.maximum(sieve.cycles, self.problem.inner_pricing.overhead + kernels))
 
