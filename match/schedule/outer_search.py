@@ -31,14 +31,14 @@ LARGEST_GRID = 1 << 8
 """So many outer tiles are all candidates; of more, only some sizes of each dimension are. What the others may gain is
 reported as the schedule's loss."""
 
-MOST_SEARCHED, MOST_OF_ALL = 12, 48
+MOST_SEARCHED, MOST_OF_ALL = 24, 48
 """Outer tiles whose mappings are searched at most: if not all tiles are candidates or not all mappings predicted, and
 if they are."""
 
 LARGEST_BOUNDED = 1 << 16
 """Outer tiles that each have a bound of what they may gain; of more there is one bound for all."""
 
-FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 11
+FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 10
 """Mappings that are predicted at most: of one outer tile at first, to have one to compare with, and then of all outer
 tiles. Where the outer memory's transfers take longest, the bounds of thousands are equal, and next to nothing tells
 them apart."""
