@@ -21,21 +21,17 @@ from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
-MOST_PREDICTED = 1 << 9
-"""Mappings of the blocks of one outer tile that are predicted at most. Where the outer memory's transfers take longest,
-the bounds of thousands of them are equal, and next to nothing tells them apart."""
-
 
 class InnerSearch(Search):
     """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all."""
 
-    def __init__(self, parent: TwoMemories, tile: Sizes) -> None:
+    def __init__(self, parent: TwoMemories, tile: Sizes, ways: list[Held], most_predicted: float) -> None:
         super().__init__(parent.inner_pricing, "latency", parent.multiples, OuterBlocks(tile, parent.held))
         self.parent = parent
         self.rank = parent.rank
-        self.views_left = MOST_PREDICTED
+        self.views_left = most_predicted
         self.last = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held, last=True))
-        self.ways = parent.ways(tile)
+        self.ways = ways
         self.front = _front(self.ways)
         self.least_moved = np.array(min(way.moved for way in self.ways))
         self.tail = parent.tail(np.array([tile]))
@@ -44,7 +40,7 @@ class InnerSearch(Search):
         self.blocks = list(_blocks(parent.pricing, self.tile))
 
     def run(self) -> bool:
-        """Try mappings that may be better than the best so far, up to `MOST_PREDICTED`; whether these were all."""
+        """Try mappings that may be better than the best so far, up to `most_predicted`; whether these were all."""
         for sieve in self.sieves():
             for _, tiles in self.promising(sieve):
                 self.try_tiles(tiles)
@@ -117,7 +113,6 @@ class InnerSearch(Search):
 
     def try_nest(self, nest: Nest) -> None:
         """Predict a mapping with every way to hold the outer blocks that may still win."""
-        self.views_left -= 1
         parent = self.parent
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)
@@ -125,6 +120,7 @@ class InnerSearch(Search):
         for way in self.ways:
             cycles = total_cycles(way, np.array([least]), np.array([last]))
             if self.may_win(*parent.keys(cycles, np.array([way.moved]), np.array([moved])))[0]:
+                self.views_left -= 1
                 outer = Level(parent.pricing, way.nest.loops, parent.placements(way.nest))
                 levels = (outer, level)
                 self._keep(levels, cost_of(levels, Nested(levels, parent.sizes, inner)))

@@ -14,7 +14,8 @@ from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 from match.schedule.rooms import Flags, Ints
 from match.schedule.search import Rank, rounded
-from match.schedule.structures import Nest, Structures
+from match.schedule.sieve import Sieve
+from match.schedule.structures import Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import TILED, Floats, Sizes, TileCosts
 
 
@@ -29,7 +30,13 @@ class Held:
     dma: float
     fetched: float
     moved: float
-    nest: Nest
+    nests: Nests
+    row: int
+
+    @property
+    def nest(self) -> Nest:
+        """The loops and placements."""
+        return self.nests.nest(self.row)
 
 
 def total_cycles(way: Held, cycles: Floats, last: Floats) -> Floats:
@@ -95,6 +102,25 @@ class TwoMemories:
             ]
         )
 
+    def with_ways(self, sieve: Sieve, floors: TilingCosts) -> Sieve:
+        """The same outer tiles with bounds from every way to hold their blocks, all operands of which fit together.
+
+        The bounds of `sieve` are of what any mapping does on the inner memory.
+        """
+        cycles, moved = np.full((2, len(sieve)), np.inf)
+        cuts = (sieve.tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
+        for cut in np.unique(cuts).tolist():
+            rows = np.nonzero(cuts == cut)[0]
+            dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
+            structures = Structures(self.costs, sieve.tiles[rows], dims, floors)
+            for nests in structures.nests():
+                at = rows[nests.tile]
+                core = sieve.cycles[at] + nests.core - structures.work[nests.tile]
+                bounds = np.maximum(np.maximum(core, nests.dma), nests.fetched + sieve.tail[at])
+                np.minimum.at(cycles, at, bounds)
+                np.minimum.at(moved, at, nests.moved)
+        return replace(sieve, cycles=np.maximum(cycles, sieve.cycles), moved=moved)
+
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
         cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < self.layer.size(dim))
@@ -104,7 +130,7 @@ class TwoMemories:
             for row in range(len(nests.cycles)):
                 core = float(nests.core[row] - structures.work[0])
                 dma, fetched, moved = (float(bound[row]) for bound in (nests.dma, nests.fetched, nests.moved))
-                result.append(Held(core, dma, fetched, moved, nests.nest(row)))
+                result.append(Held(core, dma, fetched, moved, nests, row))
         return sorted(result, key=lambda way: (way.core, way.dma))
 
     def placements(self, nest: Nest) -> tuple[Placement | None, ...]:

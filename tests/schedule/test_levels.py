@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-import match.schedule.inner_search
 import match.schedule.outer_search
 from match.cost import Cost, CostModel
 from match.errors import ScheduleError
@@ -91,7 +90,8 @@ def test_loss_is_no_less_than_what_is_left_out(
     largest_grid: int, most_bounded: int, most_predicted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(match.schedule.outer_search, "LARGEST_GRID", largest_grid)
-    monkeypatch.setattr(match.schedule.inner_search, "MOST_PREDICTED", most_predicted)
+    monkeypatch.setattr(match.schedule.outer_search, "MOST_PREDICTED", most_predicted)
+    monkeypatch.setattr(match.schedule.outer_search, "FIRST_PREDICTED", min(8, most_predicted))
     monkeypatch.setattr(match.schedule.outer_search, "MOST_SEARCHED", 1)
     monkeypatch.setattr(match.schedule.outer_search, "LARGEST_BOUNDED", most_bounded)
     rng = random.Random(42)
