@@ -30,8 +30,8 @@ SUM_LOAD = 2
 SUM_STORE = 1
 """One partial sum left for later input channels, instead of requantizing it."""
 
-Form = Literal["int32", "high", "high_signed", "int64"]
-"""Of requantization, by its name in targets/pulp/cluster.py; int64 stands for int64_signed too."""
+Form = Literal["int32", "high", "high_signed", "int64", "partial"]
+"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, partial for none."""
 
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
@@ -45,8 +45,8 @@ class KernelCycles:
 
     call: a kernel call, on each core. product: all output channels of one pixel or two. single: a block of one channel
     beside its steps; that of four is in its requantization. rest: a block whose vectors are no whole words. partial: a
-    sum that comes from partial ones or becomes one, with its part of a block's way to memory; measured apart: the demo's
-    convolutions that leave sums, `match run --on rtl`.
+    sum that comes from partial ones or stays one, with its part of a block's way to memory; measured apart, by the
+    demo's convolutions that leave sums (`match run --on rtl`).
     int32, high, high_signed, int64: an output's requantization, and what a block takes beside its steps. rare: a block
     in int64 beside that, which is copied to memory.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.

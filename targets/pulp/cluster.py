@@ -56,6 +56,7 @@ class Cluster(HwModule):
         """With `l1` as its scratchpad."""
         self.memories = (l1,)
         self.cost_model: CostModel = PulpClusterCost(cores=CORES)
+        self._sums = PulpClusterCost(cores=CORES, form="partial")
         self._costs: dict[Requantizer, CostModel] = {
             INT32: PulpClusterCost(cores=CORES, form="int32"),
             HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),
@@ -93,5 +94,7 @@ class Cluster(HwModule):
         return kernel + (_SUFFIXES.get(requantizer, "") if requantizer else "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
-        """Forms of requantization cost differently."""
-        return self._costs.get(requantizer, self.cost_model) if requantizer else self.cost_model
+        """Forms of requantization cost differently, and so do sums that nothing requantizes."""
+        if requantizer is None:
+            return self._sums if layer.op in _ACCUMULATING else self.cost_model
+        return self._costs.get(requantizer, self.cost_model)

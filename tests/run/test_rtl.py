@@ -38,7 +38,11 @@ def platform() -> Platform:
 def scenarios(rtl: None, platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """rtl_scenarios.c, with what the platform has beside the kernels."""
     program = tmp_path_factory.mktemp("rtl") / "scenarios"
-    sources = [PACKAGE / path for path in platform.sources if "kernels" not in path.parts and path.stem != "pulp_team"]
+    sources = [
+        PACKAGE / path
+        for path in platform.sources
+        if path.parts[:2] != ("kernels", "pulp") and path.stem != "pulp_team"
+    ]
     include = [f"-I{PACKAGE / folder}" for folder in (*platform.include, Path("codegen/include"))]
     defines = [f"-D{name}={value}" for name, value in platform.defines.items()]
     own = [PACKAGE / (platform.io or ""), Path(__file__).with_name("rtl_scenarios.c")]

@@ -118,7 +118,7 @@ def cases() -> list[tuple[HwModule, Layer, Requantizer | None]]:
         taken = {pattern.op for pattern in unit.patterns()}
         for layer in EVERY:
             if layer.op in taken:
-                forms: tuple[Requantizer | None, ...] = (None,) if layer.op in WITHOUT_FORM else unit.requantizers
+                forms: tuple[Requantizer | None, ...] = (None,) if layer.op in WITHOUT_FORM else unit.forms(layer)
                 found += [(unit, layer, form) for form in forms]
     return found
 
@@ -191,7 +191,8 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
         assert (PACKAGE / path).exists()
     on_disk = {
         path.relative_to(PACKAGE).as_posix()
-        for folder in ("kernels/host", "kernels/pulp", "targets/pulp", *folders)
+        for folder in ("kernels/chip", "kernels/host", "kernels/pulp", "targets/pulp", *folders)
         for path in (PACKAGE / folder).rglob("*.[cS]")
     }
+    others = others | {"kernels/chip/match_chip_memory.c", "kernels/host/match_host_chip.c"}  # for chips with one module
     assert on_disk - others == {path.as_posix() for path in sources if "pulp_open" not in path.parts}
