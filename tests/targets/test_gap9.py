@@ -194,5 +194,8 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
         for folder in ("kernels/chip", "kernels/host", "kernels/pulp", "targets/pulp", *folders)
         for path in (PACKAGE / folder).rglob("*.[cS]")
     }
-    others = others | {"kernels/chip/match_chip_memory.c", "kernels/host/match_host_chip.c"}  # for chips with one module
+    others = others | {
+        "kernels/chip/match_chip_memory.c",
+        "kernels/host/match_host_chip.c",
+    }  # for chips with one module
     assert on_disk - others == {path.as_posix() for path in sources if "pulp_open" not in path.parts}
