@@ -18,6 +18,7 @@ from match.layer import Dim, Layer, Op, Padding
 from match.operands import input_operand, output_operand
 from match.schedule.blocks import block_of, largest_tile, tile_of
 from match.schedule.mapping import Memory
+from match.targets.pulp_open.target import PulpOpen
 
 SAME = Padding(1, 1, 1, 1)
 MEMORY = Memory("L1", 1 << 17)
@@ -188,7 +189,7 @@ def test_control_core_prices_operators_without_products() -> None:
 @pytest.mark.parametrize(("scores", "cycles", "integers"), [(10, 76_183, 2_582), (12, 92_160, 2_976)])
 def test_softmax_costs_what_the_simulator_counted(scores: int, cycles: int, integers: int) -> None:
     """Between a dequantize and a quantize, and in integers, on GVSoC (docs/pulp-open.md)."""
-    model = RiscvCoreCost()
+    model = PulpOpen().cpu_cost_model
     operators = ("cast+subtract+cast+multiply", "nn.softmax", "divide+clip+round+cast+add+cast")
     assert sum(model.floating(op, scores) for op in operators) == pytest.approx(cycles, rel=0.02)
     assert model.cycles("softmax", 0, scores) == integers
