@@ -8,9 +8,9 @@ import numpy as np
 
 from match.layer import Axis, Dim, Role
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Ints
+from match.schedule.rooms import Floats, Ints
 from match.schedule.sieve import feasible
-from match.schedule.tiles import TILED, Floats, TileCosts, product
+from match.schedule.tiles import TILED, TileCosts, product
 
 _OUTER: tuple[Dim, ...] = tuple(dim for dim in TILED if dim is not Dim.C)
 """What outer tiles cut."""

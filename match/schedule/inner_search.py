@@ -15,10 +15,10 @@ from match.schedule.blocks import Span, array_limits, axis_length, block_of_leng
 from match.schedule.mapping import parts
 from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Flags, Ints
+from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search
 from match.schedule.structures import Nest, Nests, Structures
-from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
+from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
 
@@ -60,9 +60,9 @@ class InnerSearch(Search):
         totals = np.minimum.reduce([total_cycles(way, cycles, last) for way in self.front])
         return self.parent.keys(np.maximum(totals, fetched + last), self.least_moved, moved)
 
-    def bounded(self, tiles: Ints, cut: tuple[Dim, ...]) -> Iterator[tuple[Nests, Keys, Keys]]:
+    def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
-        both = zip(Structures(self.costs, tiles, cut).nests(), Structures(self.last, tiles, cut).nests(), strict=True)
+        both = zip(Structures(self.costs, tiles).nests(), Structures(self.last, tiles).nests(), strict=True)
         for nests, lasts in both:
             fetched = self.packed(nests, tiles) if self.pricing.overlap else np.zeros(())
             keys = self.keys_before(nests.cycles, nests.moved, lasts.cycles - self.pricing.overhead, fetched)

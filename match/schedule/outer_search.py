@@ -93,7 +93,7 @@ class OuterSearch:
         """What no mapping has less of, of all outer tiles that fit, candidates or not."""
         if math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_BOUNDED:
             whole, numbers = np.array([self.problem.costs.whole]), range(len(self.problem.held))
-            outer = sum(self.floors.sums(n, frozenset(), whole).transfer[0] for n in numbers)
+            outer = sum(self.floors.sums(n, whole).transfer[0] for n in numbers)
             cycles = self.problem.pricing.overhead + max(self.inner_floors.least, outer)
             bounds = np.array([cycles]), np.array([float(sum(self.floors.least_moved))])
             return float(self.problem.keys(*bounds, np.zeros(()))[0].min())

@@ -12,11 +12,11 @@ from match.layer import Dim
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
-from match.schedule.rooms import Flags, Ints
+from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Rank, rounded
 from match.schedule.sieve import Sieve
 from match.schedule.structures import Nest, Nests, Structures, TilingCosts
-from match.schedule.tiles import TILED, Floats, Sizes, TileCosts
+from match.schedule.tiles import Sizes, TileCosts
 
 
 @dataclass(frozen=True)
@@ -108,23 +108,17 @@ class TwoMemories:
         The bounds of `sieve` are of what any mapping does on the inner memory.
         """
         cycles, moved = np.full((2, len(sieve)), np.inf)
-        cuts = (sieve.tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
-        for cut in np.unique(cuts).tolist():
-            rows = np.nonzero(cuts == cut)[0]
-            dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
-            structures = Structures(self.costs, sieve.tiles[rows], dims, floors)
-            for nests in structures.nests():
-                at = rows[nests.tile]
-                core = sieve.cycles[at] + nests.core - structures.work[nests.tile]
-                bounds = np.maximum(np.maximum(core, nests.dma), nests.fetched + sieve.tail[at])
-                np.minimum.at(cycles, at, bounds)
-                np.minimum.at(moved, at, nests.moved)
+        structures = Structures(self.costs, sieve.tiles, floors)
+        for nests in structures.nests():
+            core = sieve.cycles[nests.tile] + nests.core - structures.work[nests.tile]
+            bounds = np.maximum(np.maximum(core, nests.dma), nests.fetched + sieve.tail[nests.tile])
+            np.minimum.at(cycles, nests.tile, bounds)
+            np.minimum.at(moved, nests.tile, nests.moved)
         return replace(sieve, cycles=np.maximum(cycles, sieve.cycles), moved=moved)
 
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
-        cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < self.layer.size(dim))
-        structures = Structures(self.costs, np.array([tile]), cut)
+        structures = Structures(self.costs, np.array([tile]))
         result: list[Held] = []
         for nests in structures.nests():
             for row in range(len(nests.cycles)):
