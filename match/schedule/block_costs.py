@@ -42,7 +42,6 @@ class BlockCosts:
         self._outer = outer
         self._padded = padded
         self._written = operand.role is Role.OUTPUT
-        self._all = np.array([one.outer for one in along.values()])
         cut = [(n, dim) for n, dim in enumerate(along) if dim in operand.dims]
         self._places = [n for n, _ in cut]
         self._positions = [[p for p, axis in enumerate(self._axes) if axis.dim is dim] for _, dim in cut]
@@ -50,30 +49,26 @@ class BlockCosts:
         self._whole = [
             axis_length(operand, axis, (0, size), size) for axis, size in zip(self._axes, sizes, strict=True)
         ]
-        self._every = self._combined([along[dim].every for _, dim in cut])
-        self._ends = self._combined([along[dim].last if self._written else along[dim].first for _, dim in cut])
+        kinds = [
+            Kinds(along[dim], partial(self._lengths, [self._axes[p] for p in positions]), at_last=self._written)
+            for (_, dim), positions in zip(cut, self._positions, strict=True)
+        ]
+        self._moves = Combined(kinds, self._transfer)
+        self._asked: list[tuple[Ints, Sums]] = []
 
     def sums(self, tiles: Ints) -> Sums:
-        """Of tilings with these tiles."""
+        """Of tilings with these tiles, which are whole along the dimensions that the operand is not cut along."""
         sizes = tiles[:, self._places]
-        return self._sums(self._every.of(sizes), self._ends.of(sizes))
+        transfer, ends, nothing = self._moves.every(sizes), self._moves.ends(sizes), np.zeros(len(tiles))
+        result = Sums(transfer, nothing, ends) if self._written else Sums(transfer, ends, nothing)
+        self._asked.append((tiles, result))
+        return result
 
-    def asked(self) -> tuple[Ints, Sums]:
-        """All tiles that `sums` was asked about, whole where nothing is cut, and what it said of them."""
-        sizes, transfer = self._every.asked()
-        _, ends = self._ends.asked()
-        tiles = np.tile(self._all, (len(sizes), 1))
-        tiles[:, self._places] = sizes
-        return tiles, self._sums(transfer, ends)
-
-    def _sums(self, transfer: Floats, ends: Floats) -> Sums:
-        nothing = np.zeros_like(transfer)
-        return Sums(transfer, nothing, ends) if self._written else Sums(transfer, ends, nothing)
-
-    def _combined(self, tiles: Sequence[Tiles]) -> Combined:
-        axes = [[self._axes[position] for position in mine] for mine in self._positions]
-        kinds = [Kinds(some, partial(self._lengths, mine)) for some, mine in zip(tiles, axes, strict=True)]
-        return Combined(kinds, self._transfer)
+    def asked(self, tiles: Ints) -> tuple[Ints, Sums]:
+        """`tiles` and all that `sums` was asked for, with what it says of them."""
+        self.sums(tiles)
+        every, sums = zip(*self._asked, strict=True)
+        return np.concatenate(every), Sums(*map(np.concatenate, zip(*sums, strict=True)))
 
     def _lengths(self, axes: Sequence[Axis], tiles: Tiles) -> list[Ints]:
         """Elements along axes of one dimension of a tile's block, and of the outer block where it lies in one."""

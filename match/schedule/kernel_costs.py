@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -32,39 +32,35 @@ class KernelCosts:
         least_input: bool = False,
     ) -> None:
         self.pricing = pricing
-        self._along = along
-        self._last_block = last_block
         self._least_input = least_input
+        self._calls = self._combined(along)
+        self._last_block = self._calls if last_block is along else self._combined(last_block)
+        self._asked: list[tuple[Ints, Floats]] = []
 
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all calls, without `launch`, when the layer is cut into each of `tiles`."""
-        return self._calls.of(tiles)
+        result = self._calls.every(tiles)
+        self._asked.append((tiles, result))
+        return result
 
     def last(self, tiles: Ints) -> Floats:
         """Cycles of the last call, with `launch`."""
-        return self.pricing.launch + self._last_call.of(tiles)
+        return self.pricing.launch + self._last_block.ends(tiles)
 
     def asked(self, tiles: Ints) -> tuple[Ints, Floats]:
         """`tiles` and all that `compute` has been asked for, with what it says of them."""
         self.compute(tiles)
-        return self._calls.asked()
+        every, cycles = zip(*self._asked, strict=True)
+        return np.concatenate(every), np.concatenate(cycles)
 
-    @cached_property
-    def _calls(self) -> Combined:
-        return self._combined({dim: along.every for dim, along in self._along.items()})
-
-    @cached_property
-    def _last_call(self) -> Combined:
-        return self._combined({dim: along.last for dim, along in self._last_block.items()})
-
-    def _combined(self, tiles: Mapping[Dim, Tiles]) -> Combined:
+    def _combined(self, along: Mapping[Dim, Along]) -> Combined:
         asked: dict[Dim, Asked] = {
             Dim.K: lambda tiles: (tiles.size,),
             Dim.OY: partial(self._seen, self.pricing.rows),
             Dim.OX: partial(self._seen, self.pricing.columns),
             Dim.C: lambda tiles: (tiles.size, tiles.start == 0, tiles.start + tiles.size == self.pricing.layer.c),
         }
-        return Combined([Kinds(tiles[dim], ask) for dim, ask in asked.items()], self._price)
+        return Combined([Kinds(along[dim], ask, at_last=True) for dim, ask in asked.items()], self._price)
 
     def _seen(self, axis: Axis, tiles: Tiles) -> tuple[Ints, Ints]:
         """Rows or columns of tiles, and those of the input that each reads; the fewest are read at a border."""

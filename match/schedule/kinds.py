@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +16,8 @@ Look = tuple[int, ...]
 """What is asked about a tile along one dimension."""
 
 
-@dataclass(frozen=True)
-class Tiles:
-    """Some tiles along one dimension, those of the same size one after the other; arrays of shape (n,), in iterations.
+class Tiles(NamedTuple):
+    """Some tiles along one dimension; arrays of shape (n,), in iterations.
 
     `start` and `size` are theirs, `begin` and `extent` those of the block that they are in. `full` is the size that a
     last, smaller tile would have if its block were longer. `times` is how many nothing can tell from each.
@@ -32,99 +30,101 @@ class Tiles:
     extent: Ints
     times: Ints
 
-    @cached_property
-    def most(self) -> Ints:
-        """How many of them each size has, from 0 on."""
-        return np.bincount(self.full)
-
-    def by_size(self, values: Ints) -> Ints:
-        """Values of the tiles by their size, from 0 on; 0 in the columns that a size does not need."""
-        column = np.arange(len(self.full)) - np.repeat(np.cumsum(self.most) - self.most, self.most)
-        result = np.zeros((len(self.most), int(self.most.max())), np.int64)
-        result[self.full, column] = values
-        return result
-
 
 Asked = Callable[[Tiles], Sequence[Ints]]
 """Asks for looks: gives an array for each number of a `Look`, of the tiles' shape."""
 
 
+class Table(NamedTuple):
+    """By tile size, from 0 on: numbers of tiles or of their looks, and how many there are; shape (sizes, columns).
+
+    `width` is how many of the columns a size has, shape (sizes,); in the others there are none.
+    """
+
+    number: Ints
+    times: Ints
+    width: Ints
+
+
 class Along:
     """The tiles of all sizes along one dimension of blocks of `outer` iterations.
 
-    With `last_block`, only the last of the blocks counts.
+    `every` table is of all tiles, one for those that lie in no border and are no smaller than others; `first` and
+    `last` are of the first and the last tile of each block. With `last_block`, only the last of the blocks counts.
     """
 
     def __init__(self, pricing: Pricing, dim: Dim, outer: int, *, last_block: bool = False) -> None:
         self.outer = outer
-        self._blocks = outer_blocks(pricing, dim, outer, last=last_block)
-        self._unclipped = [pricing.unclipped(dim, sum(block)) for block, _ in self._blocks]
-
-    @cached_property
-    def every(self) -> Tiles:
-        """All tiles: one of those that lie in no border and are no smaller than others, and each of the rest."""
-        return self._tiles(self._every)
-
-    @cached_property
-    def first(self) -> Tiles:
-        """The first tile of each block."""
-        return self._tiles(lambda n: self._one(np.zeros(self.outer, np.int64)))
-
-    @cached_property
-    def last(self) -> Tiles:
-        """The last tile of each block."""
-        return self._tiles(lambda n: self._one((self._blocks[n][0][1] - 1) // self._sizes))
-
-    @property
-    def _sizes(self) -> Ints:
-        return np.arange(1, self.outer + 1)
-
-    def _tiles(self, found: Callable[[int], tuple[Ints, Ints, Ints]]) -> Tiles:
-        """What is found in each block: sizes of tiles, their numbers along the block, how many there are like each."""
-        parts: list[tuple[Ints, ...]] = []
-        for n, ((begin, extent), times) in enumerate(self._blocks):
-            full, index, count = found(n)
-            start = index * full
-            block = np.full_like(full, begin), np.full_like(full, extent)
-            parts.append((begin + start, np.minimum(full, extent - start), full, *block, times * count))
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        order = np.argsort(columns[2], kind="stable")
-        return Tiles(*(column[order] for column in columns))
-
-    def _one(self, index: Ints) -> tuple[Ints, Ints, Ints]:
-        return self._sizes, index, np.ones_like(index)
-
-    def _every(self, number: int) -> tuple[Ints, Ints, Ints]:
-        sizes, (begin, extent), (low, high) = self._sizes, self._blocks[number][0], self._unclipped[number]
-        count = -(-extent // sizes)
-        first = np.maximum(0, -((begin - low) // sizes))
-        alike = np.maximum(0, np.minimum(extent, high - begin) // sizes - first)
-        apart = count - alike
-        each = np.repeat(np.arange(len(sizes)), apart)
-        index = np.arange(len(each)) - np.repeat(np.cumsum(apart) - apart, apart)
-        index = index + np.where(index < first[each], 0, alike[each])
-        many = np.nonzero(alike)[0]
-        return (
-            np.concatenate([sizes[each], sizes[many]]),
-            np.concatenate([index, first[many]]),
-            np.concatenate([np.ones_like(index), alike[many]]),
+        sizes = np.arange(1, outer + 1)
+        one = np.ones_like(sizes)
+        groups: tuple[list[Tiles], ...] = ([], [], [])
+        for (begin, extent), times in outer_blocks(pricing, dim, outer, last=last_block):
+            low, high = pricing.unclipped(dim, begin + extent)
+            ways = (
+                _alike(sizes, extent, low - begin, high - begin),
+                (sizes, np.zeros_like(sizes), one),
+                (sizes, (extent - 1) // sizes, one),
+            )
+            for group, (full, index, count) in zip(groups, ways, strict=True):
+                start = index * full
+                block = np.full_like(full, begin), np.full_like(full, extent)
+                group.append(Tiles(begin + start, np.minimum(full, extent - start), full, *block, times * count))
+        self.tiles = _joined([tiles for group in groups for tiles in group])
+        ends = np.cumsum([sum(len(tiles.full) for tiles in group) for group in groups])
+        self.every, self.first, self.last = (
+            _table(_joined(group), int(end)) for group, end in zip(groups, ends, strict=True)
         )
 
 
 class Kinds:
-    """Some tiles along one dimension by their `looks`, that is by what is `asked` about them.
+    """The tiles along one dimension by their `looks`, that is by what is `asked` about them.
 
-    By tile size, from 0 on, `number` are those of looks and `times` how many tiles look so, shape (sizes, columns);
-    `most` are the columns that a size needs.
+    `every` table is of all tiles, `ends` of the first one of each block or, with `at_last`, of the last.
     """
 
-    def __init__(self, tiles: Tiles, asked: Asked) -> None:
-        numbers: dict[Look, int] = {}
-        looks = zip(*(values.tolist() for values in asked(tiles)), strict=True)
-        self.number = tiles.by_size(np.array([numbers.setdefault(look, len(numbers)) for look in looks]))
-        self.times = tiles.by_size(tiles.times)
-        self.most = tiles.most
-        self.looks = list(numbers)
+    def __init__(self, along: Along, asked: Asked, *, at_last: bool = False) -> None:
+        looks = np.stack(list(asked(along.tiles)))
+        number = np.zeros_like(looks[0])
+        for column in looks:
+            _, place, number = np.unique(number * (column.max() + 1) + column, return_index=True, return_inverse=True)
+        self.looks: list[Look] = list(map(tuple, looks[:, place].T.tolist()))
+        self.every = along.every._replace(number=number[along.every.number])
+        ends = along.last if at_last else along.first
+        self.ends = ends._replace(number=number[ends.number])
+
+
+def _joined(tiles: Sequence[Tiles]) -> Tiles:
+    return Tiles(*map(np.concatenate, zip(*tiles, strict=True)))
+
+
+def _alike(sizes: Ints, extent: int, low: int, high: int) -> tuple[Ints, Ints, Ints]:
+    """Tiles of all sizes in a block: their sizes, their numbers along it, how many are like each.
+
+    Those that lie between `low` and `high` are alike if they are as large as the size.
+    """
+    count = -(-extent // sizes)
+    first = np.maximum(0, -(-low // sizes))
+    alike = np.maximum(0, np.minimum(extent, high) // sizes - first)
+    apart = count - alike
+    each = np.repeat(np.arange(len(sizes)), apart)
+    index = np.arange(len(each)) - np.repeat(np.cumsum(apart) - apart, apart)
+    index = index + np.where(index < first[each], 0, alike[each])
+    many = np.nonzero(alike)[0]
+    return (
+        np.concatenate([sizes[each], sizes[many]]),
+        np.concatenate([index, first[many]]),
+        np.concatenate([np.ones_like(index), alike[many]]),
+    )
+
+
+def _table(tiles: Tiles, end: int) -> Table:
+    """Of tiles that are numbered up to `end`."""
+    order = np.argsort(tiles.full, kind="stable")
+    size, width = tiles.full[order], np.bincount(tiles.full)
+    column = np.arange(len(size)) - np.repeat(np.cumsum(width) - width, width)
+    number, times = np.zeros((2, len(width), int(width.max())), np.int64)
+    number[size, column], times[size, column] = end - len(size) + order, tiles.times[order]
+    return Table(number, times, width)
 
 
 def outer_blocks(pricing: Pricing, dim: Dim, outer: int, *, last: bool = False) -> list[tuple[Span, int]]:

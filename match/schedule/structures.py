@@ -256,9 +256,10 @@ class Structures:
         fixed = self.work[tile] + pricing.issue * total(stream.issues for stream, _ in written) + last
         if pricing.overlap:
             core = fixed + np.maximum(self._waits(inputs, written, begun), self._queued_waits(inputs, written, begun))
-            for stream, _ in inputs:  # the core issues a fetch when the one before has arrived
-                fetched = np.maximum(fetched, stream.transfer + pricing.issue * stream.issues)
-            fetched = pricing.overhead + begun + fetched + last + np.zeros(len(tile))
+            for place in range(len(inputs)):
+                fetched = np.maximum(fetched, self._chain(inputs, place))
+            finish = last + pricing.issue * self.costs.outer_blocks * bool(written)
+            fetched = pricing.overhead + begun + fetched + finish + np.zeros(len(tile))
             dma = np.maximum(pricing.overhead + begun + transfer, fetched + self._tail[tile])
         else:
             issues = pricing.issue * total(stream.issues for stream, _ in inputs)
@@ -299,6 +300,19 @@ class Structures:
         waits = total(stream.exposed for stream, _ in written)
         issues = issue * total(stream.issues for stream, _ in inputs)
         return idle + total(stream.exposed for stream, _ in inputs) + np.maximum(waits, issues)
+
+    def _chain(self, inputs: _Streams, place: int) -> Floats:
+        """Cycles from the first issue to the last arrival of an input: each is issued when the one before has arrived.
+
+        The first one is issued behind those of other inputs that are fetched before the loops.
+        """
+        stream, mine = inputs[place]
+        before = sum(
+            (~held.single & (mine.single | (n < place)) for n, (_, held) in enumerate(inputs) if n != place),
+            start=np.zeros(mine.depth.shape, np.int64),
+        )
+        issues = stream.issues + self.costs.outer_blocks * (before + mine.double)
+        return stream.transfer + self.costs.pricing.issue * issues
 
     def _queued_waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
         """The same, where transfers are also waited for because a block is queued behind them.

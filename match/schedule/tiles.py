@@ -103,8 +103,7 @@ class TileCosts:
 
     def asked_sums(self, operand: int, tiles: Ints) -> tuple[Ints, Sums]:
         """`tiles` and all that `sums` has been asked for, with what it says of an operand cut into them."""
-        self.sums(operand, tiles)
-        return self._blocks[operand].asked()
+        return self._blocks[operand].asked(tiles)
 
     def moved(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:
         """Bytes of the same blocks, for arrays of tile sizes; a dimension that is not named is whole.
@@ -194,10 +193,9 @@ class TileCosts:
         known = self._lengths.get((component, dim))
         if known is None:
             axes = [axis for axis in component.axes if axis.dim is dim]
-            along = self.along.get(dim)
-            tiles = (along or Along(self.pricing, dim, self.extents[dim])).every
-            elements = tiles.times * product(touched_lengths(axes, tiles.start, tiles.size))
-            known = np.bincount(tiles.full, weights=elements).astype(np.int64)
+            along = self.along.get(dim) or Along(self.pricing, dim, self.extents[dim])
+            elements = product(touched_lengths(axes, along.tiles.start, along.tiles.size))
+            known = (elements[along.every.number] * along.every.times).sum(axis=1)
             self._lengths[component, dim] = known
         return known
 
