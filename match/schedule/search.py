@@ -38,8 +38,8 @@ nothing."""
 MOST_VIEWS = 1 << 12
 """Mappings that a cost model with its own `latency` is asked for at most."""
 
-SAMPLE, MANY = 512, 1 << 15
-"""Of so many tiles, a sample is tried first: bounds drop few as long as only a bad mapping is known."""
+SAMPLE, CROWD = 512, 1 << 15
+"""Tiles that are tried first, of more than a crowd: bounds drop few of these as long as only a bad mapping is known."""
 
 FIRST_SLAB, SLAB = 256, 1 << 14
 """Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
@@ -47,11 +47,11 @@ FIRST_SLAB, SLAB = 256, 1 << 14
 FIRST_CHUNK, CHUNK = 8, 256
 """Tiles whose mappings are enumerated at a time."""
 
-FEW = 16
-"""So few tiles are priced at once, as bounds would take longer."""
+FEW, MANY = 16, 2048
+"""So few tiles are priced at once, as bounds would take longer; of so many, that cut more than `PAIR` dimensions,
+kernels are bounded before transfers are."""
 
 PAIR = 2
-"""Where more dimensions are cut, the kernels of many tiles are bounded by those of tilings that cut so many."""
 
 
 Keys = tuple[Floats, Floats]
@@ -130,10 +130,10 @@ class Search:
 
         With them comes what no mapping of theirs, or of those that follow, has less of.
         """
-        if len(sieve) > MANY and self.floors is not None and not self.pricing.has_latency:
+        if len(sieve) > CROWD and self.floors is not None and not self.pricing.has_latency:
             yield from self.sampled(sieve)
-        first = FIRST_CHUNK
-        for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
+        first_slab, first = (FIRST_SLAB, FIRST_CHUNK) if self.rank is None else (SLAB, CHUNK)
+        for rows in self.ordered(sieve, first_slab, SLAB):
             slab = sieve.select(rows)
             if len(slab) > MANY and len(self.cut(slab.tiles)) > PAIR:
                 slab = self.with_kernels(slab, (2,))

@@ -234,7 +234,8 @@ class _Ways:
         transfer, first, last = times * transfer, once * first, once * last
         exposed = transfer if buffers == 1 else last if self._out else first
         core = exposed + issues
-        figures = (transfer, moved, core if self._out else exposed, core, transfer + issues, last + issues)
+        chain = transfer + issue * (fetches - costs.outer_blocks)
+        figures = (transfer, moved, core if self._out else exposed, core, chain, last + issues)
         return _Floor(*(np.where(fits, figure, np.inf).min(axis=0) for figure in figures))
 
 
@@ -267,5 +268,6 @@ def _latency(
     fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
     for one, two in inputs:  # the core issues a fetch when the one before has arrived
         fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
-    dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail)
+    finish = pricing.issue * costs.outer_blocks * any(outputs)  # the last write-back begins behind the last kernel
+    dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail + finish)
     return begun + core, dma
