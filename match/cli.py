@@ -336,8 +336,8 @@ def check_target(target: Annotated[str, typer.Argument(metavar="TARGET", help="A
     from rich.console import Console
 
     from match.check import check_target as check
+    from match.check.table import show_coverage
     from match.registry import get_target
-    from match.report.targets import show_coverage
 
     with _progress(f"Checking {target}"):
         result = check(get_target(target))
