@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from match.layer import Dim, Layer, Op
+from match.layer_constants import LayerConstants
 from match.requantize import UNREACHED, Requantization, Requantizer
-
-if TYPE_CHECKING:
-    from match.hardware import LayerConstants
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])

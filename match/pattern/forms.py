@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.hardware import LayerConstants
 from match.layer import Layer, Op, Padding
+from match.layer_constants import LayerConstants
 from match.pattern.types import Match, Rejection
 from match.relay import relay
 from match.requantize import Int64Array, Requantization

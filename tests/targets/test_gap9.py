@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import match
-from match.hardware import HwModule, LayerConstants, MatchTarget
+from match.hardware import HwModule, MatchTarget
 from match.layer import Dim, Layer, Op, Padding, Role
+from match.layer_constants import LayerConstants
 from match.requantize import Requantization, Requantizer
 from match.schedule.mapping import component_bytes
 from match.targets.gap8.target import Gap8
