@@ -13,8 +13,8 @@ from benchmarks.memory.networks import onnxruntime_outputs, sample, take_integer
 from match.codegen.pieces import Pieces, pieces_of
 from match.codegen.steps import Buffer, CallStep
 from match.cost import Block
+from match.external_memory.strips import best_strips, least_strips
 from match.hardware import External
-from match.memory.strips import best_strips, least_strips
 from match.placement.problem import Cut
 from match.registry import get_target
 from match.relay import tvm
