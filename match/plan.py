@@ -14,6 +14,9 @@ from match.schedule.mapping import Schedule
 CPU = "cpu"
 """In the place of a module's name: the control core."""
 
+WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
+"""Operators of decisions that TVM makes no code of: they say how a tensor is read, and cost nothing on any core."""
+
 
 @dataclass(frozen=True)
 class Candidate:
