@@ -15,8 +15,9 @@ class LayerConstants:
     """Constant arrays of a layer.
 
     weights: int8, shape (K, FY, FX, C), for channelwise operators (K, FY, FX, 1); None without weights.
-    requantization: from the int32 accumulator to the output; for an addition, per operand multipliers are in
-    `addend_multipliers` (input, addend) and `requantization` has one channel whose multiplier is 1.
+    requantization: from the int32 accumulator to the output; for an addition it has one channel, whose multiplier is 1
+    in the network's own constants, and is applied to the sum of both inputs times their `addend_multipliers` (input,
+    addend).
     table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers.
     """
 
