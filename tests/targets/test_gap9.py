@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 import match
+from match.cost import Block
 from match.hardware import HwModule, MatchTarget
 from match.layer import Dim, Layer, Op, Padding, Role
 from match.layer_constants import LayerConstants
 from match.requantize import Requantization, Requantizer
+from match.schedule.blocks import tile_of
 from match.schedule.mapping import component_bytes
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
+from match.targets.pulp.chip import one_core
 from match.targets.pulp.cluster import HIGH, HIGH_SIGNED, INT32, INT64
 
 PACKAGE = Path(match.__file__).parent
@@ -149,6 +152,16 @@ def test_additions_have_sums_of_32_bits_or_64() -> None:
     addition = replace(CONV, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="")
     kernels = [cluster.kernel(addition, form) for form in cluster.forms(addition)]
     assert kernels == ["match_pulp_add_int32", "match_pulp_add"]
+
+
+def test_one_core_under_simulation_is_predicted_by_its_kernels_alone() -> None:
+    """Nothing else of the platform takes the chip's time: transfers are there at once, and no layer is offloaded."""
+    chip = module("cluster").cost(CONV, INT32)
+    alone = one_core(chip)
+    tile = tile_of(CONV, {dim: (0, CONV.size(dim)) for dim in Dim})
+    block = Block("input", (8, 8, 20), 1280, 1)
+    assert [alone.transfer(CONV, block), alone.issue(CONV), alone.launch(CONV), alone.overhead(CONV)] == [0] * 4
+    assert alone.compute(CONV, tile) > 6 * chip.compute(CONV, tile)
 
 
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:
