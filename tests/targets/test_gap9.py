@@ -11,6 +11,7 @@ import pytest
 
 import match
 from match.cost import Block
+from match.fitting import fit
 from match.hardware import HwModule, MatchTarget
 from match.layer import Dim, Layer, Op, Padding, Role
 from match.layer_constants import LayerConstants
@@ -152,6 +153,16 @@ def test_additions_have_sums_of_32_bits_or_64() -> None:
     addition = replace(CONV, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="")
     kernels = [cluster.kernel(addition, form) for form in cluster.forms(addition)]
     assert kernels == ["match_pulp_add_int32", "match_pulp_add"]
+
+
+def test_kernels_of_words_clip_from_0_alone() -> None:
+    """Where outputs begin elsewhere, a layer is left to the kernels of 64 bits."""
+    ones = np.ones(3, np.int64)
+    line = Requantization(ones << 20, 0 * ones, 30 * ones, (3, 200))
+    fitting = [form for form in module("cluster").requantizers if fit(line, -1000 * ones, 250_000 * ones, form)]
+    assert {module("cluster").kernel(CONV, form) for form in fitting} == {"match_pulp_conv2d"}
+    from_0 = replace(line, clip=(0, 200))
+    assert all(fit(from_0, -1000 * ones, 250_000 * ones, form) for form in module("cluster").requantizers)
 
 
 def test_one_core_under_simulation_is_predicted_by_its_kernels_alone() -> None:
