@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from match.answers import call_text, number
-from match.codegen.constants import pack_constants
 from match.cost import Cost, CpuCostModel
 from match.errors import OptionError
 from match.external_cost import external_cost
@@ -20,6 +19,7 @@ from match.form import Form
 from match.hardware import HwModule, MatchTarget
 from match.layer import Layer
 from match.options import Options
+from match.packed_constants import pack_constants
 from match.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan
 from match.requantize import Requantizer
 from match.request import Key, Request, Workload, problem, request

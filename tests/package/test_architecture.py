@@ -109,6 +109,13 @@ def test_the_compiler_names_no_target() -> None:
             assert not inside_any(path, "match.cost_models"), name
 
 
+def test_what_decides_knows_nothing_of_generated_code() -> None:
+    deciding = ("fitting", "form", "request", "schedule", "packed_constants", "dispatch", "sums", "storage")
+    for name, path in modules().items():
+        if inside(name, (*CORE, *deciding)):
+            assert not inside_any(path, "match.codegen"), name
+
+
 def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code() -> None:
     allowed = ("cost", "layer", "simulate", "schedule.blocks", "schedule.mapping")
     for name, path in modules().items():
