@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from match.codegen.axis_text import AxisText
-from match.codegen.constants import channel_bytes, component_offsets
 from match.codegen.level_text import LevelText
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
 from match.errors import TargetError
 from match.layer import Dim, Op
 from match.operands import FILTER, REQUANTIZATION, TABLE
+from match.packed_constants import channel_bytes, component_offsets
 from match.plan import LayerPlan
 
 WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})

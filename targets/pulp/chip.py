@@ -33,6 +33,9 @@ CLUSTER_SOURCES = (
 
 CLUSTER_INCLUDE = ("kernels/include", "kernels/pulp", "targets/pulp/include")
 
+RISCV_INCLUDE = "targets/pulp/riscv"
+"""Headers of programs for a RISC-V core without an operating system."""
+
 _HOST_SOURCES = (
     "kernels/host/match_host_arena.c",
     "kernels/host/match_host_dma.c",
@@ -84,7 +87,7 @@ def platforms(
         Platform(tuple(map(Path, (*shared, *_PC))), folders, defines, flags=("-pthread",)),
         Platform(
             tuple(map(Path, (*shared, *_QEMU))),
-            folders,
+            (*folders, Path(RISCV_INCLUDE)),
             {**defines, "PULP_CLUSTER_CORES": "1"},
             name="qemu",
             compiler="riscv64-unknown-elf-gcc",
@@ -135,7 +138,7 @@ def rtl_platform(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> Platfor
     return Platform(
         name="rtl",
         sources=tuple(map(Path, (*CLUSTER_SOURCES, *_RTL_SOURCES))),
-        include=tuple(map(Path, (*CLUSTER_INCLUDE, _BARE))),
+        include=tuple(map(Path, (*CLUSTER_INCLUDE, RISCV_INCLUDE, _BARE))),
         defines={**sizes, "PULP_CLUSTER_CORES": "1", "MATCH_PULP_ISA_COREV": "1"},
         compiler="riscv64-unknown-elf-gcc",
         flags=(*RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),

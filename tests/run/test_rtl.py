@@ -18,10 +18,9 @@ from match.report.schema import Measurement
 from match.run import RUNNERS, build, random_inputs, read_manifest, run
 from match.run.rtl import simulator
 from match.run.runner import Job
-from match.run.tools import execute
 from match.targets.gap9.target import Gap9
 from tests.e2e import tflite_network
-from tests.kernels.toolchain import PACKAGE, STRICT
+from tests.kernels.toolchain import PACKAGE, compile_for
 
 DEMO = PACKAGE / "demo"
 SAMPLES = 1
@@ -37,19 +36,13 @@ def platform() -> Platform:
 @pytest.fixture(scope="module")
 def scenarios(rtl: None, platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """rtl_scenarios.c, with what the platform has beside the kernels."""
-    program = tmp_path_factory.mktemp("rtl") / "scenarios"
     sources = [
         PACKAGE / path
         for path in platform.sources
         if path.parts[:2] != ("kernels", "pulp") and path.stem != "pulp_team"
     ]
-    include = [f"-I{PACKAGE / folder}" for folder in (*platform.include, Path("codegen/include"))]
-    defines = [f"-D{name}={value}" for name, value in platform.defines.items()]
     own = [PACKAGE / (platform.io or ""), Path(__file__).with_name("rtl_scenarios.c")]
-    command = [platform.compiler, *STRICT, "-O1", *platform.flags, *defines, *include, *sources, *own]
-    done = execute(list(map(str, [*command, "-o", program, *platform.link])), "gcc", PACKAGE)
-    assert (done.returncode, done.stderr) == (0, "")
-    return program
+    return compile_for(platform, [*sources, *own], tmp_path_factory.mktemp("rtl") / "scenarios")
 
 
 def play(program: Path, name: str) -> bytes:
