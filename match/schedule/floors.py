@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,23 +43,21 @@ class Floors:
         pricing = costs.pricing
         gapless = pricing.gapless()
         self._costs = costs if gapless is pricing else TileCosts(gapless, costs.outer, costs.packing)
-        self._bounds = KernelCosts(gapless, self._costs.along, self._costs.last_block, least_input=True)
         self._candidates = candidates
         self._output = [operand.role is Role.OUTPUT for operand in pricing.operands]
-        self._dims = [[dim for dim in TILED if dim in operand.dims] for operand in pricing.operands]
-        self._compute = [self._kernels_along(dim) for dim in TILED]
-        whole, numbers = np.array([costs.whole]), range(len(pricing.operands))
-        self._whole_compute = float(self._costs.kernels.compute(whole)[0])
-        self._whole = [float(self._costs.sums(n, whole).transfer[0]) for n in numbers]
-        self._lines = [self._blocks_along(n) for n in numbers]
+        self._compute = self._kernels_along()
+        numbers = range(len(pricing.operands))
+        self._whole = [float(self._costs.sums(n, np.array([costs.whole])).transfer[0]) for n in numbers]
+        self._lines = [self._blocks_along(n, operand.dims) for n, operand in enumerate(pricing.operands)]
         self.least_moved = [int(self._costs.moved(n, {})) for n in numbers]
+
+    @cached_property
+    def _bounds(self) -> KernelCosts:
+        return KernelCosts(self._costs.pricing, self._costs.along, self._costs.last_block, least_input=True)
 
     def compute(self, tiles: Ints) -> Floats:
         """At most `KernelCosts.compute`."""
-        result = np.full(len(tiles), self._whole_compute)
-        for n, line in enumerate(self._compute):
-            np.maximum(result, line[tiles[:, n]], out=result)
-        return result
+        return functools.reduce(np.maximum, (self._compute[dim][tiles[:, n]] for n, dim in enumerate(TILED)))
 
     def compute_cutting(self, dims: Collection[Dim], tiles: Ints) -> Floats:
         """At most `KernelCosts.compute`: of tilings that cut `dims` alone, each of which stands for many.
@@ -84,31 +84,39 @@ class Floors:
         end, nothing = ends / parts, np.zeros(len(tiles))
         return Sums(transfer, nothing, end) if self._output[operand] else Sums(transfer, end, nothing)
 
-    def _cutting(self, dim: Dim, sizes: Ints) -> Ints:
-        """The tiles that cut `dim` alone, one for each size."""
-        return np.stack([sizes if d is dim else np.full_like(sizes, self._costs.extents[d]) for d in TILED], axis=1)
+    def _cutting(self, dims: Sequence[Dim]) -> Ints:
+        """The tiles that cut one of `dims` alone, each size of one after those of the other."""
+        sizes = [self._candidates[dim] for dim in dims]
+        tiles = np.tile(self._costs.whole, (sum(map(len, sizes)), 1))
+        for dim, rows in self._rows(dims):
+            tiles[rows, TILED.index(dim)] = self._candidates[dim]
+        return tiles
 
-    def _kernels_along(self, dim: Dim) -> Floats:
-        result, sizes = np.zeros(self._costs.extents[dim] + 1), self._candidates[dim]
-        result[sizes] = self._costs.kernels.compute(self._cutting(dim, sizes))
+    def _rows(self, dims: Sequence[Dim]) -> Iterator[tuple[Dim, slice]]:
+        """Which of these cut each dimension."""
+        begin = 0
+        for dim in dims:
+            end = begin + len(self._candidates[dim])
+            yield dim, slice(begin, end)
+            begin = end
+
+    def _kernels_along(self) -> dict[Dim, Floats]:
+        cycles = self._costs.kernels.compute(self._cutting(TILED))
+        result = {dim: np.zeros(self._costs.extents[dim] + 1) for dim in TILED}
+        for dim, rows in self._rows(TILED):
+            result[dim][self._candidates[dim]] = cycles[rows]
         return result
 
-    def _blocks_along(self, operand: int) -> dict[Dim, _Lines]:
-        dims = self._dims[operand]
-        sizes = {dim: self._candidates[dim] for dim in dims}
-        if not dims:
-            return {}
-        cuttings = [self._cutting(dim, sizes[dim]) for dim in dims]
-        sums = self._costs.sums(operand, np.concatenate(cuttings))
-        exposed = sums.last if self._output[operand] else sums.first
-        borders = np.cumsum([len(one) for one in cuttings])[:-1]
-        result: dict[Dim, _Lines] = {}
-        for dim, transfer, end in zip(dims, np.split(sums.transfer, borders), np.split(exposed, borders), strict=True):
-            line = _Lines(*np.zeros((3, self._costs.extents[dim] + 1)))
-            cover = self._cover(operand, dim, sizes[dim])
-            line.transfer[sizes[dim]], line.cover[sizes[dim]] = transfer, cover
-            line.ends[sizes[dim]] = np.where(np.isfinite(cover), cover, 0.0) * end
-            result[dim] = line
+    def _blocks_along(self, operand: int, cut: Collection[Dim]) -> dict[Dim, _Lines]:
+        dims = [dim for dim in TILED if dim in cut]
+        sums = self._costs.sums(operand, self._cutting(dims))
+        end = sums.last if self._output[operand] else sums.first
+        result = {dim: _Lines(*np.zeros((3, self._costs.extents[dim] + 1))) for dim in dims}
+        for dim, rows in self._rows(dims):
+            sizes, line = self._candidates[dim], result[dim]
+            cover = self._cover(operand, dim, sizes)
+            line.transfer[sizes], line.cover[sizes] = sums.transfer[rows], cover
+            line.ends[sizes] = np.where(np.isfinite(cover), cover, 0.0) * end[rows]
         return result
 
     def _cover(self, operand: int, dim: Dim, sizes: Ints) -> Floats:

@@ -83,11 +83,12 @@ class Kinds:
     """
 
     def __init__(self, along: Along, asked: Asked, *, at_last: bool = False) -> None:
-        looks = np.stack(list(asked(along.tiles)))
-        number = np.zeros_like(looks[0])
-        for column in looks:
-            _, place, number = np.unique(number * (column.max() + 1) + column, return_index=True, return_inverse=True)
-        self.looks: list[Look] = list(map(tuple, looks[:, place].T.tolist()))
+        first, *others = asked(along.tiles)
+        _, place, number = np.unique(first, return_index=True, return_inverse=True)
+        for column in others:
+            both = number * (column.max() + 1) + column
+            _, place, number = np.unique(both, return_index=True, return_inverse=True)
+        self.looks: list[Look] = list(zip(*(column[place].tolist() for column in (first, *others)), strict=True))
         self.every = along.every._replace(number=number[along.every.number])
         ends = along.last if at_last else along.first
         self.ends = ends._replace(number=number[ends.number])
