@@ -30,7 +30,7 @@ SUM_LOAD = 2
 SUM_STORE = 1
 """One partial sum left for later input channels, instead of requantizing it."""
 
-Form = Literal["int32", "high", "high_signed", "int64", "partial"]
+Form = Literal["int32", "high", "high_signed", "int64", "sums"]
 """Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, partial for none."""
 
 CHANNEL_GROUP = 16
@@ -62,7 +62,9 @@ class KernelCycles:
     product: float = 150.6
     single: float = 21.6
     rest: float = 69.4
-    partial: float = 40
+    sums: float = 4
+    resumed: float = 2.2
+    taken: float = 30
     int32: float = 10.4
     high: float = 14.4
     high_signed: float = 17.2
@@ -81,7 +83,7 @@ class KernelCycles:
     gather: float = 9.9
     position: float = 82.4
     sum4: float = 5.4
-    sums: float = 86.1
+    averages: float = 86.1
     maxima: float = 47.2
     maximum4: float = 9.0
     addition: float = 36.8
@@ -260,7 +262,7 @@ class PulpClusterCost(CostModel):
         cycles = self.cycles
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
-            four = cycles.sums + elements * cycles.sum4 + 4 * self.requantize
+            four = cycles.averages + elements * cycles.sum4 + 4 * self.requantize
         else:
             four = cycles.maxima + elements * cycles.maximum4
         fours = share_of_channels(tile.k, self.cores, 0) // 4
