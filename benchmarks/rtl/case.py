@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from match.cost_models.pulp_cluster import Form
 from match.cost import Tile
+from match.cost_models.pulp_cluster import Form
 from match.layer import Dim, Layer, Op
 from match.schedule.blocks import tile_of
 

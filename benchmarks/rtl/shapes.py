@@ -105,7 +105,12 @@ def fitted() -> list[Case]:
         ),
     ]
     rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
-    return _cases(products, rare, others)
+    partial = [
+        *(conv(k, c, size) for k, c, size in [(16, 8, (2, 4)), (6, 16, (3, 4)), (32, 8, (2, 5))]),
+        *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 6)), (64, 16, (2, 4)), (33, 32, (1, 4))]),
+        *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (96, 8)]),
+    ]
+    return _cases(products, rare, others, partial)
 
 
 def tested() -> list[Case]:
@@ -131,10 +136,18 @@ def tested() -> list[Case]:
         *(plain(Op.LOOKUP, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
-    return _cases(products, rare, others)
+    partial = [
+        *(conv(k, c, size) for k, c, size in [(12, 8, (5, 6)), (16, 3, (6, 6)), (32, 32, (2, 4))]),
+        *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (18, 20, (3, 5)), (64, 128, (2, 3))]),
+        *(dense(k, c) for k, c in [(64, 64), (10, 64), (128, 8), (24, 640)]),
+    ]
+    return _cases(products, rare, others, partial)
 
 
-def _cases(products: list[Layer], rare: list[Layer], others: list[Layer]) -> list[Case]:
+def _cases(products: list[Layer], rare: list[Layer], others: list[Layer], partial: list[Layer]) -> list[Case]:
+    """In all forms that they are measured in; `partial` as sums, and with sums of other input channels before them."""
     cases = [Case(layer, form) for layer in products for form in FORMS]
     cases += [Case(layer, form) for layer in rare for form in RARE]
-    return cases + [Case(layer, "int64") for layer in others]
+    cases += [Case(layer, "int64") for layer in others]
+    cases += [Case(layer, "sums") for layer in partial]
+    return cases + [Case(layer, form, begin=False) for layer in partial for form in ("sums", *FORMS, *RARE)]
