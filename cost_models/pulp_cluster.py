@@ -44,7 +44,8 @@ class KernelCycles:
     int32, high, high_signed, int64: an output's requantization. rare: a block in int64 beside that, which is copied to
     memory.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
-    channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
+    channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one output,
+    or of two.
     called: requantization there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum4, maximum4: a window's element of
@@ -53,36 +54,37 @@ class KernelCycles:
     apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 199.0
-    product: float = 153.0
-    block: float = 14.1
-    single: float = 26.6
-    rest: float = 69.7
-    sums: float = 2.0
+    call: float = 198.6
+    product: float = 153.4
+    block: float = 13.7
+    single: float = 28.3
+    rest: float = 65.5
+    sums: float = 2.1
     resumed: float = 1.6
     taken: float = 4.0
-    int32: float = 7.1
-    high: float = 11.0
-    high_signed: float = 13.7
-    int64: float = 45.3
-    rare: float = 133.8
-    column: float = 57.4
-    row: float = 29.1
-    byte: float = 0.45
-    pixel: float = 17.4
-    channel: float = 216.6
-    strip: float = 92.8
-    both: float = 13.0
-    left: float = 10.7
-    called: float = 50.0
-    strip_row: float = 39.7
-    gather: float = 10.2
+    int32: float = 7.2
+    high: float = 11.1
+    high_signed: float = 13.8
+    int64: float = 45.5
+    rare: float = 133.5
+    column: float = 58.3
+    row: float = 26.4
+    byte: float = 0.47
+    pixel: float = 16.1
+    channel: float = 181.6
+    strip: float = 73.9
+    wide: float = 122.4
+    both: float = 11.1
+    left: float = 13.5
+    called: float = 49.4
+    strip_row: float = 39.1
+    gather: float = 10.5
     position: float = 82.3
     sum4: float = 5.4
-    averages: float = 99.5
+    averages: float = 99.1
     maxima: float = 47.3
     maximum4: float = 9.0
-    addition: float = 35.1
+    addition: float = 35.5
     run: float = 45
     add: float = 8.0
     add_int64: float = 56.0
@@ -240,7 +242,7 @@ class PulpClusterCost(CostModel):
         cycles = self.cycles
         pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
         each = self.requantize if self.form in ("int32", "high") else cycles.called
-        pair = cycles.strip + tile.oy * (cycles.both + 2 * each)
+        pair = cycles.wide + tile.oy * (cycles.both + 2 * each)
         single = cycles.strip + tile.oy * (cycles.left + each)
         return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)
 

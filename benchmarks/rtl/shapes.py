@@ -77,6 +77,7 @@ def fitted() -> list[Case]:
         *(conv(k, c, size) for k, c, size in [(16, 32, (2, 4)), (4, 64, (2, 3)), (7, 12, (3, 3)), (8, 1, (6, 6))]),
         *(conv(8, 8, (4, 4), f, s) for f, s in [(5, 1), (3, 2), (1, 2), (5, 2)]),
         *(conv(k, 3, (4, 4), 3, s) for k, s in [(8, 1), (16, 2)]),
+        *(conv(8, c, (12, 12)) for c in (1, 3, 16)),
         *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 4)), (64, 16, (2, 4)), (16, 64, (4, 4))]),
         *(
             pointwise(k, c, size)
@@ -85,7 +86,7 @@ def fitted() -> list[Case]:
         *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (128, 128), (3, 64), (96, 8)]),
         *(depthwise(k, size) for k, size in [(4, (8, 8)), (8, (4, 4)), (4, (12, 6)), (2, (5, 16)), (4, (7, 7))]),
         *(depthwise(k, size) for k, size in [(2, (24, 10)), (3, (17, 12)), (1, (40, 14))]),
-        *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6))]),
+        *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6)), (2, (24, 20))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(4, (4, 4), 5, 1), (2, (8, 5), 5, 2), (4, (3, 6), 7, 1)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (1, 1), 8, 1), (8, (3, 3), 2, 2)]),
         *(
