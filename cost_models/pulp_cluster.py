@@ -44,8 +44,8 @@ class KernelCycles:
     int32, high, high_signed, int64: an output's requantization. rare: a block in int64 beside that, which is copied to
     memory.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
-    channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one output,
-    or of two.
+    channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one, or of
+    two.
     called: requantization there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum4, maximum4: a window's element of
