@@ -16,13 +16,13 @@ typedef struct {
 
 /* What becomes of a block's sums. */
 typedef enum {
-    WAY_OUT,    /* they are requantized, in one of the fast forms */
-    WAY_RESUMED /* the same behind partial ones */,
-    WAY_SUMS,   /* they are left as they are, behind partial ones or not */
-    WAY_RARE    /* they are requantized in any form, behind partial ones or not */
+    SUMS_FAST,    /* requantized in one of the fast forms, which have loops of their own */
+    SUMS_RESUMED, /* the same on top of partial ones */
+    SUMS_LEFT,    /* left as they are, on top of partial ones or not */
+    SUMS_RARE,    /* requantized in any form, on top of partial ones or not */
 } way_t;
 
-/* Where those lie that the next block's sums go on with, NULL: it begins them; and where they are left. */
+/* Where the partial sums lie that the next block adds its own to, or NULL, and where it leaves them. */
 typedef struct {
     const int32_t *in[MATCH_BLOCK_PIXELS];
     int32_t *out[MATCH_BLOCK_PIXELS];
@@ -41,7 +41,7 @@ static inline sums_t sums_of(const product_t *product, int pixels)
     return sums;
 }
 
-/* Add the partial sums to a block. */
+/* Add the partial sums to a block's. */
 MATCH_INLINE void take_up(sums_t *sums, match_block_t *block, int channels, int pixels)
 {
 #pragma GCC unroll 2
@@ -133,12 +133,12 @@ MATCH_INLINE void blocks(product_t *product, sums_t *sums, int32_t count, int ch
 {
     for (; count > 0; count--) {
         match_block_t block = match_dot_block(product->x, product->weights, product->length, channels, pixels);
-        if (way != WAY_OUT && sums->in[0] != NULL) {
+        if (way != SUMS_FAST && sums->in[0] != NULL) {
             take_up(sums, &block, channels, pixels);
         }
-        if (way == WAY_SUMS) {
+        if (way == SUMS_LEFT) {
             store_sums(sums, &block, channels, pixels);
-        } else if (way == WAY_RARE) {
+        } else if (way == SUMS_RARE) {
             match_block_t copy = copy_of(&block, channels, pixels);
             product_t place = *product;
             store_rare(&place, &copy, channels, pixels);
@@ -187,7 +187,7 @@ static void short_rows(const product_t *given, int32_t channels, int pixels)
     }
 }
 
-/* Those that are not fast. */
+/* All but the fast forms by themselves. */
 MATCH_INLINE void other_rows(const product_t *product, int32_t channels, int pixels)
 {
     match_form_t form = product->finish.form;
@@ -195,15 +195,15 @@ MATCH_INLINE void other_rows(const product_t *product, int32_t channels, int pix
     if (product->length < 4) {
         short_rows(product, channels, pixels);
     } else if (product->finish.sums_out != NULL) {
-        rows(product, &sums, channels, pixels, form, WAY_SUMS);
+        rows(product, &sums, channels, pixels, form, SUMS_LEFT);
     } else if (form == MATCH_FORM_32) {
-        rows(product, &sums, channels, pixels, MATCH_FORM_32, WAY_RESUMED);
+        rows(product, &sums, channels, pixels, MATCH_FORM_32, SUMS_RESUMED);
     } else if (form == MATCH_FORM_HIGH) {
-        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH, WAY_RESUMED);
+        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH, SUMS_RESUMED);
     } else if (form == MATCH_FORM_HIGH_SIGNED) {
-        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH_SIGNED, WAY_RESUMED);
+        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_RESUMED);
     } else {
-        rows(product, &sums, channels, pixels, form, WAY_RARE);
+        rows(product, &sums, channels, pixels, form, SUMS_RARE);
     }
 }
 
@@ -217,18 +217,19 @@ static __attribute__((noinline)) void other_pixels(const product_t *product, int
     other_rows(product, channels, MATCH_BLOCK_PIXELS);
 }
 
-/* Each form in loops of its own: what is live in them just fits the registers, the others' in another function. */
+/* Each fast form in loops of its own: what is live in them just fits the registers. All others are in other functions,
+ * as the compiler shares out registers by function. */
 MATCH_INLINE void all_rows(const product_t *product, int32_t channels, int pixels)
 {
     const match_finish_t *finish = &product->finish;
     if (product->length < 4 || finish->sums_in != NULL || finish->sums_out != NULL) {
         (pixels == 1 ? other_pixel : other_pixels)(product, channels);
     } else if (finish->form == MATCH_FORM_32) {
-        rows(product, NULL, channels, pixels, MATCH_FORM_32, WAY_OUT);
+        rows(product, NULL, channels, pixels, MATCH_FORM_32, SUMS_FAST);
     } else if (finish->form == MATCH_FORM_HIGH) {
-        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH, WAY_OUT);
+        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH, SUMS_FAST);
     } else if (finish->form == MATCH_FORM_HIGH_SIGNED) {
-        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH_SIGNED, WAY_OUT);
+        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_FAST);
     } else {
         (pixels == 1 ? other_pixel : other_pixels)(product, channels);
     }
