@@ -57,7 +57,7 @@ class Cluster(HwModule):
         """With `l1` as its scratchpad."""
         self.memories = (l1,)
         self.cost_model: CostModel = PulpClusterCost(cores=CORES)
-        self._sums = PulpClusterCost(cores=CORES, form="partial")
+        self._sums = PulpClusterCost(cores=CORES, form="sums")
         self._costs: dict[Requantizer, CostModel] = {
             INT32: PulpClusterCost(cores=CORES, form="int32"),
             HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),

@@ -97,18 +97,18 @@ def test_the_demo_computes_what_it_computes_elsewhere(tmp_path: Path, monkeypatc
 
 
 def check_cycles(measured: Measurement, compiled: match.CompiledModel) -> None:
-    """Layers with many multiply-accumulates take what is predicted for one core, a tenth more or less.
+    """Layers with multiply-accumulates take what is predicted for one core, a tenth more or less, short ones a fifth.
 
-    What surrounds kernels is not predicted, and shows in layers that take less than 100,000 cycles. Nothing makes more
-    than 32 multiply-accumulates in 14 cycles.
+    Short are maps of a few pixels, whose odd numbers of channels are priced roughly. Nothing makes more than 32
+    multiply-accumulates in 14 cycles.
     """
     layers = {layer.name: layer for layer in compiled.report.layers}
-    long = [(layers[group.layers[0]], group.count) for group in measured.layers if group.count > 100_000]
-    on_cluster = [(layer, count) for layer, count in long if layer.module == "cluster" and layer.macs]
-    assert on_cluster or measured.total < 300_000
+    counted = [(layers[group.layers[0]], group.count) for group in measured.layers]
+    on_cluster = [(layer, count) for layer, count in counted if layer.module == "cluster" and layer.macs]
+    assert on_cluster
     for layer, count in on_cluster:
         assert count > layer.macs * 14 / 32
-        assert count == pytest.approx(layer.platform_cycles["rtl"], rel=0.1), layer.name
+        assert count == pytest.approx(layer.platform_cycles["rtl"], rel=0.1 if count > 30_000 else 0.2), layer.name
 
 
 @pytest.mark.sweep
