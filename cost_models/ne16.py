@@ -52,7 +52,7 @@ class Ne16Cost(CostModel):
     arithmetic: int = 250
     kernel: int = 100
     fork: int = 100
-    offload: int = 1900
+    offload: int = 920
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True

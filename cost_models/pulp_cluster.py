@@ -130,7 +130,7 @@ class PulpClusterCost(CostModel):
     cores: int = 8
     form: Form = "high"
     kernel: int = 150
-    offload: int = 1900
+    offload: int = 920
     cycles: KernelCycles = field(default_factory=KernelCycles)
     dma: Mchan = field(default_factory=Mchan)
 
