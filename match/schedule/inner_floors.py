@@ -1,115 +1,278 @@
-"""Lower bounds of what the blocks of outer tiles cost on an inner memory, for all outer tiles at once."""
+"""Lower bounds of what the blocks of outer tiles cost on an inner memory, before any mapping of them is looked at.
+
+Outer tiles of several sizes can be bounded together, and so are the inner tiles that cut these into as many pieces along
+each dimension. What operands cost beside the kernels follows from the room that the others leave: a block comes whole,
+while no kernel runs, or in pieces, each of which takes the core's time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from match.layer import Axis, Dim, Role
+from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints
-from match.schedule.sieve import feasible
 from match.schedule.tiles import TILED, Floats, TileCosts, product
 
-_OUTER: tuple[Dim, ...] = tuple(dim for dim in TILED if dim is not Dim.C)
-"""What outer tiles cut."""
+FIRST_CHUNK, CHUNK = 64, 512
+"""Kinds of inner tiles of an outer one that are looked at a time, the least work first."""
 
-CHUNK = 512
-"""Inner tiles that are looked at a time."""
+
+Cell = tuple[tuple[int, ...], ...]
+"""Outer tiles that are bounded together: their sizes along each of `TILED`."""
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Outer tiles of some sizes along a dimension; arrays are over the numbers of pieces that inner tiles make, 1 first.
+
+    outer: the smallest outer tile. blocks, full: outer tiles in all, and those that are no rest, at least. whole: where
+    the first entry is. size: the smallest inner tile. calls: pieces of the whole layer. work: cycles of kernel calls on
+    them when all other dimensions are whole. transfers, covers: by operand that depends on the dimension, DMA cycles of
+    all blocks, likewise, and how many like the first (of an output, the last) it takes to cover an outer one.
+    """
+
+    outer: Ints
+    blocks: Ints
+    full: Ints
+    whole: Ints
+    size: Ints
+    calls: Ints
+    work: Floats
+    transfers: dict[int, Floats]
+    covers: dict[int, Floats]
 
 
 class InnerFloors:
-    """What any mapping onto the inner memory takes, from the tiles that fit there; `candidates` are of these.
+    """What any mapping onto the inner memory takes, from the tiles that fit there; `candidates` are their sizes.
 
-    Rests on `CostModel.regular`: a kernel call on a tile costs no more than those on its parts, and as many blocks as
-    cover an operand cost no less than the operand.
+    Outer tiles are at most `largest`; `held` are the operands that lie in them. Rests on `CostModel.regular`: a kernel
+    call on a tile costs no more than those on its parts, and as many blocks as cover another cost no less than that.
     """
 
-    def __init__(self, pricing: Pricing, candidates: Mapping[Dim, Ints]) -> None:
+    def __init__(
+        self, pricing: Pricing, candidates: Mapping[Dim, Ints], largest: Mapping[Dim, int], held: Collection[str]
+    ) -> None:
+        self._costs = TileCosts(pricing)
+        self._pricing = pricing.gapless()
         self._candidates = candidates
-        self._places = {dim: _places(candidates[dim]) for dim in _OUTER}
-        costs = TileCosts(pricing)
-        pricing = pricing.gapless()
-        tiles = feasible(costs, None, candidates).tiles
-        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
-        self._launch = pricing.launch
-        self._lines = [_line(pricing, dim, candidates[dim]) for dim in _OUTER]
-        self._counts = [_counts(costs.extents[dim], candidates[dim]) for dim in _OUTER]
-        self._reductions = _reductions(pricing, candidates[Dim.C])[sizes[Dim.C]]
-        self._reduced = -(-costs.extents[Dim.C] // sizes[Dim.C])
-        self._index = self._positions(tiles)
-        work = [line.min(axis=1)[at] for line, at in zip(self._lines, self._index, strict=True)]
-        self._work = np.maximum.reduce([*work, self._reductions]) + product(costs.counts(tiles).values()) * self._launch
-        self._restart = 2 * pricing.issue + _ends(pricing, sizes)
-        self._order = np.argsort(self._work, kind="stable")
-        self.least = float(self._work.min(initial=np.inf))
+        self._extents = {dim: pricing.layer.size(dim) for dim in Dim}
+        self._dense = [operand.name in held and operand.role is not Role.CONSTANT for operand in pricing.operands]
+        self._scratch = {dim: self._scratch_along(dim) for dim in TILED}
+        self._kernels = {dim: self._kernel_prices(dim, largest[dim]) for dim in TILED}
+        self._pieces: dict[tuple[int, Dim, bool], Floats] = {}
+        for number, operand in enumerate(pricing.operands):
+            for dim in operand.dims & set(TILED):
+                for dense in {False, self._dense[number]}:
+                    self._pieces[number, dim, dense] = self._block_prices(number, dim, largest[dim], dense=dense)
+        self._cuts: dict[tuple[Dim, tuple[int, ...]], _Cut] = {}
+        self._known: dict[Cell, float] = {}
 
-    def cycles(self, tiles: Ints, blocks: Ints) -> Floats:
-        """Cycles, without the layer's overhead, of outer tiles that make so many full blocks; shapes (n, 4), (n,)."""
-        powers = np.floor(np.log2(blocks)).astype(np.int64)
-        result = np.zeros(len(tiles))
-        index = self._positions(tiles)
-        for power in np.unique(powers).tolist():
-            rows = powers == power
-            result[rows] = self._table(2**power)[tuple(places[rows] for places in index)]
+    def cycles(self, cells: Sequence[Cell]) -> Floats:
+        """Cycles, without the layer's overhead, that no mapping of an outer tile of each cell takes less than."""
+        missing = [cell for cell in dict.fromkeys(cells) if cell not in self._known]
+        if missing:
+            self._known.update(zip(missing, self._least(missing).tolist(), strict=True))
+        return np.array([self._known[cell] for cell in cells])
+
+    def _least(self, cells: Sequence[Cell]) -> Floats:
+        cuts, starts = _joined([[self._cut(dim, sizes) for sizes, dim in zip(cell, TILED, strict=True)] for cell in cells])
+        prices = [
+            np.array([self._price(number, self._smallest(cell), dense=dense) for cell in cells])
+            for number, dense in enumerate(self._dense)
+        ]
+        kinds = [self._kinds(cell) for cell in cells]
+        result, left, count, begin = np.full(len(cells), math.inf), list(range(len(cells))), FIRST_CHUNK, 0
+        while left:
+            chosen = [kinds[n][0][begin : begin + count] for n in left]
+            cell = np.repeat(left, [len(one) for one in chosen])
+            places = np.concatenate([np.unravel_index(one, kinds[n][1].shape) for n, one in zip(left, chosen, strict=True)], axis=1)
+            work = np.concatenate([kinds[n][1].flat[one] for n, one in zip(left, chosen, strict=True)])
+            rows = dict(zip(TILED, places + starts[:, cell], strict=True))
+            np.minimum.at(result, cell, self._with_operands(cuts, rows, work, [price[cell] for price in prices]))
+            begin, count = begin + count, CHUNK
+            left = [n for n in left if begin < len(kinds[n][0]) and kinds[n][1].flat[kinds[n][0][begin]] < result[n]]
         return result
 
-    def refined(self, tiles: Ints, blocks: Ints) -> Floats:
-        """As `cycles`, from how the inner tiles divide each of the outer ones."""
-        places = zip(*(index.tolist() for index in self._positions(tiles)), strict=True)
-        return np.array([self._refined(at, count) for at, count in zip(places, blocks.tolist(), strict=True)])
+    def _smallest(self, cell: Cell) -> dict[Dim, int]:
+        return {dim: min(sizes) for dim, sizes in zip(TILED, cell, strict=True)}
 
-    def _refined(self, outer: tuple[int, ...], blocks: int) -> float:
-        least, fixed = np.inf, blocks * float(self._restart.min(initial=np.inf))
-        for begin in range(0, len(self._order), CHUNK):
-            rows = self._order[begin : begin + CHUNK]
-            if self._work[rows[0]] + fixed >= least:
-                break
-            inner = [index[rows] for index in self._index]
-            along = list(zip(inner, outer, strict=True))
-            lines = [line[one, other] for line, (one, other) in zip(self._lines, along, strict=True)]
-            cycles = np.maximum.reduce([*lines, self._reductions[rows]])
-            calls = product(counts[one, other] for counts, (one, other) in zip(self._counts, along, strict=True))
-            calls = calls * self._reduced[rows]
-            least = min(least, (cycles + calls * self._launch + blocks * self._restart[rows]).min())
-        return float(least)
+    def _kinds(self, cell: Cell) -> tuple[Ints, Floats]:
+        """The kernel calls' cycles of all kinds of inner tiles, by their numbers of pieces, and their order."""
+        cuts = [self._cut(dim, sizes) for dim, sizes in zip(TILED, cell, strict=True)]
+        places = np.ix_(*(np.arange(len(cut.size)) for cut in cuts))
+        calls = product(cut.calls[at] for cut, at in zip(cuts, places, strict=True))
+        work = functools.reduce(np.maximum, (cut.work[at] for cut, at in zip(cuts, places, strict=True)))
+        work = work + calls * self._pricing.launch
+        return np.argsort(work, axis=None, kind="stable"), work
 
-    def _table(self, blocks: int) -> Floats:
-        """By outer tile, of those that make at least so many full blocks."""
-        result = np.full([len(self._candidates[dim]) for dim in _OUTER], np.inf)
-        np.minimum.at(result, self._index, self._work + blocks * self._restart)
-        for axis in range(len(_OUTER)):  # inner tiles are at most as large
-            np.minimum.accumulate(result, axis=axis, out=result)
+    def _with_operands(
+        self, cuts: Mapping[Dim, _Cut], rows: Mapping[Dim, Ints], work: Floats, prices: list[Floats]
+    ) -> Floats:
+        """What inner tiles, rows of `cuts`, take with all operands, blocks of whose outer tiles cost `prices`."""
+        costs, pricing, operands = self._costs, self._pricing, self._pricing.operands
+        sizes = {dim: cuts[dim].size[rows[dim]] for dim in TILED}
+        scratch = np.maximum.reduce([self._scratch[dim][sizes[dim]] for dim in TILED])
+        room = pricing.memory.size - scratch - costs.partial_sums(sizes, sizes[Dim.C])
+        needs = [need + np.zeros_like(room) for need in costs.blocks(sizes)]
+        fits = np.nonzero(costs.rooms.fit(needs, room))[0]
+        rooms = [left[fits] for left in costs.rooms.left(needs, room)]
+        rows = {dim: row[fits] for dim, row in rows.items()}
+        blocks = product(cuts[dim].blocks[rows[dim]] for dim in TILED)
+        inputs = any(operand.role is not Role.OUTPUT for operand in operands)
+        core = work[fits] + (pricing.issue * blocks if inputs and pricing.overlap else 0.0)
+        dma = np.zeros(len(fits))
+        for number, left in enumerate(rooms):
+            added, transfer = self._operand(number, cuts, rows, left, prices[number][fits])
+            core, dma = core + added, dma + transfer
+        result = np.full(len(work), math.inf)
+        result[fits] = np.maximum(core, dma)
         return result
 
-    def _positions(self, tiles: Ints) -> tuple[Ints, ...]:
-        return tuple(self._places[dim][tiles[:, TILED.index(dim)]] for dim in _OUTER)
+    def _operand(
+        self, number: int, cuts: Mapping[Dim, _Cut], rows: Mapping[Dim, Ints], room: Ints, price: Floats
+    ) -> tuple[Floats, Floats]:
+        """What an operand adds to the core's cycles and how long its transfers take, in whatever way it is held."""
+        pricing, operand = self._pricing, self._pricing.operands[number]
+        own = [dim for dim in TILED if dim in operand.dims]
+        blocks = {dim: cuts[dim].blocks[row] for dim, row in rows.items()}
+        once = product(blocks[dim] for dim in TILED if dim not in operand.dims)
+        full = once * product(cuts[dim].full[rows[dim]] for dim in own) * price
+        core, dma = np.full((2, len(room)), math.inf)
+        free = [dim for dim in own if dim not in operand.indivisible_dims]
+        for inside in itertools.chain.from_iterable(itertools.combinations(free, n) for n in range(len(free) + 1)):
+            cut = [dim for dim in own if dim in inside or dim not in free]
+            at = {dim: rows[dim] if dim in cut else cuts[dim].whole[rows[dim]] for dim in own}
+            size = {dim: (cuts[dim].size if dim in cut else cuts[dim].outer)[rows[dim]] for dim in own}
+            need = self._costs.block(number, size)
+            fetches = once * product(cuts[dim].calls[at[dim]] for dim in own)
+            transfer = functools.reduce(np.maximum, (once * cuts[dim].transfers[number][at[dim]] for dim in own), full)
+            first = full / product(cuts[dim].covers[number][rows[dim]] for dim in cut)
+            for buffers in (1, 2) if cut else (1,):
+                if not pricing.overlap:
+                    added = transfer + pricing.issue * fetches
+                elif operand.role is Role.OUTPUT:
+                    added = (first if cut else transfer) + pricing.issue * fetches
+                else:
+                    issues = np.maximum(0, fetches - buffers * product(blocks.values()))
+                    added = (first if buffers == 2 else transfer) + pricing.issue * issues
+                fits = buffers * need <= room
+                np.minimum(core, added, out=core, where=fits)
+                np.minimum(dma, transfer, out=dma, where=fits)
+        return core, dma
+
+    def _scratch_along(self, dim: Dim) -> Ints:
+        """Bytes of scratch by size along a dimension, the least along others: it never shrinks when a tile grows."""
+        result, sizes = np.zeros(self._extents[dim] + 1, np.int64), self._candidates[dim]
+        line = [sizes if d is dim else np.full_like(sizes, self._candidates[d][0]) for d in TILED]
+        result[sizes] = self._costs.scratch(np.stack(line, axis=1))
+        return result
+
+    def _price(self, number: int, sizes: Mapping[Dim, int], *, dense: bool) -> float:
+        """DMA cycles of an operand's block of these sizes, whole along other dimensions, wherever it costs least."""
+        pricing = self._pricing
+        constant = pricing.operands[number].role is Role.CONSTANT
+        lengths: list[int] = []
+        for axis in pricing.axes[number]:
+            extent = self._extents[axis.dim]
+            size = sizes.get(axis.dim, extent)
+            lengths.append(axis.length(size) if constant else align(_shortest(axis, size, extent), axis.multiple))
+        return pricing.block(number, tuple(lengths), tuple(lengths) if dense else None).transfer
+
+    def _block_prices(self, number: int, dim: Dim, largest: int, *, dense: bool) -> Floats:
+        """`_price` by size along a dimension, 0 included."""
+        return np.array([0.0] + [self._price(number, {dim: size}, dense=dense) for size in range(1, largest + 1)])
+
+    def _kernel_prices(self, dim: Dim, largest: int) -> Floats:
+        """Cycles of kernel calls by size along a dimension; of input channels, of all calls that make them up."""
+        if dim is not Dim.C:
+            return np.array([0.0] + [_kernel(self._pricing, dim, size) for size in range(1, largest + 1)])
+        result, costs = np.zeros(largest + 1), TileCosts(self._pricing)
+        sizes = self._candidates[dim]
+        result[sizes] = costs.kernels.compute(np.array([[*costs.whole[:-1], size] for size in sizes.tolist()]))
+        return result
+
+    def _cut(self, dim: Dim, outer: tuple[int, ...]) -> _Cut:
+        known = self._cuts.get((dim, outer))
+        if known is None:
+            known = self._cuts[dim, outer] = self._cut_by(dim, outer)
+        return known
+
+    def _cut_by(self, dim: Dim, outer: tuple[int, ...]) -> _Cut:
+        candidates, extent = self._candidates[dim], self._extents[dim]
+        inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
+        tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
+        number, rest = -(-tile // size), extent % tile
+        order = np.argsort(number, kind="stable")
+        starts = np.flatnonzero(np.diff(number[order], prepend=0))
+        full = extent // tile
+
+        def least(figures: Floats) -> Floats:
+            return np.minimum.reduceat(figures[order], starts)
+
+        def summed(prices: Floats) -> Floats:
+            whole = tile // size * prices[size] + prices[tile % size]
+            return full * whole + rest // size * prices[size] + prices[rest % size]
+
+        calls = full * number + -(-rest // size)
+        work = self._kernels[dim][size] if dim is Dim.C else summed(self._kernels[dim])
+        transfers: dict[int, Floats] = {}
+        covers: dict[int, Floats] = {}
+        for place, operand in enumerate(self._pricing.operands):
+            if dim in operand.dims:
+                prices = self._pieces[place, dim, False]
+                if operand.role is Role.CONSTANT:  # all blocks are as long as the largest
+                    cycles = calls * prices[size]
+                else:
+                    dense = self._pieces[place, dim, self._dense[place]]
+                    cycles = np.where(size == tile, full * dense[tile] + dense[rest], summed(prices))
+                transfers[place] = least(cycles)
+                covers[place] = -least(-covering(self._pricing, place, dim, tile, size))
+        blocks = min(-(-extent // size) for size in outer)
+        fixed = np.array([[min(outer), blocks, full.min(), 0]]).repeat(len(starts), axis=0).T
+        return _Cut(*fixed, least(size), least(calls), least(work), transfers, covers)
 
 
-def _places(sizes: Ints) -> Ints:
-    result = np.zeros(sizes[-1] + 1, np.int64)
-    result[sizes] = np.arange(len(sizes))
+def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) -> Floats:
+    """How many blocks like the first, or of an output the last, it takes to cover that of a `tile` cut along `dim`."""
+    operand, extent = pricing.operands[number], pricing.layer.size(dim)
+    end = (tile - 1) % size + 1 if operand.role is Role.OUTPUT else size
+    result = np.ones(len(tile))
+    for axis in pricing.axes[number]:
+        if axis.dim is dim:
+            lengths = np.zeros(extent + 1, np.int64)
+            for n in np.unique(np.concatenate([tile, end])).tolist():
+                lengths[n] = _shortest(axis, n, extent)
+            covered = np.where(lengths[end] > 0, -(-lengths[tile] // np.maximum(lengths[end], 1)), math.inf)
+            np.maximum(result, covered, out=result)
     return result
 
 
-def _line(pricing: Pricing, dim: Dim, candidates: Ints) -> Floats:
-    """Cycles of all kernel calls, by inner and outer tile size, when these cut `dim` alone; shape (inner, outer)."""
-    extent = pricing.layer.size(dim)
-    piece = np.array([0.0] + [_kernel(pricing, dim, size) for size in range(1, extent + 1)])
-    result = np.full((len(candidates), len(candidates)), np.inf)
-    for n, size in enumerate(candidates.tolist()):
-        outer = candidates[n:]
-        full, rest = extent // outer, extent % outer
-        whole = outer // size * piece[size] + piece[outer % size]
-        result[n, n:] = full * whole + rest // size * piece[size] + piece[rest % size]
-    return result
+def _joined(cuts: Sequence[Sequence[_Cut]]) -> tuple[dict[Dim, _Cut], Ints]:
+    """Rows of cuts along `TILED`, one behind the other, and where each begins; shape (4, rows)."""
+    result: dict[Dim, _Cut] = {}
+    starts = np.zeros((len(TILED), len(cuts)), np.int64)
+    for place, dim in enumerate(TILED):
+        parts = list({id(row[place]): row[place] for row in cuts}.values())
+        ends = np.cumsum([0] + [len(cut.size) for cut in parts])
+        begin = {id(cut): start for cut, start in zip(parts, ends, strict=False)}
+        starts[place] = [begin[id(row[place])] for row in cuts]
+        fields = [np.concatenate(arrays) for arrays in zip(*((c.outer, c.blocks, c.full, c.whole + begin[id(c)], c.size, c.calls, c.work) for c in parts), strict=True)]
+        operands = [{n: np.concatenate([c[n] for c in figures]) for n in figures[0]} for figures in ([c.transfers for c in parts], [c.covers for c in parts])]
+        result[dim] = _Cut(*fields, *operands)
+    return result, starts
 
 
-def _counts(extent: int, candidates: Ints) -> Ints:
-    """Into how many pieces inner and outer tile sizes cut a dimension; shape (inner, outer)."""
-    inner, outer = candidates[:, None], candidates[None, :]
-    return extent // outer * -(-outer // inner) + -(-(extent % outer) // inner)
+def _shortest(axis: Axis, size: int, extent: int) -> int:
+    """The fewest indices that `size` of `extent` iterations touch: those at a border."""
+    return min(axis.span(start, size)[1] for start in (0, extent - size))
 
 
 def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:
@@ -117,47 +280,8 @@ def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:
     layer = pricing.layer
 
     def pixels(along: Dim, axis: Axis) -> tuple[int, int]:
-        extent = layer.size(along)
-        if along is not dim:
-            return extent, axis.span(0, extent)[1]
-        return size, min(axis.span(start, size)[1] for start in (0, extent - size))
+        extent = size if along is dim else layer.size(along)
+        return extent, _shortest(axis, extent, layer.size(along))
 
     k = size if dim is Dim.K else layer.k
     return pricing.kernel(k, pixels(Dim.OY, pricing.rows), pixels(Dim.OX, pricing.columns), (layer.c, True, True))
-
-
-def _reductions(pricing: Pricing, candidates: Ints) -> Floats:
-    """Cycles of all kernel calls, by inner tile size, when inner tiles cut the input channels alone."""
-    costs = TileCosts(pricing)
-    result = np.zeros(pricing.layer.c + 1)
-    tiles = [[size if dim is Dim.C else costs.extents[dim] for dim in TILED] for size in candidates.tolist()]
-    result[candidates] = costs.kernels.compute(np.array(tiles))
-    return result
-
-
-def _ends(pricing: Pricing, sizes: Mapping[Dim, Ints]) -> Floats:
-    """DMA cycles beside which no kernel runs: of the first block of each input."""
-    result = np.zeros(())
-    for number, operand in enumerate(pricing.operands):
-        if operand.role is Role.OUTPUT:  # its last block may be a small rest
-            continue
-        axes = pricing.axes[number]
-        whole = {dim: (0, pricing.layer.size(dim)) for dim in Dim}
-        move = pricing.move(number, whole, {dim: extent for dim, (_, extent) in whole.items()})
-        cover = np.ones(())
-        for dim in TILED:
-            if dim in operand.dims:
-                cover = cover * _cover([axis for axis in axes if axis.dim is dim], whole[dim][1])[sizes[dim]]
-        result = result + move.transfer / cover
-    return result
-
-
-def _cover(axes: list[Axis], extent: int) -> Floats:
-    """How many blocks of each size it takes to cover an operand along some axes, wherever one is smallest."""
-    result = np.ones(extent + 1)
-    for size in range(1, extent + 1):
-        for axis in axes:
-            least = min(axis.span(start, size)[1] for start in (0, extent - size))
-            whole = axis.span(0, extent)[1]
-            result[size] = max(result[size], -(-whole // least) if least else np.inf)
-    return result

@@ -1,10 +1,10 @@
 """The exhaustive search over the mappings onto two memories, each block of the outer one being mapped onto the inner.
 
-Every tile of the outer memory is a candidate, the least bounds first; these know of the kernels, and of each way to
-hold an outer tile's blocks, all operands of which have to fit together. In an outer tile every mapping onto the inner
-memory is a candidate, under bounds that count all blocks of the outer one and what their transfers add in the best of
-cases; what is left is predicted with every way to hold the outer blocks that may still be better than the best mapping
-known. The first few mappings of every outer tile come before the others of any.
+It is a branch and bound, the least bound first. Outer tiles that make the same number of blocks along each dimension
+are bounded together (`OuterCells`), at first without what happens in the inner memory, then with it (`InnerFloors`);
+then each of them by itself, under bounds from every way to hold its blocks, all operands of which have to fit together.
+In an outer tile every mapping onto the inner memory is a candidate (`InnerSearch`). What is left when there was enough
+of that has a bound, too, which says how much better it can be.
 """
 
 from __future__ import annotations
@@ -21,30 +21,32 @@ from match.schedule.floors import Floors
 from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import InnerSearch
 from match.schedule.mapping import Schedule
+from match.schedule.outer_cells import OuterCells, fitting_sizes
 from match.schedule.rooms import Ints
 from match.schedule.search import refusal
-from match.schedule.sieve import Sieve, feasible
-from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles
-from match.schedule.two_memories import Held, TwoMemories, total_cycles
+from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, candidate_tiles
+from match.schedule.two_memories import Held, TwoMemories
 
-LARGEST_GRID = 1 << 8
-"""So many outer tiles are all candidates; of more, only some sizes of each dimension are. What the others may gain is
-reported as the schedule's loss."""
+MOST_SEARCHED, MOST_DIVIDED = 8, 48
+"""Outer tiles whose mappings are searched, and cells that are divided into tiles, at most."""
 
-MOST_SEARCHED, MOST_OF_ALL = 24, 48
-"""Outer tiles whose mappings are searched at most: if not all tiles are candidates or not all mappings predicted, and
-if they are."""
-
-LARGEST_BOUNDED = 1 << 16
-"""Outer tiles that each have a bound of what they may gain; of more there is one bound for all."""
-
-FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 10
+FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 7
 """Mappings that are predicted at most: of one outer tile at first, to have one to compare with, and then of all outer
 tiles. Where the outer memory's transfers take longest, the bounds of thousands are equal, and next to nothing tells
 them apart."""
 
-SLAB = 1 << 11
-"""Outer tiles whose ways to be held are bounded at a time."""
+CELLS, TILES = 64, 8
+"""Cells and outer tiles whose bounds are refined at a time."""
+
+
+class _Node(NamedTuple):
+    """A cell or one of its tiles, with bounds of its mappings: the first two entries of `Rank`, larger ones first."""
+
+    objective: float
+    second: float
+    volume: int
+    cell: int
+    tile: Sizes
 
 
 class OuterSearch:
@@ -53,11 +55,16 @@ class OuterSearch:
     def __init__(self, problem: TwoMemories) -> None:
         self.problem = problem
         self.sizes_inside = candidate_tiles(TileCosts(problem.inner_pricing), problem.multiples)
-        self.sizes = candidate_tiles(problem.costs, problem.multiples)
-        self.thinned = math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_GRID
-        self.candidates = {dim: _thinned(sizes) if self.thinned else sizes for dim, sizes in self.sizes.items()}
-        self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside)
-        self.floors = Floors(problem.costs, self.candidates)
+        sizes = candidate_tiles(problem.costs, problem.multiples)
+        fitting = fitting_sizes(problem.costs, sizes)
+        if fitting is None:
+            raise refusal(problem.costs, sizes)
+        self.floors = Floors(problem.costs, fitting)
+        self.cells = OuterCells(problem.costs, fitting, self.floors)
+        largest = {dim: int(sizes[-1]) for dim, sizes in fitting.items()}
+        self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside, largest, problem.held)
+        self.least_moved = float(sum(self.floors.least_moved))
+        self.left_out = math.inf
 
     def best(self) -> Schedule:
         """The best mapping.
@@ -66,118 +73,102 @@ class OuterSearch:
             ScheduleError: if none fits.
             CostModelError: if the cost model fails.
         """
-        sieve = self.sieve()
-        if not len(sieve):
-            raise refusal(self.problem.costs, self.candidates)
-        complete = not self.thinned
-        waiting: list[tuple[Sizes, list[Held]]] = []
-        for searched, (tile, ways) in enumerate(self.promising(sieve)):
-            if self.problem.rank is not None and searched >= (MOST_OF_ALL if complete else MOST_SEARCHED):
-                complete = False
+        problem = self.problem
+        waiting: list[tuple[_Node, list[Held]]] = []
+        for searched, node in enumerate(self.promising()):
+            if problem.rank is not None and searched >= MOST_SEARCHED:
+                self.left_out = min(self.left_out, node.objective)
                 break
-            if not InnerSearch(self.problem, tile, ways, FIRST_PREDICTED).run():
-                waiting.append((tile, ways))
+            ways = problem.ways(node.tile)
+            if not InnerSearch(problem, node.tile, ways, FIRST_PREDICTED).run():
+                waiting.append((node, ways))
         left = MOST_PREDICTED
-        for tile, ways in waiting:
-            search = InnerSearch(self.problem, tile, ways, left)
-            complete &= search.run()
+        for node, ways in waiting:
+            search = InnerSearch(problem, node.tile, ways, left)
+            if not search.run():
+                self.left_out = min(self.left_out, node.objective)
             left = max(0, search.views_left)
-        if self.problem.rank is None or self.problem.schedule is None:
-            raise refusal(TileCosts(self.problem.inner_pricing), self.sizes_inside)
-        self.problem.inner_pricing.confirm()
-        self.problem.costs.pricing.confirm()
-        loss = 0.0 if complete else self.problem.rank.objective - self.least()
-        return replace(self.problem.schedule, loss=max(0.0, loss))
+        if problem.rank is None or problem.schedule is None:
+            raise refusal(TileCosts(problem.inner_pricing), self.sizes_inside)
+        problem.inner_pricing.confirm()
+        problem.costs.pricing.confirm()
+        return replace(problem.schedule, loss=max(0.0, problem.rank.objective - self.left_out))
 
-    def least(self) -> float:
-        """What no mapping has less of, of all outer tiles that fit, candidates or not."""
-        if math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_BOUNDED:
-            whole, numbers = np.array([self.problem.costs.whole]), range(len(self.problem.held))
-            outer = sum(self.floors.sums(n, frozenset(), whole).transfer[0] for n in numbers)
-            cycles = self.problem.pricing.overhead + max(self.inner_floors.least, outer)
-            bounds = np.array([cycles]), np.array([float(sum(self.floors.least_moved))])
-            return float(self.problem.keys(*bounds, np.zeros(()))[0].min())
-        floors = Floors(self.problem.costs, self.sizes)
-        sieve = self.bounded(feasible(self.problem.costs, floors, self.sizes))
-        objective = self.problem.keys(sieve.cycles, sieve.moved, np.zeros(()))[0]
-        order, least = np.argsort(objective), math.inf
-        for begin in range(0, len(order), SLAB):
-            rows = order[begin : begin + SLAB]
-            if objective[rows[0]] >= least:
-                break
-            slab = self.held(self.with_kernels(sieve.select(rows), floors), floors)
-            least = min(least, float(self.problem.keys(slab.cycles, slab.moved, np.zeros(()))[0].min()))
-        return least
-
-    def sieve(self) -> Sieve:
-        """The outer tiles that fit, with bounds of what any mapping costs."""
-        return self.bounded(feasible(self.problem.costs, self.floors, self.candidates))
-
-    def bounded(self, sieve: Sieve) -> Sieve:
-        """The same outer tiles with bounds of what they take on the inner memory."""
-        inner = self.inner_floors.cycles(sieve.tiles, self.full_blocks(sieve.tiles))
-        return replace(sieve, cycles=np.maximum(sieve.cycles, self.problem.inner_pricing.overhead + inner))
-
-    def full_blocks(self, tiles: Ints) -> Ints:
-        """How many blocks of the full size outer tiles make."""
-        return np.prod(np.array(self.problem.costs.whole) // tiles, axis=1)
-
-    def promising(self, sieve: Sieve) -> Iterator[tuple[Sizes, list[Held]]]:
-        """Outer tiles that may have a mapping better than the best so far, with the ways to hold their blocks.
-
-        The least bounds come first. They are refined one tile at a time, as far as that is needed to tell which.
-        """
-        sieve = self.with_kernels(sieve, self.floors)
-        held = self.held(sieve, self.floors)
-        bounds = self.problem.keys(held.cycles, held.moved, np.zeros(len(sieve)))
-        volumes = -sieve.tiles.prod(axis=1)
-        figures = zip(*(figure.tolist() for figure in (*bounds, volumes)), strict=True)
-        left = [_Candidate(one, two, volume, row) for row, (one, two, volume) in enumerate(figures)]
-        heapq.heapify(left)
-        while left:
-            first = heapq.heappop(left)
-            if not self.problem.may_win(np.array([first.objective]), np.array([first.second]))[0]:
+    def promising(self) -> Iterator[_Node]:
+        """Outer tiles that may have a mapping better than the best so far, the least bounds first."""
+        cells, bounded, tiles, refined = queues = self.all_cells(), list[_Node](), list[_Node](), list[_Node]()
+        divided = 0
+        while any(queues):
+            queue = min((queue for queue in reversed(queues) if queue), key=lambda queue: queue[0][:2])
+            if not self.problem.may_win(*(np.array([figure]) for figure in queue[0][:2]))[0]:
                 return
-            tile: Sizes = tuple(sieve.tiles[first.row].tolist())
-            if first.ways is not None:
-                yield tile, first.ways
-                continue
-            ways = self.problem.ways(tile)
-            objective, second = self.refined(held.select(np.array([first.row])), float(sieve.cycles[first.row]), ways)
-            heapq.heappush(left, first._replace(objective=objective, second=second, ways=ways))
+            if queue is refined:
+                yield heapq.heappop(refined)
+            elif queue is tiles:
+                for node in self.refine([heapq.heappop(tiles) for _ in range(min(TILES, len(tiles)))]):
+                    heapq.heappush(refined, node)
+            elif queue is cells:
+                for node in self.bound([heapq.heappop(cells) for _ in range(min(CELLS, len(cells)))]):
+                    heapq.heappush(bounded, node)
+            else:
+                node = heapq.heappop(bounded)
+                if divided >= MOST_DIVIDED:
+                    self.left_out = min(self.left_out, node.objective)
+                    return
+                divided += 1
+                for part in self.divide(node):
+                    heapq.heappush(tiles, part)
 
-    def with_kernels(self, sieve: Sieve, floors: Floors) -> Sieve:
-        """The same outer tiles with bounds that count a kernel call on each block: its parts take no less."""
-        kernels = floors.compute_cutting(TILED, sieve.tiles)
-        return replace(sieve, cycles=np.maximum(sieve.cycles, self.problem.inner_pricing.overhead + kernels))
+    def all_cells(self) -> list[_Node]:
+        """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""
+        tiles, blocks = self.cells.tiles, self.blocks(self.cells.tiles)
+        whole = self.problem.costs.kernels.compute(np.array([self.problem.costs.whole]))
+        nodes = self.nodes(np.arange(len(tiles)), tiles, self.with_calls(whole, blocks), np.full(len(tiles), self.least_moved))
+        heapq.heapify(nodes)
+        return nodes
 
-    def held(self, sieve: Sieve, floors: Floors) -> Sieve:
-        """The same outer tiles with bounds from the ways to hold their blocks."""
-        return self.problem.with_ways(replace(sieve, tail=self.problem.tail(sieve.tiles)), floors)
+    def bound(self, nodes: list[_Node]) -> list[_Node]:
+        """Cells with bounds of what happens in both memories."""
+        rows = np.array([node.cell for node in nodes])
+        inner = self.inner_floors.cycles([self.cells.cell(row) for row in rows.tolist()])
+        least = self.problem.inner_pricing.overhead + inner
+        cycles, _ = self.problem.bounds(self.cells.tiles[rows], least, self.problem.tail(self.cells.last[rows]), self.cells)
+        return self.nodes(rows, self.cells.tiles[rows], cycles, np.full(len(rows), self.least_moved))
 
-    def refined(self, tile: Sieve, inner: float, ways: list[Held]) -> tuple[float, float]:
-        """Higher bounds of one outer tile, which takes `inner` cycles at least, and whose blocks are held in `ways`."""
-        divided = self.inner_floors.refined(tile.tiles, self.full_blocks(tile.tiles))
-        cycles = np.maximum(inner, self.problem.inner_pricing.overhead + divided)
-        totals = np.minimum.reduce([total_cycles(way, cycles, tile.tail) for way in ways])
-        moved = np.array([min(way.moved for way in ways)])
-        objective, second = self.problem.keys(totals, moved, np.zeros(1))
-        return float(objective[0]), float(second[0])
+    def divide(self, node: _Node) -> list[_Node]:
+        """The tiles of a cell with bounds of their own in the outer memory."""
+        tiles, complete = self.cells.divided(node.cell)
+        if not complete:
+            self.left_out = min(self.left_out, node.objective)
+        inner = self.inner_floors.cycles([self.cells.cell(node.cell)])
+        least = np.full(len(tiles), self.problem.inner_pricing.overhead + inner)
+        cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), self.floors)
+        return self.nodes(np.full(len(tiles), node.cell), tiles, cycles, moved)
 
+    def refine(self, nodes: list[_Node]) -> list[_Node]:
+        """Tiles with bounds of their own in both memories."""
+        tiles = np.array([node.tile for node in nodes])
+        inner = self.inner_floors.cycles([tuple((size,) for size in node.tile) for node in nodes])
+        kernels = self.with_calls(self.floors.compute_cutting(TILED, tiles), self.blocks(tiles))
+        least = np.maximum(self.problem.inner_pricing.overhead + inner, kernels)
+        cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), None)
+        return self.nodes(np.array([node.cell for node in nodes]), tiles, cycles, moved)
 
-class _Candidate(NamedTuple):
-    """An outer tile with bounds of its mappings, the first two entries of `Rank`; its ways once these are exact."""
+    def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
+        """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""
+        objective, second = self.problem.keys(cycles, moved, np.zeros(len(tiles)))
+        volume = -tiles.prod(axis=1)
+        rows = np.nonzero(self.problem.may_win(objective, second) & np.isfinite(cycles))[0].tolist()
+        return [
+            _Node(float(objective[n]), float(second[n]), int(volume[n]), int(cells[n]), tuple(tiles[n].tolist()))
+            for n in rows
+        ]
 
-    objective: float
-    second: float
-    volume: int
-    row: int
-    ways: list[Held] | None = None
+    def blocks(self, tiles: Ints) -> Ints:
+        """How many blocks outer tiles make."""
+        return np.prod(-(-np.array(self.problem.costs.whole) // tiles), axis=1)
 
-
-def _thinned(sizes: Ints) -> Ints:
-    """Of tile sizes the whole, the least for each number of tiles, and the next that are multiples of 4 and of 16."""
-    whole = sizes[-1]
-    fewest: Ints = -(-whole // np.arange(1, whole + 1, dtype=np.int64))
-    least = sizes[np.searchsorted(sizes, fewest)]
-    return np.unique([sizes[np.searchsorted(sizes, np.minimum(whole, -(-least // n) * n))] for n in (1, 4, 16)])
+    def with_calls(self, kernels: Floats, blocks: Ints) -> Floats:
+        """Cycles of mappings whose kernels take so many, with a call and a transfer of each operand for each block."""
+        pricing = self.problem.inner_pricing
+        return pricing.overhead + kernels + blocks * (pricing.launch + len(pricing.operands) * pricing.issue)

@@ -14,7 +14,6 @@ from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 from match.schedule.rooms import Flags, Ints
 from match.schedule.search import Rank, rounded
-from match.schedule.sieve import Sieve
 from match.schedule.structures import Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import TILED, Floats, Sizes, TileCosts
 
@@ -90,10 +89,10 @@ class TwoMemories:
         return (objective < self.rank.objective) | ((objective == self.rank.objective) & (second < self.rank.second))
 
     def tail(self, tiles: Ints) -> Floats:
-        """Cycles of the last block of each outer tile: a kernel call at least."""
+        """Cycles of the last block of each outer tile: a kernel call at least, and to issue a transfer per operand."""
         pricing, ends = self._gapless, (np.array(self.costs.whole) - 1) // tiles * tiles
         spans = zip(ends.tolist(), (np.array(self.costs.whole) - ends).tolist(), strict=True)
-        return pricing.launch + np.array(
+        return pricing.launch + len(self.operands) * pricing.issue + np.array(
             [
                 pricing.kernel(
                     k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
@@ -102,24 +101,25 @@ class TwoMemories:
             ]
         )
 
-    def with_ways(self, sieve: Sieve, floors: TilingCosts) -> Sieve:
-        """The same outer tiles with bounds from every way to hold their blocks, all operands of which fit together.
+    def bounds(self, tiles: Ints, cycles: Floats, tail: Floats, floors: TilingCosts | None) -> tuple[Floats, Floats]:
+        """Cycles and bytes of the outer memory that outer tiles take, in any way to hold their blocks.
 
-        The bounds of `sieve` are of what any mapping does on the inner memory.
+        All operands of a way have to fit together. `cycles` are of what any mapping does on the inner memory, `tail`
+        those of the last block; shape (n,).
         """
-        cycles, moved = np.full((2, len(sieve)), np.inf)
-        cuts = (sieve.tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
+        least, moved = np.full((2, len(tiles)), np.inf)
+        cuts = (tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
         for cut in np.unique(cuts).tolist():
             rows = np.nonzero(cuts == cut)[0]
             dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
-            structures = Structures(self.costs, sieve.tiles[rows], dims, floors)
+            structures = Structures(self.costs, tiles[rows], dims, floors)
             for nests in structures.nests():
                 at = rows[nests.tile]
-                core = sieve.cycles[at] + nests.core - structures.work[nests.tile]
-                bounds = np.maximum(np.maximum(core, nests.dma), nests.fetched + sieve.tail[at])
-                np.minimum.at(cycles, at, bounds)
+                core = cycles[at] + nests.core - structures.work[nests.tile]
+                bounds = np.maximum(np.maximum(core, nests.dma), nests.fetched + tail[at])
+                np.minimum.at(least, at, bounds)
                 np.minimum.at(moved, at, nests.moved)
-        return replace(sieve, cycles=np.maximum(cycles, sieve.cycles), moved=moved)
+        return np.maximum(least, cycles), moved
 
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
