@@ -28,6 +28,9 @@ FIRST_CHUNK, CHUNK = 64, 512
 Cell = tuple[tuple[int, ...], ...]
 """Outer tiles that are bounded together: their sizes along each of `TILED`."""
 
+Loose = tuple[int, Dim]
+"""An operand, by number, that outer tiles cut along a dimension while its blocks in the outer memory are not cut."""
+
 
 @dataclass(frozen=True)
 class _Cut:
@@ -72,23 +75,28 @@ class InnerFloors:
             for dim in operand.dims & set(TILED):
                 for dense in {False, self._dense[number]}:
                     self._pieces[number, dim, dense] = self._block_prices(number, dim, largest[dim], dense=dense)
-        self._cuts: dict[tuple[Dim, tuple[int, ...]], _Cut] = {}
-        self._known: dict[Cell, float] = {}
+        self._cuts: dict[tuple[Dim, tuple[int, ...], int], _Cut] = {}
+        self._known: dict[tuple[Cell, Loose | None], float] = {}
 
-    def cycles(self, cells: Sequence[Cell]) -> Floats:
-        """Cycles, without the layer's overhead, that no mapping of an outer tile of each cell takes less than."""
-        missing = [cell for cell in dict.fromkeys(cells) if cell not in self._known]
+    def cycles(self, cells: Sequence[Cell], loose: Loose | None = None) -> Floats:
+        """Cycles, without the layer's overhead, that no mapping of an outer tile of each cell takes less than.
+
+        Blocks in the outer memory are dense, but for what is `loose`.
+        """
+        missing = [cell for cell in dict.fromkeys(cells) if (cell, loose) not in self._known]
         if missing:
-            self._known.update(zip(missing, self._least(missing).tolist(), strict=True))
-        return np.array([self._known[cell] for cell in cells])
+            found = self._least(missing, loose).tolist()
+            self._known.update({(cell, loose): cycles for cell, cycles in zip(missing, found, strict=True)})
+        return np.array([self._known[cell, loose] for cell in cells])
 
-    def _least(self, cells: Sequence[Cell]) -> Floats:
-        cuts, starts = _joined([[self._cut(dim, sizes) for sizes, dim in zip(cell, TILED, strict=True)] for cell in cells])
+    def _least(self, cells: Sequence[Cell], loose: Loose | None) -> Floats:
+        rows = [self._row(cell, loose) for cell in cells]
+        cuts, starts = _joined(rows)
         prices = [
-            np.array([self._price(number, self._smallest(cell), dense=dense) for cell in cells])
-            for number, dense in enumerate(self._dense)
+            np.array([self._outer_price(number, cell, loose) for cell in cells])
+            for number in range(len(self._dense))
         ]
-        kinds = [self._kinds(cell) for cell in cells]
+        kinds = [self._kinds(row) for row in rows]
         result, left, count, begin = np.full(len(cells), math.inf), list(range(len(cells))), FIRST_CHUNK, 0
         while left:
             chosen = [kinds[n][0][begin : begin + count] for n in left]
@@ -101,12 +109,19 @@ class InnerFloors:
             left = [n for n in left if begin < len(kinds[n][0]) and kinds[n][1].flat[kinds[n][0][begin]] < result[n]]
         return result
 
-    def _smallest(self, cell: Cell) -> dict[Dim, int]:
-        return {dim: min(sizes) for dim, sizes in zip(TILED, cell, strict=True)}
+    def _row(self, cell: Cell, loose: Loose | None) -> list[_Cut]:
+        number, along = loose or (-1, None)
+        return [self._cut(dim, sizes, number if dim is along else -1) for dim, sizes in zip(TILED, cell, strict=True)]
 
-    def _kinds(self, cell: Cell) -> tuple[Ints, Floats]:
-        """The kernel calls' cycles of all kinds of inner tiles, by their numbers of pieces, and their order."""
-        cuts = [self._cut(dim, sizes) for dim, sizes in zip(TILED, cell, strict=True)]
+    def _outer_price(self, number: int, cell: Cell, loose: Loose | None) -> float:
+        """DMA cycles of what the smallest outer tile of a cell has of an operand."""
+        dense = set(TILED) if self._dense[number] else set[Dim]()
+        if loose and loose[0] == number:
+            dense.discard(loose[1])
+        return self._price(number, {dim: min(sizes) for dim, sizes in zip(TILED, cell, strict=True)}, dense)
+
+    def _kinds(self, cuts: Sequence[_Cut]) -> tuple[Ints, Floats]:
+        """The order of all kinds of inner tiles, by their numbers of pieces, and cycles of kernel calls on them."""
         places = np.ix_(*(np.arange(len(cut.size)) for cut in cuts))
         calls = product(cut.calls[at] for cut, at in zip(cuts, places, strict=True))
         work = functools.reduce(np.maximum, (cut.work[at] for cut, at in zip(cuts, places, strict=True)))
@@ -175,20 +190,26 @@ class InnerFloors:
         result[sizes] = self._costs.scratch(np.stack(line, axis=1))
         return result
 
-    def _price(self, number: int, sizes: Mapping[Dim, int], *, dense: bool) -> float:
-        """DMA cycles of an operand's block of these sizes, whole along other dimensions, wherever it costs least."""
+    def _price(self, number: int, sizes: Mapping[Dim, int], dense: Collection[Dim]) -> float:
+        """DMA cycles of an operand's block of these sizes, whole along other dimensions, wherever it costs least.
+
+        It is part of an array that is as long along the dimensions `dense`, else the tensor's.
+        """
         pricing = self._pricing
         constant = pricing.operands[number].role is Role.CONSTANT
         lengths: list[int] = []
+        limits: list[int] = []
         for axis in pricing.axes[number]:
             extent = self._extents[axis.dim]
             size = sizes.get(axis.dim, extent)
             lengths.append(axis.length(size) if constant else align(_shortest(axis, size, extent), axis.multiple))
-        return pricing.block(number, tuple(lengths), tuple(lengths) if dense else None).transfer
+            limits.append(lengths[-1] if axis.dim in dense else align(axis.limit, axis.multiple))
+        return pricing.block(number, tuple(lengths), None if constant else tuple(limits)).transfer
 
     def _block_prices(self, number: int, dim: Dim, largest: int, *, dense: bool) -> Floats:
         """`_price` by size along a dimension, 0 included."""
-        return np.array([0.0] + [self._price(number, {dim: size}, dense=dense) for size in range(1, largest + 1)])
+        along = {dim} if dense else set[Dim]()
+        return np.array([0.0] + [self._price(number, {dim: size}, along) for size in range(1, largest + 1)])
 
     def _kernel_prices(self, dim: Dim, largest: int) -> Floats:
         """Cycles of kernel calls by size along a dimension; of input channels, of all calls that make them up."""
@@ -199,13 +220,13 @@ class InnerFloors:
         result[sizes] = costs.kernels.compute(np.array([[*costs.whole[:-1], size] for size in sizes.tolist()]))
         return result
 
-    def _cut(self, dim: Dim, outer: tuple[int, ...]) -> _Cut:
-        known = self._cuts.get((dim, outer))
+    def _cut(self, dim: Dim, outer: tuple[int, ...], loose: int) -> _Cut:
+        known = self._cuts.get((dim, outer, loose))
         if known is None:
-            known = self._cuts[dim, outer] = self._cut_by(dim, outer)
+            known = self._cuts[dim, outer, loose] = self._cut_by(dim, outer, loose)
         return known
 
-    def _cut_by(self, dim: Dim, outer: tuple[int, ...]) -> _Cut:
+    def _cut_by(self, dim: Dim, outer: tuple[int, ...], loose: int) -> _Cut:
         candidates, extent = self._candidates[dim], self._extents[dim]
         inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
         tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
@@ -231,7 +252,7 @@ class InnerFloors:
                 if operand.role is Role.CONSTANT:  # all blocks are as long as the largest
                     cycles = calls * prices[size]
                 else:
-                    dense = self._pieces[place, dim, self._dense[place]]
+                    dense = self._pieces[place, dim, self._dense[place] and place != loose]
                     cycles = np.where(size == tile, full * dense[tile] + dense[rest], summed(prices))
                 transfers[place] = least(cycles)
                 covers[place] = -least(-covering(self._pricing, place, dim, tile, size))

@@ -117,21 +117,23 @@ class InnerSearch(Search):
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)
         least, last, moved = self._executed(inner)
-        for way in self.ways:
-            cycles = total_cycles(way, np.array([least]), np.array([last]))
+        totals = [total_cycles(way, np.array([least]), np.array([last])) for way in self.ways]
+        for cycles, way in sorted(zip(totals, self.ways, strict=True), key=lambda pair: (float(pair[0][0]), pair[1].moved)):
             if self.may_win(*parent.keys(cycles, np.array([way.moved]), np.array([moved])))[0]:
-                self.views_left -= 1
                 outer = Level(parent.pricing, way.nest.loops, parent.placements(way.nest))
-                levels = (outer, level)
-                self._keep(levels, cost_of(levels, Nested(levels, parent.sizes, inner)))
+                self._try((outer, level), inner)
 
-    def _keep(self, levels: tuple[Level, Level], cost: Cost) -> None:
+    def _try(self, levels: tuple[Level, Level], inner: Nested) -> None:
+        """Predict a mapping, if it fits, and keep it if it is the best so far."""
         loops = tuple(replace(loop, level=number) for number, level in enumerate(levels) for loop in level.loops)
-        first, (outer, inner) = len(levels[0].loops), levels
-        placements = [placement for placement in outer.placements if placement is not None]
-        placements += [replace(p, depth=p.depth + first) for p in inner.placements if p is not None]
-        self.parent.keep(cost, loops, tuple(placements))
-        self.rank = self.parent.rank
+        first = len(levels[0].loops)
+        placements = tuple(p for p in levels[0].placements if p is not None)
+        placements += tuple(replace(p, depth=p.depth + first) for p in levels[1].placements if p is not None)
+        schedule = self.parent.mapping(loops, placements)
+        if schedule is not None:
+            self.views_left -= 1
+            self.parent.keep(schedule, cost_of(levels, Nested(levels, self.parent.sizes, inner)))
+            self.rank = self.parent.rank
 
     def _executed(self, inner: Nested) -> tuple[float, float, float]:
         """When all outer blocks are mapped, as small as they are: cycles, those of the last block, bytes moved.

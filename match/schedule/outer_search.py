@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from match.schedule.floors import Floors
-from match.schedule.inner_floors import InnerFloors
+from match.schedule.inner_floors import Cell, InnerFloors, Loose
 from match.schedule.inner_search import InnerSearch
 from match.schedule.mapping import Schedule
 from match.schedule.outer_cells import OuterCells, fitting_sizes
@@ -130,9 +130,9 @@ class OuterSearch:
     def bound(self, nodes: list[_Node]) -> list[_Node]:
         """Cells with bounds of what happens in both memories."""
         rows = np.array([node.cell for node in nodes])
-        inner = self.inner_floors.cycles([self.cells.cell(row) for row in rows.tolist()])
-        least = self.problem.inner_pricing.overhead + inner
-        cycles, _ = self.problem.bounds(self.cells.tiles[rows], least, self.problem.tail(self.cells.last[rows]), self.cells)
+        inner = self.inner_cycles([self.cells.cell(row) for row in rows.tolist()])
+        tail = self.problem.tail(self.cells.last[rows])
+        cycles, _ = self.problem.bounds(self.cells.tiles[rows], inner(), tail, self.cells, inner)
         return self.nodes(rows, self.cells.tiles[rows], cycles, np.full(len(rows), self.least_moved))
 
     def divide(self, node: _Node) -> list[_Node]:
@@ -140,19 +140,27 @@ class OuterSearch:
         tiles, complete = self.cells.divided(node.cell)
         if not complete:
             self.left_out = min(self.left_out, node.objective)
-        inner = self.inner_floors.cycles([self.cells.cell(node.cell)])
-        least = np.full(len(tiles), self.problem.inner_pricing.overhead + inner)
-        cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), self.floors)
+        inner = self.inner_cycles([self.cells.cell(node.cell)] * len(tiles))
+        cycles, moved = self.problem.bounds(tiles, inner(), self.problem.tail(tiles), self.floors, inner)
         return self.nodes(np.full(len(tiles), node.cell), tiles, cycles, moved)
 
     def refine(self, nodes: list[_Node]) -> list[_Node]:
         """Tiles with bounds of their own in both memories."""
         tiles = np.array([node.tile for node in nodes])
-        inner = self.inner_floors.cycles([tuple((size,) for size in node.tile) for node in nodes])
+        inner = self.inner_cycles([tuple((size,) for size in node.tile) for node in nodes])
         kernels = self.with_calls(self.floors.compute_cutting(TILED, tiles), self.blocks(tiles))
-        least = np.maximum(self.problem.inner_pricing.overhead + inner, kernels)
-        cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), None)
+        least = np.maximum(inner(), kernels)
+        cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), None, inner)
         return self.nodes(np.array([node.cell for node in nodes]), tiles, cycles, moved)
+
+    def inner_cycles(self, cells: Sequence[Cell]) -> Callable[..., Floats]:
+        """`InnerFloors.cycles` of some of these cells, with the layer's overhead."""
+
+        def cycles(loose: Loose | None = None, rows: Ints | None = None) -> Floats:
+            chosen = cells if rows is None else [cells[row] for row in rows.tolist()]
+            return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, loose)
+
+        return cycles
 
     def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
         """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""

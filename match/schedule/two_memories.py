@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from match.cost import Cost
 from match.errors import ScheduleError
-from match.layer import Dim
+from match.layer import Dim, Role
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
@@ -41,6 +42,15 @@ class Held:
 def total_cycles(way: Held, cycles: Floats, last: Floats) -> Floats:
     """Lower bound of a mapping's latency from those of all its outer blocks, and of the last one."""
     return np.maximum(np.maximum(cycles + way.core, way.dma), way.fetched + last)
+
+
+LooseCycles = Callable[[tuple[int, Dim], Ints], Floats]
+"""`InnerFloors.cycles` of some of the outer tiles, by row, with an operand that is loose."""
+
+
+def _total(nests: Nests, cycles: Floats, added: Floats, last: Floats) -> Floats:
+    """`total_cycles` of many ways."""
+    return np.maximum(np.maximum(cycles + added, nests.dma), nests.fetched + last)
 
 
 class TwoMemories:
@@ -101,13 +111,16 @@ class TwoMemories:
             ]
         )
 
-    def bounds(self, tiles: Ints, cycles: Floats, tail: Floats, floors: TilingCosts | None) -> tuple[Floats, Floats]:
+    def bounds(
+        self, tiles: Ints, cycles: Floats, tail: Floats, floors: TilingCosts | None, loose: LooseCycles
+    ) -> tuple[Floats, Floats]:
         """Cycles and bytes of the outer memory that outer tiles take, in any way to hold their blocks.
 
-        All operands of a way have to fit together. `cycles` are of what any mapping does on the inner memory, `tail`
-        those of the last block; shape (n,).
+        All operands of a way have to fit together. `cycles` are of what any mapping does on the inner memory, and
+        `loose` those where an operand's blocks are not cut although tiles are; `tail` are those of the last block.
         """
         least, moved = np.full((2, len(tiles)), np.inf)
+        others: list[tuple[Nests, Ints, Floats, Ints]] = []
         cuts = (tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
         for cut in np.unique(cuts).tolist():
             rows = np.nonzero(cuts == cut)[0]
@@ -115,11 +128,33 @@ class TwoMemories:
             structures = Structures(self.costs, tiles[rows], dims, floors)
             for nests in structures.nests():
                 at = rows[nests.tile]
-                core = cycles[at] + nests.core - structures.work[nests.tile]
-                bounds = np.maximum(np.maximum(core, nests.dma), nests.fetched + tail[at])
-                np.minimum.at(least, at, bounds)
+                added = nests.core - structures.work[nests.tile]
+                bounds = _total(nests, cycles[at], added, tail[at])
+                is_loose = np.zeros(len(at), np.bool_)
+                for _, _, chosen in self._loose(nests, dims):
+                    is_loose[chosen] = True
+                np.minimum.at(least, at, np.where(is_loose, np.inf, bounds))
                 np.minimum.at(moved, at, nests.moved)
+                if is_loose.any():
+                    others.append((nests, at, added, np.nonzero(is_loose)[0]))
+        for nests, at, added, rows in others:
+            dims = tuple(loop.dim for loop in nests.nest(0).loops)
+            inner, wanted = cycles[at], np.zeros(len(at), np.bool_)
+            wanted[rows] = _total(nests, inner, added, tail[at])[rows] < least[at[rows]]
+            for number, dim, chosen in self._loose(nests, dims):
+                chosen = chosen[wanted[chosen]]
+                if len(chosen):
+                    inner[chosen] = np.maximum(inner[chosen], loose((number, dim), at[chosen]))
+            np.minimum.at(least, at, np.where(wanted, _total(nests, inner, added, tail[at]), np.inf))
         return np.maximum(least, cycles), moved
+
+    def _loose(self, nests: Nests, cut: tuple[Dim, ...]) -> Iterator[tuple[int, Dim, Ints]]:
+        """Activations, by number, whose outer blocks are not cut along a dimension of tiles, and in which of `nests`."""
+        for place, operand in enumerate(self.costs.pricing.operands):
+            if operand.role is not Role.CONSTANT:
+                for inside, rows in nests.inside(place):
+                    for dim in operand.dims & set(cut) - inside:
+                        yield self.operands.index(operand), dim, rows
 
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
@@ -138,20 +173,22 @@ class TwoMemories:
         held = {placement.operand: placement for placement in nest.placements}
         return tuple(held.get(operand.name) for operand in self.operands)
 
-    def keep(self, cost: Cost, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> None:
-        """Keep a mapping if it is the best so far and fits."""
+    def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
+        """A mapping, if it fits: constants may take more in the outer memory than they need at least."""
+        extents = {dim: self.layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+        scratch = self.inner_pricing.scratch(extents)
+        try:
+            return Schedule(self.layer, self.operands, self.memories, loops, placements, scratch)
+        except ScheduleError:
+            return None
+
+    def keep(self, schedule: Schedule, cost: Cost) -> None:
+        """Keep a mapping if it is the best so far."""
         cycles, moved = float(rounded(np.array(cost.cycles))), float(cost.moved_bytes)
         if self.objective == "energy":
             assert cost.energy is not None, "the objective needs it"
             moved = float(rounded(np.array(cost.energy)))
         first, second = (cycles, moved) if self.objective == "latency" else (moved, cycles)
         rank = Rank(first, second, 0, (), (), ())
-        if self.rank is not None and rank >= self.rank:
-            return
-        extents = {dim: self.layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
-        scratch = self.inner_pricing.scratch(extents)
-        try:
-            schedule = Schedule(self.layer, self.operands, self.memories, loops, placements, scratch)
-        except ScheduleError:  # constants may take more in the outer memory than they need at least
-            return
-        self.rank, self.schedule = rank, schedule
+        if self.rank is None or rank < self.rank:
+            self.rank, self.schedule = rank, schedule
