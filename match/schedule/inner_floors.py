@@ -90,23 +90,28 @@ class InnerFloors:
         return np.array([self._known[cell, loose] for cell in cells])
 
     def _least(self, cells: Sequence[Cell], loose: Loose | None) -> Floats:
-        rows = [self._row(cell, loose) for cell in cells]
-        cuts, starts = _joined(rows)
+        cut = [self._row(cell, loose) for cell in cells]
+        cuts, starts = _joined(cut)
         prices = [
             np.array([self._outer_price(number, cell, loose) for cell in cells])
             for number in range(len(self._dense))
         ]
-        kinds = [self._kinds(row) for row in rows]
-        result, left, count, begin = np.full(len(cells), math.inf), list(range(len(cells))), FIRST_CHUNK, 0
-        while left:
-            chosen = [kinds[n][0][begin : begin + count] for n in left]
-            cell = np.repeat(left, [len(one) for one in chosen])
-            places = np.concatenate([np.unravel_index(one, kinds[n][1].shape) for n, one in zip(left, chosen, strict=True)], axis=1)
-            work = np.concatenate([kinds[n][1].flat[one] for n, one in zip(left, chosen, strict=True)])
-            rows = dict(zip(TILED, places + starts[:, cell], strict=True))
-            np.minimum.at(result, cell, self._with_operands(cuts, rows, work, [price[cell] for price in prices]))
-            begin, count = begin + count, CHUNK
-            left = [n for n in left if begin < len(kinds[n][0]) and kinds[n][1].flat[kinds[n][0][begin]] < result[n]]
+        works = [self._works(row) for row in cut]
+        left = [np.arange(work.size) for work in works]
+        result, count = np.full(len(cells), math.inf), FIRST_CHUNK
+        while any(map(len, left)):
+            chosen: list[Ints] = []
+            for n, work in enumerate(works):
+                least, left[n] = _least(work.ravel()[left[n]], left[n], count)
+                chosen.append(least)
+            cell = np.repeat(np.arange(len(cells)), [len(one) for one in chosen])
+            places = [np.unravel_index(one, work.shape) for one, work in zip(chosen, works, strict=True)]
+            rows = dict(zip(TILED, np.concatenate(places, axis=1) + starts[:, cell], strict=True))
+            work = np.concatenate([work.ravel()[one] for one, work in zip(chosen, works, strict=True)])
+            cycles = self._with_operands(cuts, rows, work, [price[cell] for price in prices])
+            np.minimum.at(result, cell, cycles)
+            left = [one[work.ravel()[one] < least] for one, work, least in zip(left, works, result, strict=True)]
+            count = CHUNK
         return result
 
     def _row(self, cell: Cell, loose: Loose | None) -> list[_Cut]:
@@ -120,13 +125,12 @@ class InnerFloors:
             dense.discard(loose[1])
         return self._price(number, {dim: min(sizes) for dim, sizes in zip(TILED, cell, strict=True)}, dense)
 
-    def _kinds(self, cuts: Sequence[_Cut]) -> tuple[Ints, Floats]:
-        """The order of all kinds of inner tiles, by their numbers of pieces, and cycles of kernel calls on them."""
+    def _works(self, cuts: Sequence[_Cut]) -> Floats:
+        """Cycles of the kernel calls of all kinds of inner tiles, by their numbers of pieces along `TILED`."""
         places = np.ix_(*(np.arange(len(cut.size)) for cut in cuts))
         calls = product(cut.calls[at] for cut, at in zip(cuts, places, strict=True))
         work = functools.reduce(np.maximum, (cut.work[at] for cut, at in zip(cuts, places, strict=True)))
-        work = work + calls * self._pricing.launch
-        return np.argsort(work, axis=None, kind="stable"), work
+        return work + calls * self._pricing.launch
 
     def _with_operands(
         self, cuts: Mapping[Dim, _Cut], rows: Mapping[Dim, Ints], work: Floats, prices: list[Floats]
@@ -289,6 +293,14 @@ def _joined(cuts: Sequence[Sequence[_Cut]]) -> tuple[dict[Dim, _Cut], Ints]:
         operands = [{n: np.concatenate([c[n] for c in figures]) for n in figures[0]} for figures in ([c.transfers for c in parts], [c.covers for c in parts])]
         result[dim] = _Cut(*fields, *operands)
     return result, starts
+
+
+def _least(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
+    """`count` of some rows that have the least figures, and the others."""
+    if count >= len(rows):
+        return rows, rows[:0]
+    order = np.argpartition(figures, count)
+    return rows[order[:count]], rows[order[count:]]
 
 
 def _shortest(axis: Axis, size: int, extent: int) -> int:

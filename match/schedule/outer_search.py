@@ -35,8 +35,8 @@ FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 7
 tiles. Where the outer memory's transfers take longest, the bounds of thousands are equal, and next to nothing tells
 them apart."""
 
-CELLS, TILES = 64, 8
-"""Cells and outer tiles whose bounds are refined at a time."""
+HELD, CELLS, TILES = 256, 16, 4
+"""Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
 
 
 class _Node(NamedTuple):
@@ -64,6 +64,7 @@ class OuterSearch:
         largest = {dim: int(sizes[-1]) for dim, sizes in fitting.items()}
         self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside, largest, problem.held)
         self.least_moved = float(sum(self.floors.least_moved))
+        self.whole = problem.costs.kernels.compute(np.array([problem.costs.whole]))
         self.left_out = math.inf
 
     def best(self) -> Schedule:
@@ -96,36 +97,42 @@ class OuterSearch:
 
     def promising(self) -> Iterator[_Node]:
         """Outer tiles that may have a mapping better than the best so far, the least bounds first."""
-        cells, bounded, tiles, refined = queues = self.all_cells(), list[_Node](), list[_Node](), list[_Node]()
+        steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
+        queues: list[list[_Node]] = [self.all_cells(), [], [], [], []]
         divided = 0
         while any(queues):
-            queue = min((queue for queue in reversed(queues) if queue), key=lambda queue: queue[0][:2])
-            if not self.problem.may_win(*(np.array([figure]) for figure in queue[0][:2]))[0]:
+            place = min((n for n in range(len(queues)) if queues[n]), key=lambda n: (*queues[n][0][:2], -n))
+            queue = queues[place]
+            if not self.problem.may_win(np.array([queue[0].objective]), np.array([queue[0].second]))[0]:
                 return
-            if queue is refined:
-                yield heapq.heappop(refined)
-            elif queue is tiles:
-                for node in self.refine([heapq.heappop(tiles) for _ in range(min(TILES, len(tiles)))]):
-                    heapq.heappush(refined, node)
-            elif queue is cells:
-                for node in self.bound([heapq.heappop(cells) for _ in range(min(CELLS, len(cells)))]):
-                    heapq.heappush(bounded, node)
-            else:
-                node = heapq.heappop(bounded)
-                if divided >= MOST_DIVIDED:
-                    self.left_out = min(self.left_out, node.objective)
-                    return
+            if place == len(steps):
+                yield heapq.heappop(queue)
+                continue
+            step, most = steps[place]
+            if step == self.divide:
                 divided += 1
-                for part in self.divide(node):
-                    heapq.heappush(tiles, part)
+                if divided > MOST_DIVIDED:
+                    self.left_out = min(self.left_out, queue[0].objective)
+                    return
+            for node in step([heapq.heappop(queue) for _ in range(min(most, len(queue)))]):
+                heapq.heappush(queues[place + 1], node)
 
     def all_cells(self) -> list[_Node]:
         """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""
         tiles, blocks = self.cells.tiles, self.blocks(self.cells.tiles)
-        whole = self.problem.costs.kernels.compute(np.array([self.problem.costs.whole]))
-        nodes = self.nodes(np.arange(len(tiles)), tiles, self.with_calls(whole, blocks), np.full(len(tiles), self.least_moved))
+        cycles = self.with_calls(self.whole, blocks)
+        nodes = self.nodes(np.arange(len(tiles)), tiles, cycles, np.full(len(tiles), self.least_moved))
         heapq.heapify(nodes)
         return nodes
+
+    def hold(self, nodes: list[_Node]) -> list[_Node]:
+        """Cells with bounds from every way to hold their blocks in the outer memory."""
+        rows = np.array([node.cell for node in nodes])
+        tiles = self.cells.tiles[rows]
+        least = self.with_calls(self.whole, self.blocks(tiles))
+        tail = self.problem.tail(self.cells.last[rows])
+        cycles, _ = self.problem.bounds(tiles, least, tail, self.cells, lambda _, among: least[among])
+        return self.nodes(rows, tiles, cycles, np.full(len(rows), self.least_moved))
 
     def bound(self, nodes: list[_Node]) -> list[_Node]:
         """Cells with bounds of what happens in both memories."""
@@ -135,8 +142,9 @@ class OuterSearch:
         cycles, _ = self.problem.bounds(self.cells.tiles[rows], inner(), tail, self.cells, inner)
         return self.nodes(rows, self.cells.tiles[rows], cycles, np.full(len(rows), self.least_moved))
 
-    def divide(self, node: _Node) -> list[_Node]:
+    def divide(self, nodes: list[_Node]) -> list[_Node]:
         """The tiles of a cell with bounds of their own in the outer memory."""
+        (node,) = nodes
         tiles, complete = self.cells.divided(node.cell)
         if not complete:
             self.left_out = min(self.left_out, node.objective)
