@@ -19,7 +19,7 @@ from match.layer import Axis, Dim, Role
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints
-from match.schedule.tiles import TILED, Floats, TileCosts, product
+from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, product
 
 FIRST_CHUNK, CHUNK = 64, 512
 """Kinds of inner tiles of an outer one that are looked at a time, the least work first."""
@@ -112,6 +112,23 @@ class InnerFloors:
             np.minimum.at(result, cell, cycles)
             left = [one[work.ravel()[one] < least] for one, work, least in zip(left, works, result, strict=True)]
             count = CHUNK
+        return result
+
+    def sizes(self, tile: Sizes, most: float) -> dict[Dim, Ints]:
+        """Of each dimension the sizes of inner tiles, without the others', whose mappings may take at most `most`."""
+        cell = tuple((size,) for size in tile)
+        cut = self._row(cell, None)
+        work = self._works(cut)
+        rows = np.unravel_index(np.nonzero(work.ravel() <= most)[0], work.shape)
+        prices = [np.full(len(rows[0]), self._outer_price(n, cell, None)) for n in range(len(self._dense))]
+        cuts = dict(zip(TILED, cut, strict=True))
+        possible = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices) <= most
+        result: dict[Dim, Ints] = {}
+        for dim, places in zip(TILED, rows, strict=True):
+            whole = int(cuts[dim].outer[0])
+            sizes = self._candidates[dim][self._candidates[dim] <= whole]
+            numbers = -(-whole // cuts[dim].size[np.unique(places[possible])])
+            result[dim] = sizes[np.isin(-(-whole // sizes), numbers)]
         return result
 
     def _row(self, cell: Cell, loose: Loose | None) -> list[_Cut]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,19 +17,40 @@ from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Ints
 from match.schedule.search import Keys, Search
+from match.schedule.sieve import Sieve, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
 
+CHUNK = 64
+"""Inner tiles whose mappings are enumerated at a time."""
+
+
+@dataclass
+class Effort:
+    """How many mappings may still be predicted, and the mappings of how many inner tiles bounded."""
+
+    mappings: int
+    tiles: int
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.mappings <= 0 or self.tiles <= 0
+
+
 class InnerSearch(Search):
     """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all."""
 
-    def __init__(self, parent: TwoMemories, tile: Sizes, ways: list[Held], most_predicted: float) -> None:
+    def __init__(
+        self, parent: TwoMemories, tile: Sizes, ways: list[Held], candidates: Mapping[Dim, Ints], effort: Effort
+    ) -> None:
         super().__init__(parent.inner_pricing, "latency", parent.multiples, OuterBlocks(tile, parent.held))
+        self.candidates = dict(candidates)
         self.parent = parent
         self.rank = parent.rank
-        self.views_left = most_predicted
+        self.effort = effort
         self.last = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held, last=True))
         self.ways = ways
         self.front = _front(self.ways)
@@ -40,13 +61,24 @@ class InnerSearch(Search):
         self.blocks = list(_blocks(parent.pricing, self.tile))
 
     def run(self) -> bool:
-        """Try mappings that may be better than the best so far, up to `most_predicted`; whether these were all."""
+        """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
         for sieve in self.sieves():
             for _, tiles in self.promising(sieve):
+                if self.effort.spent and self.rank is not None:
+                    return False
+                self.effort.tiles -= len(tiles)
                 self.try_tiles(tiles)
-                if self.views_left <= 0 and self.rank is not None:
+                if self.effort.mappings <= 0 and self.rank is not None:
                     return False
         return True
+
+    def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
+        """See `Search.promising`: there are few tiles, `candidates` being what bounds have left."""
+        assert self.floors is not None, "the cost model is regular"
+        slab = with_transfers(sieve, self.costs, self.floors)
+        for chunk in self.ordered(slab, CHUNK, CHUNK):
+            tiles = self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
+            yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), tiles
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""
@@ -131,7 +163,7 @@ class InnerSearch(Search):
         placements += tuple(replace(p, depth=p.depth + first) for p in levels[1].placements if p is not None)
         schedule = self.parent.mapping(loops, placements)
         if schedule is not None:
-            self.views_left -= 1
+            self.effort.mappings -= 1
             self.parent.keep(schedule, cost_of(levels, Nested(levels, self.parent.sizes, inner)))
             self.rank = self.parent.rank
 

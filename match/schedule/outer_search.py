@@ -19,7 +19,7 @@ import numpy as np
 
 from match.schedule.floors import Floors
 from match.schedule.inner_floors import Cell, InnerFloors, Loose
-from match.schedule.inner_search import InnerSearch
+from match.schedule.inner_search import Effort, InnerSearch
 from match.schedule.mapping import Schedule
 from match.schedule.outer_cells import OuterCells, fitting_sizes
 from match.schedule.rooms import Ints
@@ -30,10 +30,16 @@ from match.schedule.two_memories import Held, TwoMemories
 MOST_SEARCHED, MOST_DIVIDED = 8, 48
 """Outer tiles whose mappings are searched, and cells that are divided into tiles, at most."""
 
-FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 7
+FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 6
 """Mappings that are predicted at most: of one outer tile at first, to have one to compare with, and then of all outer
 tiles. Where the outer memory's transfers take longest, the bounds of thousands are equal, and next to nothing tells
 them apart."""
+
+FIRST_BOUNDED, MOST_BOUNDED = 1 << 7, 1 << 8
+"""Inner tiles whose mappings are bounded at most, likewise."""
+
+LIKELY = 1 + 1 / 32
+"""The inner tiles of an outer one that are looked at first take at most so much longer than the least bound."""
 
 HELD, CELLS, TILES = 256, 16, 4
 """Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
@@ -81,19 +87,28 @@ class OuterSearch:
                 self.left_out = min(self.left_out, node.objective)
                 break
             ways = problem.ways(node.tile)
-            if not InnerSearch(problem, node.tile, ways, FIRST_PREDICTED).run():
+            likely = float(self.inner_floors.cycles([tuple((size,) for size in node.tile)])[0]) * LIKELY
+            if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED, FIRST_BOUNDED), likely):
                 waiting.append((node, ways))
-        left = MOST_PREDICTED
+        effort = Effort(MOST_PREDICTED, MOST_BOUNDED)
         for node, ways in waiting:
-            search = InnerSearch(problem, node.tile, ways, left)
-            if not search.run():
+            if not self.try_tile(node.tile, ways, effort, math.inf):
                 self.left_out = min(self.left_out, node.objective)
-            left = max(0, search.views_left)
         if problem.rank is None or problem.schedule is None:
             raise refusal(TileCosts(problem.inner_pricing), self.sizes_inside)
         problem.inner_pricing.confirm()
         problem.costs.pricing.confirm()
         return replace(problem.schedule, loss=max(0.0, problem.rank.objective - self.left_out))
+
+    def try_tile(self, tile: Sizes, ways: list[Held], effort: Effort, most: float) -> bool:
+        """Try mappings of an outer tile that take at most so many cycles on the inner memory; whether no other may win.
+
+        With no mapping to compare with yet, there is no end to the effort.
+        """
+        most = min(most, self.problem.most_cycles(ways))
+        sizes = self.inner_floors.sizes(tile, most)
+        complete = not all(map(len, sizes.values())) or InnerSearch(self.problem, tile, ways, sizes, effort).run()
+        return complete and most >= self.problem.most_cycles(ways)
 
     def promising(self) -> Iterator[_Node]:
         """Outer tiles that may have a mapping better than the best so far, the least bounds first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -172,6 +173,13 @@ class TwoMemories:
         """Those of an outer nest, in the order of all operands."""
         held = {placement.operand: placement for placement in nest.placements}
         return tuple(held.get(operand.name) for operand in self.operands)
+
+    def most_cycles(self, ways: list[Held]) -> float:
+        """What all outer blocks may take on the inner memory, without the layer's overhead, in the best mapping."""
+        if self.rank is None or self.objective != "latency":
+            return math.inf
+        added = min(way.core for way in ways)
+        return self.rank.objective + 1 - added - self.inner_pricing.overhead
 
     def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
         """A mapping, if it fits: constants may take more in the outer memory than they need at least."""
