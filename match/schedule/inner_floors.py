@@ -93,8 +93,7 @@ class InnerFloors:
         cut = [self._row(cell, loose) for cell in cells]
         cuts, starts = _joined(cut)
         prices = [
-            np.array([self._outer_price(number, cell, loose) for cell in cells])
-            for number in range(len(self._dense))
+            np.array([self._outer_price(number, cell, loose) for cell in cells]) for number in range(len(self._dense))
         ]
         works = [self._works(row) for row in cut]
         left = [np.arange(work.size) for work in works]
@@ -306,8 +305,17 @@ def _joined(cuts: Sequence[Sequence[_Cut]]) -> tuple[dict[Dim, _Cut], Ints]:
         ends = np.cumsum([0] + [len(cut.size) for cut in parts])
         begin = {id(cut): start for cut, start in zip(parts, ends, strict=False)}
         starts[place] = [begin[id(row[place])] for row in cuts]
-        fields = [np.concatenate(arrays) for arrays in zip(*((c.outer, c.blocks, c.full, c.whole + begin[id(c)], c.size, c.calls, c.work) for c in parts), strict=True)]
-        operands = [{n: np.concatenate([c[n] for c in figures]) for n in figures[0]} for figures in ([c.transfers for c in parts], [c.covers for c in parts])]
+        fields = [
+            np.concatenate(arrays)
+            for arrays in zip(
+                *((c.outer, c.blocks, c.full, c.whole + begin[id(c)], c.size, c.calls, c.work) for c in parts),
+                strict=True,
+            )
+        ]
+        operands = [
+            {n: np.concatenate([c[n] for c in figures]) for n in figures[0]}
+            for figures in ([c.transfers for c in parts], [c.covers for c in parts])
+        ]
         result[dim] = _Cut(*fields, *operands)
     return result, starts
 

@@ -12,7 +12,7 @@ from match.layer import Dim, Role
 from match.schedule.floors import Floors
 from match.schedule.inner_floors import Cell, covering
 from match.schedule.rooms import Ints
-from match.schedule.tiles import TILED, Floats, Sizes, Sums, TileCosts
+from match.schedule.tiles import TILED, Floats, Sums, TileCosts
 
 MOST_TILES = 1 << 9
 """Tiles that a cell is divided into at most; of more, only some sizes of each dimension are taken."""
@@ -32,7 +32,9 @@ class OuterCells:
         grids = np.meshgrid(*([sizes[0] for sizes in self._sizes[dim]] for dim in TILED), indexing="ij")
         tiles = np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int64)
         needs = costs.blocks({dim: tiles[:, n] for n, dim in enumerate(TILED)})
-        self.tiles: Ints = tiles[np.broadcast_to(costs.rooms.fit(needs, np.array(costs.pricing.memory.size)), len(tiles))]
+        self.tiles: Ints = tiles[
+            np.broadcast_to(costs.rooms.fit(needs, np.array(costs.pricing.memory.size)), len(tiles))
+        ]
         largest = {dim: {sizes[0]: sizes[-1] for sizes in self._sizes[dim]} for dim in TILED}
         self.last = np.array(
             [[largest[dim][size] for dim, size in zip(TILED, tile, strict=True)] for tile in self.tiles.tolist()]

@@ -39,7 +39,7 @@ FIRST_BOUNDED, MOST_BOUNDED = 1 << 7, 1 << 8
 """Inner tiles whose mappings are bounded at most, likewise."""
 
 LIKELY = 1 + 1 / 32
-"""The inner tiles of an outer one that are looked at first take at most so much longer than the least bound."""
+"""What mappings of an outer tile are bounded to take, at most, if they are looked at first: so many times its bound."""
 
 HELD, CELLS, TILES = 256, 16, 4
 """Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
@@ -87,7 +87,7 @@ class OuterSearch:
                 self.left_out = min(self.left_out, node.objective)
                 break
             ways = problem.ways(node.tile)
-            likely = float(self.inner_floors.cycles([tuple((size,) for size in node.tile)])[0]) * LIKELY
+            likely = problem.most_cycles(ways, node.objective * LIKELY)
             if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED, FIRST_BOUNDED), likely):
                 waiting.append((node, ways))
         effort = Effort(MOST_PREDICTED, MOST_BOUNDED)
@@ -105,10 +105,10 @@ class OuterSearch:
 
         With no mapping to compare with yet, there is no end to the effort.
         """
-        most = min(most, self.problem.most_cycles(ways))
+        most = min(most, self.problem.most_cycles(ways, self.problem.best_objective))
         sizes = self.inner_floors.sizes(tile, most)
         complete = not all(map(len, sizes.values())) or InnerSearch(self.problem, tile, ways, sizes, effort).run()
-        return complete and most >= self.problem.most_cycles(ways)
+        return complete and most >= self.problem.most_cycles(ways, self.problem.best_objective)
 
     def promising(self) -> Iterator[_Node]:
         """Outer tiles that may have a mapping better than the best so far, the least bounds first."""

@@ -103,13 +103,17 @@ class TwoMemories:
         """Cycles of the last block of each outer tile: a kernel call at least, and to issue a transfer per operand."""
         pricing, ends = self._gapless, (np.array(self.costs.whole) - 1) // tiles * tiles
         spans = zip(ends.tolist(), (np.array(self.costs.whole) - ends).tolist(), strict=True)
-        return pricing.launch + len(self.operands) * pricing.issue + np.array(
-            [
-                pricing.kernel(
-                    k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
-                )
-                for (_, y, x, _), (k, oy, ox, c) in spans
-            ]
+        return (
+            pricing.launch
+            + len(self.operands) * pricing.issue
+            + np.array(
+                [
+                    pricing.kernel(
+                        k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
+                    )
+                    for (_, y, x, _), (k, oy, ox, c) in spans
+                ]
+            )
         )
 
     def bounds(
@@ -174,12 +178,16 @@ class TwoMemories:
         held = {placement.operand: placement for placement in nest.placements}
         return tuple(held.get(operand.name) for operand in self.operands)
 
-    def most_cycles(self, ways: list[Held]) -> float:
-        """What all outer blocks may take on the inner memory, without the layer's overhead, in the best mapping."""
-        if self.rank is None or self.objective != "latency":
+    @property
+    def best_objective(self) -> float:
+        """That of the best mapping so far, infinite without one."""
+        return math.inf if self.rank is None else self.rank.objective
+
+    def most_cycles(self, ways: list[Held], objective: float) -> float:
+        """What all outer blocks may take on the inner memory, without the layer's overhead, for no larger objective."""
+        if self.objective != "latency":
             return math.inf
-        added = min(way.core for way in ways)
-        return self.rank.objective + 1 - added - self.inner_pricing.overhead
+        return objective + 1 - min(way.core for way in ways) - self.inner_pricing.overhead
 
     def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
         """A mapping, if it fits: constants may take more in the outer memory than they need at least."""
