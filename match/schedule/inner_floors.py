@@ -162,25 +162,33 @@ class InnerFloors:
         rows = {dim: row[fits] for dim, row in rows.items()}
         blocks = product(cuts[dim].blocks[rows[dim]] for dim in TILED)
         inputs = any(operand.role is not Role.OUTPUT for operand in operands)
-        core = work[fits] + (pricing.issue * blocks if inputs and pricing.overlap else 0.0)
-        dma = np.zeros(len(fits))
-        for number, left in enumerate(rooms):
-            added, transfer = self._operand(number, cuts, rows, left, prices[number][fits])
-            core, dma = core + added, dma + transfer
+        begun = pricing.issue * blocks if inputs and pricing.overlap else 0.0
+        held = [self._held(n, cuts, rows, left, prices[n][fits]) for n, left in enumerate(rooms)]
+        needs, room = [need[fits] for need in needs], room[fits]
+        least = np.full(len(fits), math.inf)
+        for doubles in itertools.product((False, True), repeat=len(held)):
+            together = [need * (1 + double) for need, double in zip(needs, doubles, strict=True)]
+            core, waits, dma = functools.reduce(np.add, (ways[double] for ways, double in zip(held, doubles, strict=True)))
+            cycles = np.maximum(work[fits] + begun + np.maximum(core, waits), dma)
+            np.minimum(least, cycles, out=least, where=costs.rooms.fit(together, room))
         result = np.full(len(work), math.inf)
-        result[fits] = np.maximum(core, dma)
+        result[fits] = least
         return result
 
-    def _operand(
+    def _held(
         self, number: int, cuts: Mapping[Dim, _Cut], rows: Mapping[Dim, Ints], room: Ints, price: Floats
     ) -> tuple[Floats, Floats]:
-        """What an operand adds to the core's cycles and how long its transfers take, in whatever way it is held."""
+        """What an operand takes at least in one buffer and in two, in whatever blocks it is held; shape (3, n) each.
+
+        Cycles that it adds to the core's with all that issues transfers, or with what waits for write-backs, of which
+        only one counts; and DMA cycles of all transfers.
+        """
         pricing, operand = self._pricing, self._pricing.operands[number]
         own = [dim for dim in TILED if dim in operand.dims]
         blocks = {dim: cuts[dim].blocks[row] for dim, row in rows.items()}
         once = product(blocks[dim] for dim in TILED if dim not in operand.dims)
         full = once * product(cuts[dim].full[rows[dim]] for dim in own) * price
-        core, dma = np.full((2, len(room)), math.inf)
+        result = np.full((2, 3, len(room)), math.inf)
         free = [dim for dim in own if dim not in operand.indivisible_dims]
         for inside in itertools.chain.from_iterable(itertools.combinations(free, n) for n in range(len(free) + 1)):
             cut = [dim for dim in own if dim in inside or dim not in free]
@@ -189,19 +197,20 @@ class InnerFloors:
             need = self._costs.block(number, size)
             fetches = once * product(cuts[dim].calls[at[dim]] for dim in own)
             transfer = functools.reduce(np.maximum, (once * cuts[dim].transfers[number][at[dim]] for dim in own), full)
-            first = full / product(cuts[dim].covers[number][rows[dim]] for dim in cut)
+            end = full / product(cuts[dim].covers[number][rows[dim]] for dim in cut) if cut else transfer
             for buffers in (1, 2) if cut else (1,):
                 if not pricing.overlap:
-                    added = transfer + pricing.issue * fetches
+                    core = waits = transfer + pricing.issue * fetches
                 elif operand.role is Role.OUTPUT:
-                    added = (first if cut else transfer) + pricing.issue * fetches
+                    core = end + pricing.issue * fetches
+                    waits = np.maximum(core, transfer + pricing.issue * fetches) if buffers == 1 else core
                 else:
-                    issues = np.maximum(0, fetches - buffers * product(blocks.values()))
-                    added = (first if buffers == 2 else transfer) + pricing.issue * issues
+                    waits = end if buffers == 2 else transfer
+                    core = waits + pricing.issue * np.maximum(0, fetches - buffers * product(blocks.values()))
                 fits = buffers * need <= room
-                np.minimum(core, added, out=core, where=fits)
-                np.minimum(dma, transfer, out=dma, where=fits)
-        return core, dma
+                for mine, its in zip(result[buffers - 1], (core, waits, transfer), strict=True):
+                    np.minimum(mine, its, out=mine, where=fits)
+        return result[0], result[1]
 
     def _scratch_along(self, dim: Dim) -> Ints:
         """Bytes of scratch by size along a dimension, the least along others: it never shrinks when a tile grows."""

@@ -27,8 +27,11 @@ from match.schedule.search import refusal
 from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
 
-MOST_SEARCHED, MOST_DIVIDED = 8, 48
-"""Outer tiles whose mappings are searched, and cells that are divided into tiles, at most."""
+MOST_SEARCHED, MOST_ALIKE = 12, 3
+"""Outer tiles whose mappings are searched at most, and those of them that are of one cell."""
+
+MOST_DIVIDED, MOST_REFINED = 24, 64
+"""Cells that are divided into tiles, and tiles that are bounded by themselves, at most."""
 
 FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 6
 """Mappings that are predicted at most: of one outer tile at first, to have one to compare with, and then of all outer
@@ -111,25 +114,38 @@ class OuterSearch:
         return complete and most >= self.problem.most_cycles(ways, self.problem.best_objective)
 
     def promising(self) -> Iterator[_Node]:
-        """Outer tiles that may have a mapping better than the best so far, the least bounds first."""
+        """Outer tiles that may have a mapping better than the best so far, the least bounds first.
+
+        `left_out` has the least bound of those that did not come.
+        """
         steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
         queues: list[list[_Node]] = [self.all_cells(), [], [], [], []]
-        divided = 0
+        effort = {self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
+        *unrefined, refined = queues
+        searched: dict[int, int] = {}
         while any(queues):
             place = min((n for n in range(len(queues)) if queues[n]), key=lambda n: (*queues[n][0][:2], -n))
             queue = queues[place]
             if not self.problem.may_win(np.array([queue[0].objective]), np.array([queue[0].second]))[0]:
                 return
-            if place == len(steps):
-                yield heapq.heappop(queue)
+            if queue is refined:
+                node = heapq.heappop(refined)
+                searched[node.cell] = searched.get(node.cell, 0) + 1
+                if searched[node.cell] <= MOST_ALIKE:
+                    yield node
+                else:
+                    self.left_out = min(self.left_out, node.objective)
                 continue
             step, most = steps[place]
-            if step == self.divide:
-                divided += 1
-                if divided > MOST_DIVIDED:
-                    self.left_out = min(self.left_out, queue[0].objective)
-                    return
-            for node in step([heapq.heappop(queue) for _ in range(min(most, len(queue)))]):
+            nodes = [heapq.heappop(queue) for _ in range(min(most, len(queue)))]
+            if step in effort:
+                effort[step] -= len(nodes)
+                if effort[step] < 0:
+                    self.left_out = min([self.left_out, nodes[0].objective])
+                    for other in unrefined:
+                        other.clear()
+                    continue
+            for node in step(nodes):
                 heapq.heappush(queues[place + 1], node)
 
     def all_cells(self) -> list[_Node]:
