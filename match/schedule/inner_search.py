@@ -123,6 +123,8 @@ class InnerSearch(Search):
     def try_nest(self, nest: Nest) -> None:
         """Predict a mapping with every way to hold the outer blocks that may still win."""
         parent = self.parent
+        self.effort.mappings -= 1
+        self.views_left = self.effort.mappings if parent.rank is not None else math.inf
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)
         least, last, moved = self._executed(inner)
@@ -142,7 +144,6 @@ class InnerSearch(Search):
         placements += tuple(replace(p, depth=p.depth + first) for p in levels[1].placements if p is not None)
         schedule = self.parent.mapping(loops, placements)
         if schedule is not None:
-            self.effort.mappings -= 1
             self.parent.keep(schedule, cost_of(levels, Nested(levels, self.parent.sizes, inner)))
             self.rank = self.parent.rank
 

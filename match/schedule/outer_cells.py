@@ -14,8 +14,9 @@ from match.schedule.inner_floors import Cell, covering
 from match.schedule.rooms import Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts
 
-MOST_TILES = 1 << 9
-"""Tiles that a cell is divided into at most; of more, only some sizes of each dimension are taken."""
+LARGEST_GRID = 1 << 8
+"""So many outer tiles are all candidates; of more, only some sizes of each dimension are. What the others may gain is
+reported as the schedule's loss."""
 
 
 class OuterCells:
@@ -28,6 +29,7 @@ class OuterCells:
         self._costs = costs
         self._floors = floors
         self._sizes = {dim: _by_number(candidates[dim], costs.extents[dim]) for dim in TILED}
+        self._all = math.prod(len(candidates[dim]) for dim in TILED) <= LARGEST_GRID
         self._lines: dict[tuple[int, Dim], tuple[Floats, Floats]] = {}
         grids = np.meshgrid(*([sizes[0] for sizes in self._sizes[dim]] for dim in TILED), indexing="ij")
         tiles = np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int64)
@@ -48,8 +50,9 @@ class OuterCells:
     def divided(self, row: int) -> tuple[Ints, bool]:
         """Tiles of a cell that fit, shape (n, 4), and whether these are all."""
         cell = self.cell(row)
-        complete = math.prod(len(sizes) for sizes in cell) <= MOST_TILES
-        tiles = np.array(list(itertools.product(*(cell if complete else map(_some, cell)))), np.int64)
+        chosen = [list(sizes) if self._all else _some(sizes) for sizes in cell]
+        complete = all(len(one) == len(sizes) for one, sizes in zip(chosen, cell, strict=True))
+        tiles = np.array(list(itertools.product(*chosen)), np.int64)
         needs = self._costs.blocks({dim: tiles[:, n] for n, dim in enumerate(TILED)})
         fits = self._costs.rooms.fit(needs, np.array(self._costs.pricing.memory.size))
         return tiles[np.broadcast_to(fits, len(tiles))], complete

@@ -27,18 +27,19 @@ from match.schedule.search import refusal
 from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
 
-MOST_SEARCHED, MOST_ALIKE = 12, 3
+MOST_SEARCHED, MOST_ALIKE = 14, 3
 """Outer tiles whose mappings are searched at most, and those of them that are of one cell."""
 
-MOST_DIVIDED, MOST_REFINED = 24, 64
-"""Cells that are divided into tiles, and tiles that are bounded by themselves, at most."""
+MOST_CELLS, MOST_DIVIDED, MOST_REFINED = 96, 16, 48
+"""Cells that are bounded in both memories, cells that are divided into tiles, and tiles that are bounded by themselves,
+at most."""
 
-FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 6
+FIRST_PREDICTED, MOST_PREDICTED = 1 << 4, 1 << 6
 """Mappings that are predicted at most: of one outer tile at first, to have one to compare with, and then of all outer
 tiles. Where the outer memory's transfers take longest, the bounds of thousands are equal, and next to nothing tells
 them apart."""
 
-FIRST_BOUNDED, MOST_BOUNDED = 1 << 7, 1 << 8
+FIRST_BOUNDED, MOST_BOUNDED = 3 << 6, 1 << 8
 """Inner tiles whose mappings are bounded at most, likewise."""
 
 LIKELY = 1 + 1 / 32
@@ -120,7 +121,7 @@ class OuterSearch:
         """
         steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
         queues: list[list[_Node]] = [self.all_cells(), [], [], [], []]
-        effort = {self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
+        effort = {self.bound: MOST_CELLS, self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
         *unrefined, refined = queues
         searched: dict[int, int] = {}
         while any(queues):
@@ -141,8 +142,9 @@ class OuterSearch:
             if step in effort:
                 effort[step] -= len(nodes)
                 if effort[step] < 0:
-                    self.left_out = min([self.left_out, nodes[0].objective])
-                    for other in unrefined:
+                    self.left_out = min(self.left_out, nodes[0].objective)
+                    for other in unrefined[: place + 1]:
+                        self.left_out = min([self.left_out, *(node.objective for node in other[:1])])
                         other.clear()
                     continue
             for node in step(nodes):
