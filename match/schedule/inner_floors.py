@@ -1,8 +1,8 @@
 """Lower bounds of what the blocks of outer tiles cost on an inner memory, before any mapping of them is looked at.
 
-Outer tiles of several sizes can be bounded together, and so are the inner tiles that cut these into as many pieces along
-each dimension. What operands cost beside the kernels follows from the room that the others leave: a block comes whole,
-while no kernel runs, or in pieces, each of which takes the core's time.
+Outer tiles of several sizes can be bounded together, and so are the inner tiles that cut these into as many pieces
+along each dimension. What operands cost beside the kernels follows from the room that the others leave: a block comes
+whole, while no kernel runs, or in pieces, each of which takes the core's time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Loose = tuple[int, Dim]
 
 @dataclass(frozen=True)
 class _Cut:
-    """Outer tiles of some sizes along a dimension; arrays are over the numbers of pieces that inner tiles make, 1 first.
+    """Outer tiles of some sizes along a dimension; arrays are over numbers of pieces that inner tiles make, 1 first.
 
     outer: the smallest outer tile. blocks, full: outer tiles in all, and those that are no rest, at least. whole: where
     the first entry is. size: the smallest inner tile. calls: pieces of the whole layer. work: cycles of kernel calls on
@@ -168,7 +168,9 @@ class InnerFloors:
         least = np.full(len(fits), math.inf)
         for doubles in itertools.product((False, True), repeat=len(held)):
             together = [need * (1 + double) for need, double in zip(needs, doubles, strict=True)]
-            core, waits, dma = functools.reduce(np.add, (ways[double] for ways, double in zip(held, doubles, strict=True)))
+            core, waits, dma = functools.reduce(
+                np.add, (ways[double] for ways, double in zip(held, doubles, strict=True))
+            )
             cycles = np.maximum(work[fits] + begun + np.maximum(core, waits), dma)
             np.minimum(least, cycles, out=least, where=costs.rooms.fit(together, room))
         result = np.full(len(work), math.inf)
@@ -286,8 +288,17 @@ class InnerFloors:
                 transfers[place] = least(cycles)
                 covers[place] = -least(-covering(self._pricing, place, dim, tile, size))
         blocks = min(-(-extent // size) for size in outer)
-        fixed = np.array([[min(outer), blocks, full.min(), 0]]).repeat(len(starts), axis=0).T
-        return _Cut(*fixed, least(size), least(calls), least(work), transfers, covers)
+        return _Cut(
+            outer=np.full(len(starts), min(outer)),
+            blocks=np.full(len(starts), blocks),
+            full=np.full(len(starts), full.min()),
+            whole=np.zeros(len(starts), np.int64),
+            size=np.minimum.reduceat(size[order], starts),
+            calls=np.minimum.reduceat(calls[order], starts),
+            work=least(work),
+            transfers=transfers,
+            covers=covers,
+        )
 
 
 def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) -> Floats:
@@ -312,20 +323,20 @@ def _joined(cuts: Sequence[Sequence[_Cut]]) -> tuple[dict[Dim, _Cut], Ints]:
     for place, dim in enumerate(TILED):
         parts = list({id(row[place]): row[place] for row in cuts}.values())
         ends = np.cumsum([0] + [len(cut.size) for cut in parts])
-        begin = {id(cut): start for cut, start in zip(parts, ends, strict=False)}
+        begin = {id(cut): int(start) for cut, start in zip(parts, ends, strict=False)}
         starts[place] = [begin[id(row[place])] for row in cuts]
-        fields = [
-            np.concatenate(arrays)
-            for arrays in zip(
-                *((c.outer, c.blocks, c.full, c.whole + begin[id(c)], c.size, c.calls, c.work) for c in parts),
-                strict=True,
-            )
-        ]
-        operands = [
-            {n: np.concatenate([c[n] for c in figures]) for n in figures[0]}
-            for figures in ([c.transfers for c in parts], [c.covers for c in parts])
-        ]
-        result[dim] = _Cut(*fields, *operands)
+        numbers = parts[0].transfers
+        result[dim] = _Cut(
+            outer=np.concatenate([cut.outer for cut in parts]),
+            blocks=np.concatenate([cut.blocks for cut in parts]),
+            full=np.concatenate([cut.full for cut in parts]),
+            whole=np.concatenate([cut.whole + begin[id(cut)] for cut in parts]),
+            size=np.concatenate([cut.size for cut in parts]),
+            calls=np.concatenate([cut.calls for cut in parts]),
+            work=np.concatenate([cut.work for cut in parts]),
+            transfers={n: np.concatenate([cut.transfers[n] for cut in parts]) for n in numbers},
+            covers={n: np.concatenate([cut.covers[n] for cut in parts]) for n in numbers},
+        )
     return result, starts
 
 

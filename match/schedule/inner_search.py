@@ -32,8 +32,8 @@ PACKED = 4
 class Effort:
     """How many mappings may still be predicted, and the mappings of how many inner tiles bounded."""
 
-    mappings: int
-    tiles: int
+    mappings: float
+    tiles: float
 
     @property
     def spent(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from match.layer import Dim, Role
 from match.schedule.floors import Floors
 from match.schedule.inner_floors import Cell, covering
-from match.schedule.rooms import Ints
+from match.schedule.rooms import Flags, Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts
 
 LARGEST_GRID = 1 << 8
@@ -53,9 +53,11 @@ class OuterCells:
         chosen = [list(sizes) if self._all else _some(sizes) for sizes in cell]
         complete = all(len(one) == len(sizes) for one, sizes in zip(chosen, cell, strict=True))
         tiles = np.array(list(itertools.product(*chosen)), np.int64)
+        return tiles[self._fit(tiles)], complete
+
+    def _fit(self, tiles: Ints) -> Flags:
         needs = self._costs.blocks({dim: tiles[:, n] for n, dim in enumerate(TILED)})
-        fits = self._costs.rooms.fit(needs, np.array(self._costs.pricing.memory.size))
-        return tiles[np.broadcast_to(fits, len(tiles))], complete
+        return np.broadcast_to(self._costs.rooms.fit(needs, np.array(self._costs.pricing.memory.size)), len(tiles))
 
     def compute(self, tiles: Ints) -> Floats:
         """At most the cycles of kernel calls: nothing."""

@@ -27,6 +27,10 @@ from match.schedule.search import refusal
 from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
 
+COMPLETE = 1 << 16
+"""With at most so many pairs of an outer and an inner tile, fitting or not, there is no end to the effort: none of the
+following numbers is a limit."""
+
 MOST_SEARCHED, MOST_ALIKE = 14, 3
 """Outer tiles whose mappings are searched at most, and those of them that are of one cell."""
 
@@ -75,6 +79,8 @@ class OuterSearch:
         self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside, largest, problem.held)
         self.least_moved = float(sum(self.floors.least_moved))
         self.whole = problem.costs.kernels.compute(np.array([problem.costs.whole]))
+        pairs = math.prod(len(sizes[dim]) * len(self.sizes_inside[dim]) for dim in TILED)
+        self.effort = math.inf if pairs <= COMPLETE else 1.0
         self.left_out = math.inf
 
     def best(self) -> Schedule:
@@ -84,17 +90,17 @@ class OuterSearch:
             ScheduleError: if none fits.
             CostModelError: if the cost model fails.
         """
-        problem = self.problem
+        problem, factor = self.problem, self.effort
         waiting: list[tuple[_Node, list[Held]]] = []
         for searched, node in enumerate(self.promising()):
-            if problem.rank is not None and searched >= MOST_SEARCHED:
+            if problem.rank is not None and searched >= MOST_SEARCHED * factor:
                 self.left_out = min(self.left_out, node.objective)
                 break
             ways = problem.ways(node.tile)
             likely = problem.most_cycles(ways, node.objective * LIKELY)
-            if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED, FIRST_BOUNDED), likely):
+            if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED * factor, FIRST_BOUNDED * factor), likely):
                 waiting.append((node, ways))
-        effort = Effort(MOST_PREDICTED, MOST_BOUNDED)
+        effort = Effort(MOST_PREDICTED * factor, MOST_BOUNDED * factor)
         for node, ways in waiting:
             if not self.try_tile(node.tile, ways, effort, math.inf):
                 self.left_out = min(self.left_out, node.objective)
@@ -121,7 +127,8 @@ class OuterSearch:
         """
         steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
         queues: list[list[_Node]] = [self.all_cells(), [], [], [], []]
-        effort = {self.bound: MOST_CELLS, self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
+        most_of = {self.bound: MOST_CELLS, self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
+        effort = {step: most * self.effort for step, most in most_of.items()}
         *unrefined, refined = queues
         searched: dict[int, int] = {}
         while any(queues):
@@ -132,7 +139,7 @@ class OuterSearch:
             if queue is refined:
                 node = heapq.heappop(refined)
                 searched[node.cell] = searched.get(node.cell, 0) + 1
-                if searched[node.cell] <= MOST_ALIKE:
+                if self.problem.rank is None or searched[node.cell] <= MOST_ALIKE * self.effort:
                     yield node
                 else:
                     self.left_out = min(self.left_out, node.objective)
@@ -141,7 +148,7 @@ class OuterSearch:
             nodes = [heapq.heappop(queue) for _ in range(min(most, len(queue)))]
             if step in effort:
                 effort[step] -= len(nodes)
-                if effort[step] < 0:
+                if effort[step] < 0 and self.problem.rank is not None:
                     self.left_out = min(self.left_out, nodes[0].objective)
                     for other in unrefined[: place + 1]:
                         self.left_out = min([self.left_out, *(node.objective for node in other[:1])])
@@ -198,7 +205,7 @@ class OuterSearch:
         """`InnerFloors.cycles` of some of these cells, with the layer's overhead."""
 
         def cycles(loose: Loose | None = None, rows: Ints | None = None) -> Floats:
-            chosen = cells if rows is None else [cells[row] for row in rows.tolist()]
+            chosen: Sequence[Cell] = cells if rows is None else [cells[int(row)] for row in rows]
             return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, loose)
 
         return cycles

@@ -147,14 +147,14 @@ class TwoMemories:
             inner, wanted = cycles[at], np.zeros(len(at), np.bool_)
             wanted[rows] = _total(nests, inner, added, tail[at])[rows] < least[at[rows]]
             for number, dim, chosen in self._loose(nests, dims):
-                chosen = chosen[wanted[chosen]]
-                if len(chosen):
-                    inner[chosen] = np.maximum(inner[chosen], loose((number, dim), at[chosen]))
+                some = chosen[wanted[chosen]]
+                if len(some):
+                    inner[some] = np.maximum(inner[some], loose((number, dim), at[some]))
             np.minimum.at(least, at, np.where(wanted, _total(nests, inner, added, tail[at]), np.inf))
         return np.maximum(least, cycles), moved
 
     def _loose(self, nests: Nests, cut: tuple[Dim, ...]) -> Iterator[tuple[int, Dim, Ints]]:
-        """Activations, by number, whose outer blocks are not cut along a dimension of tiles, and in which of `nests`."""
+        """Activations, by number, whose outer blocks are not cut along a dimension of tiles, and where in `nests`."""
         for place, operand in enumerate(self.costs.pricing.operands):
             if operand.role is not Role.CONSTANT:
                 for inside, rows in nests.inside(place):
