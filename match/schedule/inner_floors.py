@@ -11,46 +11,17 @@ import functools
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from match.layer import Axis, Dim, Role
-from match.schedule.mapping import align
+from match.layer import Dim, Role
+from match.schedule.pieces import Cell, Cut, Loose, Pieces, joined
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints
 from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, product
 
 FIRST_CHUNK, CHUNK = 64, 512
 """Kinds of inner tiles of an outer one that are looked at a time, the least work first."""
-
-
-Cell = tuple[tuple[int, ...], ...]
-"""Outer tiles that are bounded together: their sizes along each of `TILED`."""
-
-Loose = tuple[int, Dim]
-"""An operand, by number, that outer tiles cut along a dimension while its blocks in the outer memory are not cut."""
-
-
-@dataclass(frozen=True)
-class _Cut:
-    """Outer tiles of some sizes along a dimension; arrays are over numbers of pieces that inner tiles make, 1 first.
-
-    outer: the smallest outer tile. blocks, full: outer tiles in all, and those that are no rest, at least. whole: where
-    the first entry is. size: the smallest inner tile. calls: pieces of the whole layer. work: cycles of kernel calls on
-    them when all other dimensions are whole. transfers, covers: by operand that depends on the dimension, DMA cycles of
-    all blocks, likewise, and how many like the first (of an output, the last) it takes to cover an outer one.
-    """
-
-    outer: Ints
-    blocks: Ints
-    full: Ints
-    whole: Ints
-    size: Ints
-    calls: Ints
-    work: Floats
-    transfers: dict[int, Floats]
-    covers: dict[int, Floats]
 
 
 class InnerFloors:
@@ -66,16 +37,14 @@ class InnerFloors:
         self._costs = TileCosts(pricing)
         self._pricing = pricing.gapless()
         self._candidates = candidates
-        self._extents = {dim: pricing.layer.size(dim) for dim in Dim}
-        self._dense = [operand.name in held and operand.role is not Role.CONSTANT for operand in pricing.operands]
+        self._numbers = range(len(pricing.operands))
         self._scratch = {dim: self._scratch_along(dim) for dim in TILED}
-        self._kernels = {dim: self._kernel_prices(dim, largest[dim]) for dim in TILED}
-        self._pieces: dict[tuple[int, Dim, bool], Floats] = {}
-        for number, operand in enumerate(pricing.operands):
-            for dim in operand.dims & set(TILED):
-                for dense in {False, self._dense[number]}:
-                    self._pieces[number, dim, dense] = self._block_prices(number, dim, largest[dim], dense=dense)
-        self._cuts: dict[tuple[Dim, tuple[int, ...], int], _Cut] = {}
+        dense = [
+            n
+            for n in self._numbers
+            if pricing.operands[n].name in held and pricing.operands[n].role is not Role.CONSTANT
+        ]
+        self._pieces = Pieces(self._pricing, candidates, largest, dense)
         self._known: dict[tuple[Cell, Loose | None], float] = {}
 
     def cycles(self, cells: Sequence[Cell], loose: Loose | None = None) -> Floats:
@@ -90,10 +59,10 @@ class InnerFloors:
         return np.array([self._known[cell, loose] for cell in cells])
 
     def _least(self, cells: Sequence[Cell], loose: Loose | None) -> Floats:
-        cut = [self._row(cell, loose) for cell in cells]
-        cuts, starts = _joined(cut)
+        cut = [self._pieces.cuts(cell, loose) for cell in cells]
+        cuts, starts = joined(cut)
         prices = [
-            np.array([self._outer_price(number, cell, loose) for cell in cells]) for number in range(len(self._dense))
+            np.array([self._pieces.outer_price(number, cell, loose) for cell in cells]) for number in self._numbers
         ]
         works = [self._works(row) for row in cut]
         left = [np.arange(work.size) for work in works]
@@ -116,10 +85,10 @@ class InnerFloors:
     def sizes(self, tile: Sizes, most: float) -> dict[Dim, Ints]:
         """Of each dimension the sizes of inner tiles, without the others', whose mappings may take at most `most`."""
         cell = tuple((size,) for size in tile)
-        cut = self._row(cell, None)
+        cut = self._pieces.cuts(cell, None)
         work = self._works(cut)
         rows = np.unravel_index(np.nonzero(work.ravel() <= most)[0], work.shape)
-        prices = [np.full(len(rows[0]), self._outer_price(n, cell, None)) for n in range(len(self._dense))]
+        prices = [np.full(len(rows[0]), self._pieces.outer_price(n, cell, None)) for n in self._numbers]
         cuts = dict(zip(TILED, cut, strict=True))
         possible = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices) <= most
         result: dict[Dim, Ints] = {}
@@ -130,18 +99,7 @@ class InnerFloors:
             result[dim] = sizes[np.isin(-(-whole // sizes), numbers)]
         return result
 
-    def _row(self, cell: Cell, loose: Loose | None) -> list[_Cut]:
-        number, along = loose or (-1, None)
-        return [self._cut(dim, sizes, number if dim is along else -1) for dim, sizes in zip(TILED, cell, strict=True)]
-
-    def _outer_price(self, number: int, cell: Cell, loose: Loose | None) -> float:
-        """DMA cycles of what the smallest outer tile of a cell has of an operand."""
-        dense = set(TILED) if self._dense[number] else set[Dim]()
-        if loose and loose[0] == number:
-            dense.discard(loose[1])
-        return self._price(number, {dim: min(sizes) for dim, sizes in zip(TILED, cell, strict=True)}, dense)
-
-    def _works(self, cuts: Sequence[_Cut]) -> Floats:
+    def _works(self, cuts: Sequence[Cut]) -> Floats:
         """Cycles of the kernel calls of all kinds of inner tiles, by their numbers of pieces along `TILED`."""
         places = np.ix_(*(np.arange(len(cut.size)) for cut in cuts))
         calls = product(cut.calls[at] for cut, at in zip(cuts, places, strict=True))
@@ -149,7 +107,7 @@ class InnerFloors:
         return work + calls * self._pricing.launch
 
     def _with_operands(
-        self, cuts: Mapping[Dim, _Cut], rows: Mapping[Dim, Ints], work: Floats, prices: list[Floats]
+        self, cuts: Mapping[Dim, Cut], rows: Mapping[Dim, Ints], work: Floats, prices: list[Floats]
     ) -> Floats:
         """What inner tiles, rows of `cuts`, take with all operands, blocks of whose outer tiles cost `prices`."""
         costs, pricing, operands = self._costs, self._pricing, self._pricing.operands
@@ -178,7 +136,7 @@ class InnerFloors:
         return result
 
     def _held(
-        self, number: int, cuts: Mapping[Dim, _Cut], rows: Mapping[Dim, Ints], room: Ints, price: Floats
+        self, number: int, cuts: Mapping[Dim, Cut], rows: Mapping[Dim, Ints], room: Ints, price: Floats
     ) -> tuple[Floats, Floats]:
         """What an operand takes at least in one buffer and in two, in whatever blocks it is held; shape (3, n) each.
 
@@ -216,128 +174,10 @@ class InnerFloors:
 
     def _scratch_along(self, dim: Dim) -> Ints:
         """Bytes of scratch by size along a dimension, the least along others: it never shrinks when a tile grows."""
-        result, sizes = np.zeros(self._extents[dim] + 1, np.int64), self._candidates[dim]
+        result, sizes = np.zeros(self._costs.whole[TILED.index(dim)] + 1, np.int64), self._candidates[dim]
         line = [sizes if d is dim else np.full_like(sizes, self._candidates[d][0]) for d in TILED]
         result[sizes] = self._costs.scratch(np.stack(line, axis=1))
         return result
-
-    def _price(self, number: int, sizes: Mapping[Dim, int], dense: Collection[Dim]) -> float:
-        """DMA cycles of an operand's block of these sizes, whole along other dimensions, wherever it costs least.
-
-        It is part of an array that is as long along the dimensions `dense`, else the tensor's.
-        """
-        pricing = self._pricing
-        constant = pricing.operands[number].role is Role.CONSTANT
-        lengths: list[int] = []
-        limits: list[int] = []
-        for axis in pricing.axes[number]:
-            extent = self._extents[axis.dim]
-            size = sizes.get(axis.dim, extent)
-            lengths.append(axis.length(size) if constant else align(_shortest(axis, size, extent), axis.multiple))
-            limits.append(lengths[-1] if axis.dim in dense else align(axis.limit, axis.multiple))
-        return pricing.block(number, tuple(lengths), None if constant else tuple(limits)).transfer
-
-    def _block_prices(self, number: int, dim: Dim, largest: int, *, dense: bool) -> Floats:
-        """`_price` by size along a dimension, 0 included."""
-        along = {dim} if dense else set[Dim]()
-        return np.array([0.0] + [self._price(number, {dim: size}, along) for size in range(1, largest + 1)])
-
-    def _kernel_prices(self, dim: Dim, largest: int) -> Floats:
-        """Cycles of kernel calls by size along a dimension; of input channels, of all calls that make them up."""
-        if dim is not Dim.C:
-            return np.array([0.0] + [_kernel(self._pricing, dim, size) for size in range(1, largest + 1)])
-        result, costs = np.zeros(largest + 1), TileCosts(self._pricing)
-        sizes = self._candidates[dim]
-        result[sizes] = costs.kernels.compute(np.array([[*costs.whole[:-1], size] for size in sizes.tolist()]))
-        return result
-
-    def _cut(self, dim: Dim, outer: tuple[int, ...], loose: int) -> _Cut:
-        known = self._cuts.get((dim, outer, loose))
-        if known is None:
-            known = self._cuts[dim, outer, loose] = self._cut_by(dim, outer, loose)
-        return known
-
-    def _cut_by(self, dim: Dim, outer: tuple[int, ...], loose: int) -> _Cut:
-        candidates, extent = self._candidates[dim], self._extents[dim]
-        inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
-        tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
-        number, rest = -(-tile // size), extent % tile
-        order = np.argsort(number, kind="stable")
-        starts = np.flatnonzero(np.diff(number[order], prepend=0))
-        full = extent // tile
-
-        def least(figures: Floats) -> Floats:
-            return np.minimum.reduceat(figures[order], starts)
-
-        def summed(prices: Floats) -> Floats:
-            whole = tile // size * prices[size] + prices[tile % size]
-            return full * whole + rest // size * prices[size] + prices[rest % size]
-
-        calls = full * number + -(-rest // size)
-        work = self._kernels[dim][size] if dim is Dim.C else summed(self._kernels[dim])
-        transfers: dict[int, Floats] = {}
-        covers: dict[int, Floats] = {}
-        for place, operand in enumerate(self._pricing.operands):
-            if dim in operand.dims:
-                prices = self._pieces[place, dim, False]
-                if operand.role is Role.CONSTANT:  # all blocks are as long as the largest
-                    cycles = calls * prices[size]
-                else:
-                    dense = self._pieces[place, dim, self._dense[place] and place != loose]
-                    cycles = np.where(size == tile, full * dense[tile] + dense[rest], summed(prices))
-                transfers[place] = least(cycles)
-                covers[place] = -least(-covering(self._pricing, place, dim, tile, size))
-        blocks = min(-(-extent // size) for size in outer)
-        return _Cut(
-            outer=np.full(len(starts), min(outer)),
-            blocks=np.full(len(starts), blocks),
-            full=np.full(len(starts), full.min()),
-            whole=np.zeros(len(starts), np.int64),
-            size=np.minimum.reduceat(size[order], starts),
-            calls=np.minimum.reduceat(calls[order], starts),
-            work=least(work),
-            transfers=transfers,
-            covers=covers,
-        )
-
-
-def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) -> Floats:
-    """How many blocks like the first, or of an output the last, it takes to cover that of a `tile` cut along `dim`."""
-    operand, extent = pricing.operands[number], pricing.layer.size(dim)
-    end = (tile - 1) % size + 1 if operand.role is Role.OUTPUT else size
-    result = np.ones(len(tile))
-    for axis in pricing.axes[number]:
-        if axis.dim is dim:
-            lengths = np.zeros(extent + 1, np.int64)
-            for n in np.unique(np.concatenate([tile, end])).tolist():
-                lengths[n] = _shortest(axis, n, extent)
-            covered = np.where(lengths[end] > 0, -(-lengths[tile] // np.maximum(lengths[end], 1)), math.inf)
-            np.maximum(result, covered, out=result)
-    return result
-
-
-def _joined(cuts: Sequence[Sequence[_Cut]]) -> tuple[dict[Dim, _Cut], Ints]:
-    """Rows of cuts along `TILED`, one behind the other, and where each begins; shape (4, rows)."""
-    result: dict[Dim, _Cut] = {}
-    starts = np.zeros((len(TILED), len(cuts)), np.int64)
-    for place, dim in enumerate(TILED):
-        parts = list({id(row[place]): row[place] for row in cuts}.values())
-        ends = np.cumsum([0] + [len(cut.size) for cut in parts])
-        begin = {id(cut): int(start) for cut, start in zip(parts, ends, strict=False)}
-        starts[place] = [begin[id(row[place])] for row in cuts]
-        numbers = parts[0].transfers
-        result[dim] = _Cut(
-            outer=np.concatenate([cut.outer for cut in parts]),
-            blocks=np.concatenate([cut.blocks for cut in parts]),
-            full=np.concatenate([cut.full for cut in parts]),
-            whole=np.concatenate([cut.whole + begin[id(cut)] for cut in parts]),
-            size=np.concatenate([cut.size for cut in parts]),
-            calls=np.concatenate([cut.calls for cut in parts]),
-            work=np.concatenate([cut.work for cut in parts]),
-            transfers={n: np.concatenate([cut.transfers[n] for cut in parts]) for n in numbers},
-            covers={n: np.concatenate([cut.covers[n] for cut in parts]) for n in numbers},
-        )
-    return result, starts
 
 
 def _least(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
@@ -346,20 +186,3 @@ def _least(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
         return rows, rows[:0]
     order = np.argpartition(figures, count)
     return rows[order[:count]], rows[order[count:]]
-
-
-def _shortest(axis: Axis, size: int, extent: int) -> int:
-    """The fewest indices that `size` of `extent` iterations touch: those at a border."""
-    return min(axis.span(start, size)[1] for start in (0, extent - size))
-
-
-def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:
-    """Cycles of a kernel call on `size` iterations of a dimension and all of the others, wherever it costs least."""
-    layer = pricing.layer
-
-    def pixels(along: Dim, axis: Axis) -> tuple[int, int]:
-        extent = size if along is dim else layer.size(along)
-        return extent, _shortest(axis, extent, layer.size(along))
-
-    k = size if dim is Dim.K else layer.k
-    return pricing.kernel(k, pixels(Dim.OY, pricing.rows), pixels(Dim.OX, pricing.columns), (layer.c, True, True))

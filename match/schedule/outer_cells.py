@@ -10,7 +10,7 @@ import numpy as np
 
 from match.layer import Dim, Role
 from match.schedule.floors import Floors
-from match.schedule.inner_floors import Cell, covering
+from match.schedule.pieces import Cell, covering
 from match.schedule.rooms import Flags, Ints
 from match.schedule.tiles import TILED, Floats, Sums, TileCosts
 
