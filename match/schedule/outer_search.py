@@ -50,6 +50,10 @@ FIRST_BOUNDED, MOST_BOUNDED = 3 << 6, 1 << 8
 LIKELY = 1 + 1 / 32
 """What mappings of an outer tile are bounded to take, at most, if they are looked at first: so many times its bound."""
 
+LOOSER = 1 / 48
+"""How much lower the bound of a tile is, as a part of it, for each dimension that it cuts beyond the first. It decides
+what is searched first."""
+
 HELD, CELLS, TILES = 256, 16, 4
 """Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
 
@@ -83,6 +87,7 @@ class OuterSearch:
         pairs = math.prod(len(sizes[dim]) * len(self.sizes_inside[dim]) for dim in TILED)
         self.effort = math.inf if pairs <= COMPLETE else 1.0
         self.left_out = math.inf
+        self.queues: list[list[_Node]] = []
 
     def best(self) -> Schedule:
         """The best mapping.
@@ -95,7 +100,9 @@ class OuterSearch:
         waiting: list[tuple[_Node, list[Held]]] = []
         for searched, node in enumerate(self.promising()):
             if problem.rank is not None and searched >= MOST_SEARCHED * factor:
-                self.left_out = min(self.left_out, node.objective)
+                self.left_out = min(
+                    [self.left_out, node.objective, *(queue[0].objective for queue in self.queues if queue)]
+                )
                 break
             ways = problem.ways(node.tile)
             likely = problem.most_cycles(ways, node.objective * LIKELY)
@@ -127,18 +134,20 @@ class OuterSearch:
         `left_out` has the least bound of those that did not come.
         """
         steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
-        queues: list[list[_Node]] = [self.all_cells(), [], [], [], []]
+        self.queues = [self.all_cells(), [], [], [], []]
         most_of = {self.bound: MOST_CELLS, self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
         effort = {step: most * self.effort for step, most in most_of.items()}
-        *unrefined, refined = queues
+        *unrefined, refined = self.queues
         searched: dict[int, int] = {}
-        while any(queues):
-            place = min((n for n in range(len(queues)) if queues[n]), key=lambda n: (*queues[n][0][:2], -n))
-            queue = queues[place]
+        while any(self.queues):
+            place = min((n for n, queue in enumerate(self.queues) if queue), key=lambda n: (*self.queues[n][0][:2], -n))
+            queue = self.queues[place]
             if not self.problem.may_win(np.array([queue[0].objective]), np.array([queue[0].second]))[0]:
                 return
             if queue is refined:
-                node = heapq.heappop(refined)
+                node = min(refined, key=self.likelihood)
+                refined.remove(node)
+                heapq.heapify(refined)
                 searched[node.cell] = searched.get(node.cell, 0) + 1
                 if self.problem.rank is None or searched[node.cell] <= MOST_ALIKE * self.effort:
                     yield node
@@ -156,7 +165,12 @@ class OuterSearch:
                         other.clear()
                     continue
             for node in step(nodes):
-                heapq.heappush(queues[place + 1], node)
+                heapq.heappush(self.queues[place + 1], node)
+
+    def likelihood(self, node: _Node) -> tuple[float, _Node]:
+        """What a tile is expected to cost; the least comes first. Bounds are the lower the more dimensions are cut."""
+        cut = sum(size < whole for size, whole in zip(node.tile, self.problem.costs.whole, strict=True))
+        return node.objective * (1 + LOOSER * max(0, cut - 1)), node
 
     def all_cells(self) -> list[_Node]:
         """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""

@@ -100,9 +100,18 @@ class Packing:
             whole = self._parent.sizes
             blocks = [self._block(n, whole, one) for n, one in zip(self._constants, inner, strict=True)]
             cycles = sum(self._parent.pricing.transfer(block).transfer for block in blocks)
+            sizes_of: dict[tuple[int, ...], int] = {}
+
+            def bytes_of(n: int, extents: Mapping[Dim, int], one: Mapping[Dim, int]) -> int:
+                key = n, *(extents[dim] for dim in one)
+                if key not in sizes_of:
+                    size = self._block(n, extents, one).bytes
+                    sizes_of[key] = align(size, self._parent.memories[0].alignment)
+                return sizes_of[key]
+
             fits = tuple(
                 sum(
-                    buffers * align(self._block(n, extents, one).bytes, self._parent.memories[0].alignment)
+                    buffers * bytes_of(n, extents, one)
                     for n, one, (extents, buffers) in zip(self._constants, inner, held, strict=True)
                 )
                 <= room
