@@ -21,7 +21,7 @@ from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
-SLAB, CHUNK = 256, 64
+SLAB, CHUNK = 64, 64
 """Inner tiles whose constants are packed, and whose mappings are bounded, at a time."""
 
 PACKED = 4
@@ -64,13 +64,16 @@ class InnerSearch(Search):
         """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
         for sieve in self.sieves():
             for _, tiles in self.promising(sieve):
-                if self.effort.spent and self.rank is not None:
-                    return False
                 self.effort.tiles -= len(tiles)
                 self.try_tiles(tiles)
-                if self.effort.mappings <= 0 and self.rank is not None:
+                if self.tired:
                     return False
-        return True
+        return not self.tired
+
+    @property
+    def tired(self) -> bool:
+        """Whether there was enough effort, with a mapping to show for it."""
+        return self.effort.spent and self.rank is not None
 
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
         """See `Search.promising`: there are few tiles, `candidates` being what bounds have left."""
@@ -80,7 +83,7 @@ class InnerSearch(Search):
         order = np.lexsort((slab.cycles, objective))
         for begin in range(0, len(order), SLAB):
             rows = order[begin : begin + SLAB]
-            if not self.may_win(objective[rows[:1]], np.zeros(1))[0]:
+            if self.tired or not self.may_win(objective[rows[:1]], np.zeros(1))[0]:
                 return
             yield from self.packed(slab.select(rows))
 

@@ -32,10 +32,10 @@ COMPLETE = 1 << 16
 """With at most so many pairs of an outer and an inner tile, fitting or not, there is no end to the effort: none of the
 following numbers is a limit."""
 
-MOST_SEARCHED, MOST_ALIKE = 14, 3
+MOST_SEARCHED, MOST_ALIKE = 16, 3
 """Outer tiles whose mappings are searched at most, and those of them that are of one cell."""
 
-MOST_CELLS, MOST_DIVIDED, MOST_REFINED = 96, 16, 48
+MOST_CELLS, MOST_DIVIDED, MOST_REFINED = 128, 24, 80
 """Cells that are bounded in both memories, cells that are divided into tiles, and tiles that are bounded by themselves,
 at most."""
 
@@ -50,7 +50,7 @@ FIRST_BOUNDED, MOST_BOUNDED = 3 << 6, 1 << 8
 LIKELY = 1 + 1 / 32
 """What mappings of an outer tile are bounded to take, at most, if they are looked at first: so many times its bound."""
 
-LOOSER = 1 / 48
+LOOSER = 1 / 32
 """How much lower the bound of a tile is, as a part of it, for each dimension that it cuts beyond the first. It decides
 what is searched first."""
 
@@ -59,11 +59,15 @@ HELD, CELLS, TILES = 256, 16, 4
 
 
 class _Node(NamedTuple):
-    """A cell or one of its tiles, with bounds of its mappings: the first two entries of `Rank`, larger ones first."""
+    """A cell or one of its tiles, with bounds of its mappings: the first two entries of `Rank`.
 
-    objective: float
+    `likely` is what it is expected to cost; the least comes first, larger ones before smaller ones.
+    """
+
+    likely: float
     second: float
     volume: int
+    objective: float
     cell: int
     tile: Sizes
 
@@ -100,14 +104,14 @@ class OuterSearch:
         waiting: list[tuple[_Node, list[Held]]] = []
         for searched, node in enumerate(self.promising()):
             if problem.rank is not None and searched >= MOST_SEARCHED * factor:
-                self.left_out = min(
-                    [self.left_out, node.objective, *(queue[0].objective for queue in self.queues if queue)]
-                )
+                self.leave_out([node])
                 break
             ways = problem.ways(node.tile)
             likely = problem.most_cycles(ways, node.objective * LIKELY)
             if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED * factor, FIRST_BOUNDED * factor), likely):
                 waiting.append((node, ways))
+        for queue in self.queues:
+            self.leave_out(queue)
         effort = Effort(MOST_PREDICTED * factor, MOST_BOUNDED * factor)
         for node, ways in waiting:
             if not self.try_tile(node.tile, ways, effort, math.inf):
@@ -137,17 +141,15 @@ class OuterSearch:
         self.queues = [self.all_cells(), [], [], [], []]
         most_of = {self.bound: MOST_CELLS, self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
         effort = {step: most * self.effort for step, most in most_of.items()}
-        *unrefined, refined = self.queues
         searched: dict[int, int] = {}
         while any(self.queues):
             place = min((n for n, queue in enumerate(self.queues) if queue), key=lambda n: (*self.queues[n][0][:2], -n))
             queue = self.queues[place]
-            if not self.problem.may_win(np.array([queue[0].objective]), np.array([queue[0].second]))[0]:
-                return
-            if queue is refined:
-                node = min(refined, key=self.likelihood)
-                refined.remove(node)
-                heapq.heapify(refined)
+            if not self.may_win(queue[0]):
+                heapq.heappop(queue)
+                continue
+            if place == len(steps):
+                node = heapq.heappop(queue)
                 searched[node.cell] = searched.get(node.cell, 0) + 1
                 if self.problem.rank is None or searched[node.cell] <= MOST_ALIKE * self.effort:
                     yield node
@@ -155,22 +157,24 @@ class OuterSearch:
                     self.left_out = min(self.left_out, node.objective)
                 continue
             step, most = steps[place]
+            if step in effort and effort[step] <= 0 and self.problem.rank is not None:
+                for other in self.queues[: place + 1]:
+                    self.leave_out(other)
+                continue
             nodes = [heapq.heappop(queue) for _ in range(min(most, len(queue)))]
             if step in effort:
                 effort[step] -= len(nodes)
-                if effort[step] < 0 and self.problem.rank is not None:
-                    self.left_out = min(self.left_out, nodes[0].objective)
-                    for other in unrefined[: place + 1]:
-                        self.left_out = min([self.left_out, *(node.objective for node in other[:1])])
-                        other.clear()
-                    continue
             for node in step(nodes):
                 heapq.heappush(self.queues[place + 1], node)
 
-    def likelihood(self, node: _Node) -> tuple[float, _Node]:
-        """What a tile is expected to cost; the least comes first. Bounds are the lower the more dimensions are cut."""
-        cut = sum(size < whole for size, whole in zip(node.tile, self.problem.costs.whole, strict=True))
-        return node.objective * (1 + LOOSER * max(0, cut - 1)), node
+    def may_win(self, node: _Node) -> bool:
+        """Whether there may be a mapping better than the best so far."""
+        return bool(self.problem.may_win(np.array([node.objective]), np.array([node.second]))[0])
+
+    def leave_out(self, queue: list[_Node]) -> None:
+        """Look no further at some cells or tiles."""
+        self.left_out = min([self.left_out, *(node.objective for node in queue)])
+        queue.clear()
 
     def all_cells(self) -> list[_Node]:
         """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""
@@ -228,10 +232,18 @@ class OuterSearch:
     def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
         """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""
         objective, second = self.problem.keys(cycles, moved, np.zeros(len(tiles)))
-        volume = -tiles.prod(axis=1)
+        cut = np.maximum(0, (tiles < np.array(self.problem.costs.whole)).sum(axis=1) - 1)
+        likely, volume = objective * (1 + LOOSER * cut), -tiles.prod(axis=1)
         rows = np.nonzero(self.problem.may_win(objective, second) & np.isfinite(cycles))[0].tolist()
         return [
-            _Node(float(objective[n]), float(second[n]), int(volume[n]), int(cells[n]), tuple(tiles[n].tolist()))
+            _Node(
+                float(likely[n]),
+                float(second[n]),
+                int(volume[n]),
+                float(objective[n]),
+                int(cells[n]),
+                tuple(tiles[n].tolist()),
+            )
             for n in rows
         ]
 
