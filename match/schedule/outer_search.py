@@ -1,10 +1,10 @@
-"""The exhaustive search over the mappings onto two memories, each block of the outer one being mapped onto the inner.
+"""The search over the mappings onto two memories, each block of the outer one being mapped onto the inner.
 
-It is a branch and bound, the least bound first. Outer tiles that make the same number of blocks along each dimension
-are bounded together (`OuterCells`), at first without what happens in the inner memory, then with it (`InnerFloors`);
-then each of them by itself, under bounds from every way to hold its blocks, all operands of which have to fit together.
-In an outer tile every mapping onto the inner memory is a candidate (`InnerSearch`). What is left when there was enough
-of that has a bound, too, which says how much better it can be.
+It is a branch and bound. Outer tiles that make the same number of blocks along each dimension are bounded together
+(`OuterCells`), at first without what happens in the inner memory, then with it (`InnerFloors`); then each of them by
+itself, under bounds from every way to hold its blocks, all operands of which have to fit together. In an outer tile
+every mapping onto the inner memory is a candidate (`InnerSearch`). Small layers are searched to the end; of others,
+what is left when there was effort enough has a bound, too, which says how much better it can be.
 """
 
 from __future__ import annotations
