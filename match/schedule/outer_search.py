@@ -54,6 +54,9 @@ LOOSER = 1 / 32
 """How much lower the bound of a tile is, as a part of it, for each dimension that it cuts beyond the first. It decides
 what is searched first."""
 
+UNBOUNDED = 2
+"""Steps of a cell before it is bounded in both memories."""
+
 HELD, CELLS, TILES = 256, 16, 4
 """Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
 
@@ -92,6 +95,7 @@ class OuterSearch:
         self.effort = math.inf if pairs <= COMPLETE else 1.0
         self.left_out = math.inf
         self.queues: list[list[_Node]] = []
+        self.unbounded: list[_Node] = []
 
     def best(self) -> Schedule:
         """The best mapping.
@@ -104,18 +108,19 @@ class OuterSearch:
         waiting: list[tuple[_Node, list[Held]]] = []
         for searched, node in enumerate(self.promising()):
             if problem.rank is not None and searched >= MOST_SEARCHED * factor:
-                self.leave_out([node])
+                self.left_out = min(self.left_out, node.objective)
                 break
             ways = problem.ways(node.tile)
             likely = problem.most_cycles(ways, node.objective * LIKELY)
             if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED * factor, FIRST_BOUNDED * factor), likely):
                 waiting.append((node, ways))
-        for queue in self.queues:
-            self.leave_out(queue)
+        for place in range(len(self.queues)):
+            self.leave_out(place)
         effort = Effort(MOST_PREDICTED * factor, MOST_BOUNDED * factor)
         for node, ways in waiting:
             if not self.try_tile(node.tile, ways, effort, math.inf):
                 self.left_out = min(self.left_out, node.objective)
+        self.tighten()
         if problem.rank is None or problem.schedule is None:
             raise refusal(TileCosts(problem.inner_pricing), self.sizes_inside)
         problem.inner_pricing.confirm()
@@ -158,7 +163,7 @@ class OuterSearch:
                 continue
             step, most = steps[place]
             if step in effort and effort[step] <= 0 and self.problem.rank is not None:
-                for other in self.queues[: place + 1]:
+                for other in range(place + 1):
                     self.leave_out(other)
                 continue
             nodes = [heapq.heappop(queue) for _ in range(min(most, len(queue)))]
@@ -171,10 +176,24 @@ class OuterSearch:
         """Whether there may be a mapping better than the best so far."""
         return bool(self.problem.may_win(np.array([node.objective]), np.array([node.second]))[0])
 
-    def leave_out(self, queue: list[_Node]) -> None:
-        """Look no further at some cells or tiles."""
-        self.left_out = min([self.left_out, *(node.objective for node in queue)])
+    def leave_out(self, place: int) -> None:
+        """Look no further at the cells or tiles of a queue."""
+        queue = self.queues[place]
+        if place < UNBOUNDED:
+            self.unbounded += queue
+        else:
+            self.left_out = min([self.left_out, *(node.objective for node in queue)])
         queue.clear()
+
+    def tighten(self) -> None:
+        """Take in what was left out before it was bounded in both memories: that is done now, the least first."""
+        left = sorted((node for node in self.unbounded if self.may_win(node)), key=lambda node: node.objective)
+        for begin in range(0, MOST_CELLS // 2, CELLS):
+            chunk = left[begin : begin + CELLS]
+            if chunk and chunk[0].objective < self.left_out:
+                bounds = [node.objective for node in self.bound(chunk)]
+                self.left_out = min([self.left_out, *bounds])
+        self.left_out = min([self.left_out, *(node.objective for node in left[MOST_CELLS // 2 :])])
 
     def all_cells(self) -> list[_Node]:
         """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""
