@@ -48,7 +48,7 @@ FIRST_BOUNDED, MOST_BOUNDED = 3 << 6, 1 << 8
 """Inner tiles whose mappings are bounded at most, likewise."""
 
 LIKELY = 1 + 1 / 32
-"""What mappings of an outer tile are bounded to take, at most, if they are looked at first: so many times its bound."""
+"""What the first mappings that are looked at are bounded to take, at most: so many times the bound of their tile."""
 
 LOOSER = 1 / 32
 """How much lower the bound of a tile is, as a part of it, for each dimension that it cuts beyond the first. It decides
@@ -111,7 +111,7 @@ class OuterSearch:
                 self.left_out = min(self.left_out, node.objective)
                 break
             ways = problem.ways(node.tile)
-            likely = problem.most_cycles(ways, node.objective * LIKELY)
+            likely = math.inf if problem.rank is not None else problem.most_cycles(ways, node.objective * LIKELY)
             if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED * factor, FIRST_BOUNDED * factor), likely):
                 waiting.append((node, ways))
         for place in range(len(self.queues)):
