@@ -69,12 +69,16 @@ class Ne16Cost(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
         full, rest = divmod(tile.k, _block(layer))
+        rows = _along(layer, tile.oy, self._together(layer, layer.ox), tile.iy, layer.padding.bottom)
+        columns = _along(layer, tile.ox, self._together(layer, 1), tile.ix, layer.padding.right)
+        jobs = rows.jobs * columns.jobs
+        block = self._pass(layer, tile.c, rows, columns, _block(layer)) if full else 0.0
+        last = self._pass(layer, tile.c, rows, columns, rest) if rest else 0.0
         if not self.stream_out:
-            execution = full * self._pass(layer, tile, _block(layer)) + (self._pass(layer, tile, rest) if rest else 0)
-            return self._jobs(layer, tile, execution)
-        blocks = [_block(layer)] * full + [rest] * (rest > 0)
-        produced = [self._jobs(layer, tile, self._pass(layer, tile, channels)) for channels in blocks]
-        consumed = [self._requantization(tile, channels) for channels in blocks]
+            return self._programmed(jobs, full * block + last)
+        channels = [_block(layer)] * full + [rest] * (rest > 0)
+        produced = [self._programmed(jobs, cycles) for cycles in [block] * full + [last] * (rest > 0)]
+        consumed = [self._requantization(tile, count) for count in channels]
         steps = zip(produced[1:], consumed[:-1], strict=True)
         return produced[0] + sum(max(step) for step in steps) + consumed[-1]
 
@@ -94,21 +98,14 @@ class Ne16Cost(CostModel):
         """The offload from the control core."""
         return self.offload
 
-    def _jobs(self, layer: Layer, tile: Tile, execution: float) -> float:
+    def _programmed(self, jobs: int, execution: float) -> float:
         """Cycles from programming the first job to the end of the last.
 
         Programming is one acquisition, `JOB_WORDS` registers and the trigger; two jobs may be queued, so that all but
         the first are programmed beside the one before.
         """
         programming = self.arithmetic + self.access * (1 + JOB_WORDS + 1)
-        jobs = self._rows(layer, tile).jobs * self._columns(layer, tile).jobs
         return programming + max(execution, programming * (jobs - 1) + execution / jobs)
-
-    def _rows(self, layer: Layer, tile: Tile) -> _Along:
-        return _along(layer, tile.oy, self._together(layer, layer.ox), tile.iy, layer.padding.bottom)
-
-    def _columns(self, layer: Layer, tile: Tile) -> _Along:
-        return _along(layer, tile.ox, self._together(layer, 1), tile.ix, layer.padding.right)
 
     def _together(self, layer: Layer, pixels: int) -> int:
         """Outputs of a strided job: 2, but 1 where the next one is an odd number of bytes away.
@@ -118,15 +115,15 @@ class Ne16Cost(CostModel):
         """
         return 2 if self.stream_out or layer.k * pixels % 2 == 0 else 1
 
-    def _pass(self, layer: Layer, tile: Tile, channels: int) -> float:
+    def _pass(self, layer: Layer, inputs: int, rows: _Along, columns: _Along, channels: int) -> float:
         """Cycles of all sub-tiles of a block of output channels."""
-        rows, columns = self._rows(layer, tile), self._columns(layer, tile)
         subtiles = rows.subtiles * columns.subtiles
         computed = rows.outputs * columns.outputs
+        groups = ceil_div(inputs, INPUT_CHANNELS)
         if layer.fy == 1:
-            groups, set_up, loaded, bits = ceil_div(tile.c, INPUT_CHANNELS), 10, computed, 1
+            set_up, loaded, bits = 10, computed, 1
         else:
-            groups, set_up, bits = ceil_div(tile.c, INPUT_CHANNELS), FIFO, WEIGHT_BITS
+            set_up, bits = FIFO, WEIGHT_BITS
             loaded = (rows.outputs + 2 * rows.subtiles) * (columns.outputs + 2 * columns.subtiles)
         offset = FIFO + (channels if layer.op is Op.DEPTHWISE_CONV2D else 0)
         matrix = FIFO + channels * bits

@@ -24,14 +24,8 @@ waits for loads and the loop 7; counted in the compiled code."""
 PIXEL = 35
 """The address of one of its pixels by the pixel's number."""
 
-SUM_LOAD = 2
-"""One partial sum taken up: load, addition."""
-
-SUM_STORE = 1
-"""One partial sum left for later input channels, instead of requantizing it."""
-
-Form = Literal["int32", "high", "high_signed", "int64", "partial"]
-"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, partial for none."""
+Form = Literal["int32", "high", "high_signed", "int64", "sums"]
+"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
@@ -43,48 +37,54 @@ class KernelCycles:
 
     Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
 
-    call: a kernel call, on each core. product: all output channels of one pixel or two. single: a block of one channel
-    beside its steps; that of four is in its requantization. rest: a block whose vectors are no whole words. partial: a
-    sum that comes from partial ones or stays one, with its part of a block's way to memory; measured apart, by the
-    demo's convolutions that leave sums (`match run --on rtl`).
-    int32, high, high_signed, int64: an output's requantization, and what a block takes beside its steps. rare: a block
-    in int64 beside that, which is copied to memory.
+    call: a kernel call, on each core. product: all output channels of one pixel or two. block: one of four channels
+    beside its steps and outputs. single: that of one channel. rest: a block whose vectors are no whole words.
+    sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
+    a sum again, or requantized.
+    int32, high, high_signed, int64: an output's requantization. rare: a block in int64 beside that, which is copied to
+    memory.
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
-    channel, strip: 3x3 depthwise, a channel; a column of outputs or two. left, both: a row of one output, or of two.
+    channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one, or of
+    two.
     called: requantization there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
-    position: pooling, an output pixel. sums, maxima: four channels of it. sum4, maximum4: a window's element of these.
+    position: pooling, an output pixel. averages, maxima: four channels of it. sum4, maximum4: a window's element of
+    these.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 197.2
-    product: float = 150.6
-    single: float = 21.6
-    rest: float = 69.4
-    partial: float = 40
-    int32: float = 10.4
-    high: float = 14.4
-    high_signed: float = 17.2
-    int64: float = 60.3
-    rare: float = 121.3
-    column: float = 51.8
-    row: float = 28.3
-    byte: float = 0.44
-    pixel: float = 4.9
-    channel: float = 216.7
-    strip: float = 92.8
-    both: float = 6.3
-    left: float = 7.4
-    called: float = 53.3
-    strip_row: float = 40.1
-    gather: float = 9.9
-    position: float = 82.4
+    call: float = 198.6
+    product: float = 153.4
+    block: float = 13.7
+    single: float = 28.3
+    rest: float = 65.5
+    sums: float = 2.1
+    resumed: float = 1.6
+    taken: float = 4.0
+    int32: float = 7.2
+    high: float = 11.1
+    high_signed: float = 13.8
+    int64: float = 45.5
+    rare: float = 133.5
+    column: float = 58.3
+    row: float = 26.4
+    byte: float = 0.47
+    pixel: float = 16.1
+    channel: float = 181.6
+    strip: float = 73.9
+    wide: float = 122.4
+    both: float = 11.1
+    left: float = 13.5
+    called: float = 49.4
+    strip_row: float = 39.1
+    gather: float = 10.5
+    position: float = 82.3
     sum4: float = 5.4
-    sums: float = 86.1
-    maxima: float = 47.2
+    averages: float = 99.1
+    maxima: float = 47.3
     maximum4: float = 9.0
-    addition: float = 36.8
+    addition: float = 35.5
     run: float = 45
     add: float = 8.0
     add_int64: float = 56.0
@@ -193,8 +193,8 @@ class PulpClusterCost(CostModel):
         blocks, rest = divmod(channels, 4)
         cycles = self.cycles
         each = self._finish(tile)
-        rare = cycles.rare if self.form == "int64" else 0
-        fours = rare + self._steps(4, pixels, length, tile) + 4 * pixels * each
+        rare = cycles.rare if self.form == "int64" and tile.end else 0
+        fours = cycles.block + rare + self._steps(4, pixels, length, tile) + 4 * pixels * each
         ones = cycles.single + rare + self._steps(1, pixels, length, tile) + pixels * each
         return cycles.product + blocks * fours + rest * ones
 
@@ -213,11 +213,11 @@ class PulpClusterCost(CostModel):
         return step(channels, pixels) * words + crossing + self.cycles.rest
 
     def _finish(self, tile: Tile) -> float:
-        """An accumulator behind its dot product: it may start from a partial sum, and become one."""
-        if tile.begin and tile.end:
-            return self.requantize
-        after = self.requantize if tile.end else SUM_STORE
-        return self.cycles.partial + (0 if tile.begin else SUM_LOAD) + after
+        """An accumulator behind its dot product: it may go on from a partial sum, and be left as one."""
+        cycles = self.cycles
+        if not tile.end or self.form == "sums":
+            return cycles.sums + (0 if tile.begin else cycles.resumed)
+        return self.requantize + (0 if tile.begin else cycles.taken)
 
     def _convolution(self, tile: Tile) -> float:
         """Rows are shared out; the windows of two pixels at a time are copied into vectors."""
@@ -242,7 +242,7 @@ class PulpClusterCost(CostModel):
         cycles = self.cycles
         pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
         each = self.requantize if self.form in ("int32", "high") else cycles.called
-        pair = cycles.strip + tile.oy * (cycles.both + 2 * each)
+        pair = cycles.wide + tile.oy * (cycles.both + 2 * each)
         single = cycles.strip + tile.oy * (cycles.left + each)
         return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)
 
@@ -260,7 +260,7 @@ class PulpClusterCost(CostModel):
         cycles = self.cycles
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
-            four = cycles.sums + elements * cycles.sum4 + 4 * self.requantize
+            four = cycles.averages + elements * cycles.sum4 + 4 * self.requantize
         else:
             four = cycles.maxima + elements * cycles.maximum4
         fours = share_of_channels(tile.k, self.cores, 0) // 4

@@ -30,8 +30,22 @@ def number(ask: Callable[[], object], call: Callable[[], str]) -> float:
     try:
         value = ask()
     except Exception as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise CostModelError(f"{call()} raised {type(error).__name__}{': ' * bool(reason)}{reason}.") from error
+        raise failure(call(), error) from error
+    return checked(value, call)
+
+
+def failure(call: str, error: Exception) -> CostModelError:
+    """Says that a call raised an error."""
+    reason = " ".join(str(error).split()).rstrip(".")
+    return CostModelError(f"{call} raised {type(error).__name__}{': ' * bool(reason)}{reason}.")
+
+
+def checked(value: object, call: Callable[[], str]) -> float:
+    """The number that a call returned.
+
+    Raises:
+        CostModelError: if it is not a finite number of at least 0.
+    """
     if isinstance(value, (float, int)) and 0 <= value <= MOST:  # nearly every answer, and a search asks for thousands
         return float(value)
     if not isinstance(value, Real):

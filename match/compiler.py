@@ -17,10 +17,10 @@ from match.codegen.network import Network
 from match.codegen.project import export
 from match.errors import CapacityError, OptionError
 from match.external_cost import external_cost
+from match.external_memory.network import place_network
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
-from match.memory.network import place_network
 from match.options import Options
 from match.output import whole_file
 from match.partitioner import cut

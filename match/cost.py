@@ -191,10 +191,6 @@ class Cost:
         return "dma" if largest == self.transfer else "overhead"
 
 
-WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
-"""Relay operators that TVM makes no code of: they say how a tensor is read, and cost nothing on any core."""
-
-
 class CpuCostModel:
     """Predicted cycles of operators that run as TVM's C on the control core."""
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from match.answers import call_text, number
-from match.codegen.constants import pack_constants
-from match.cost import WITHOUT_CODE, Cost, CpuCostModel
+from match.cost import Cost, CpuCostModel
 from match.errors import OptionError
 from match.external_cost import external_cost
 from match.form import Form
 from match.hardware import HwModule, MatchTarget
 from match.layer import Layer
 from match.options import Options
-from match.plan import CPU, Candidate, LayerDecision, LayerPlan
+from match.packed_constants import pack_constants
+from match.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan
 from match.requantize import Requantizer
 from match.request import Key, Request, Workload, problem, request
 from match.schedule.cache import Cache

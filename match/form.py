@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from match.fitting import executes, fit
-from match.hardware import HwModule, LayerConstants
+from match.hardware import HwModule
 from match.layer import Layer
+from match.layer_constants import LayerConstants
 from match.options import Numerics
 from match.requantize import Int64Array, Requantization, RequantizationFit, Requantizer
 

@@ -9,20 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from match.cost import Block, CostModel, CpuCostModel
 from match.layer import Dim, Layer, Op, Operand
+from match.layer_constants import LayerConstants
 from match.operands import standard_operands
 from match.requantize import Requantizer
 from match.schedule.mapping import Memory
 from match.tile_constants import pack, parameter_bytes
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from match.requantize import Requantization
 
 
 class Verdict(NamedTuple):
@@ -192,22 +187,6 @@ class External:
     include: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     platforms: tuple[str, ...] = ("host",)
-
-
-@dataclass(frozen=True, eq=False)
-class LayerConstants:
-    """Constant arrays of a layer.
-
-    weights: int8, shape (K, FY, FX, C), for channelwise operators (K, FY, FX, 1); None without weights.
-    requantization: from the int32 accumulator to the output; for an addition, per operand multipliers are in
-    `addend_multipliers` (input, addend) and `requantization` has one channel whose multiplier is 1.
-    table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers.
-    """
-
-    weights: npt.NDArray[np.int8] | None
-    requantization: Requantization | None
-    addend_multipliers: tuple[int, int] | None = None
-    table: npt.NDArray[np.uint8] | None = None
 
 
 class HwModule(ABC):

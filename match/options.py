@@ -10,7 +10,8 @@ from pathlib import Path
 from match.arguments import is_a
 from match.errors import OptionError
 from match.schedule.cache import default_folder
-from match.schedule.engine import check_engine, check_objective
+from match.schedule.engine import check_engine
+from match.schedule.objective import check_objective
 from match.schedule.workers import available_processors
 
 

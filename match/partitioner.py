@@ -114,25 +114,26 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("pattern"):
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
-        workloads = _workloads(listed, network)
+        prefix = f"match_{identifier(network)}"
+        workloads = _workloads(listed, prefix)
         decided = iter(dispatch(workloads, target, options, stopwatch))
         decisions = [
             next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
         ]
-        listed, decisions, further = apart(listed, decisions, network, target, options, stopwatch)
+        listed, decisions, further = apart(listed, decisions, prefix, target, options, stopwatch)
     with stopwatch.phase("partition"):
         by_symbol = {workload.symbol: workload for workload in (*workloads, *further)}
         return Partitioned(module, (), target, by_symbol, main, tuple(listed)).decided(decisions)
 
 
-def _workloads(listed: Sequence[Match | Rejection | Chain], network: str) -> list[Workload]:
-    """The layers that modules are asked about, named by operator and place in the network."""
+def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list[Workload]:
+    """The layers that modules are asked about, named by operator and place in the network, in C behind a prefix."""
     return [
         Workload(
             replace(row.layer, name=f"{row.layer.op}_{index}"),
             row.constants,
             row.accumulator,
-            f"match_{identifier(network)}_{index}_{row.layer.op}",
+            f"{prefix}_{index}_{row.layer.op}",
         )
         for index, row in enumerate(listed)
         if isinstance(row, Match)

@@ -14,6 +14,9 @@ from match.schedule.mapping import Schedule
 CPU = "cpu"
 """In the place of a module's name: the control core."""
 
+WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
+"""Operators of decisions that TVM makes no code of: they say how a tensor is read, and cost nothing on any core."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -32,7 +35,7 @@ class LayerPlan:
     """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
 
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
-    `block_bytes` long (see `match.codegen.constants.pack_constants`). `symbol` is the C function, `api` what it calls.
+    `block_bytes` long (see `match.packed_constants.pack_constants`). `symbol` is the C function, `api` what it calls.
     `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
 
     `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from match.cost import CostModel
 from match.errors import CostModelError, TargetError
 from match.form import Form, choose_form
-from match.hardware import HwModule, LayerConstants, Verdict
+from match.hardware import HwModule, Verdict
 from match.layer import Layer
+from match.layer_constants import LayerConstants
 from match.options import Options
 from match.requantize import Int64Array, Requantizer
 from match.schedule.problem import Problem

@@ -75,7 +75,7 @@ class StepFunction:
         if not np.array_equal(self._reachable, other._reachable):
             raise ValueError("step functions over different accumulators cannot be compared")
         clip = (min(self.clip[0], other.clip[0]), max(self.clip[1], other.clip[1]))
-        same_steps = (self._padded(clip) == other._padded(clip)).all(axis=1) & (self.decreasing == other.decreasing)
+        same_steps = (self.padded(clip) == other.padded(clip)).all(axis=1) & (self.decreasing == other.decreasing)
         return same_steps | (self.constant & other.constant & (self.minimum == other.minimum))
 
     def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
@@ -92,7 +92,7 @@ class StepFunction:
         """Shape (2, channels): low and high of the accumulator itself, whatever the direction."""
         return np.where(self.decreasing, [-self.high, -self.low], [self.low, self.high])
 
-    def _padded(self, clip: tuple[int, int]) -> Int64Array:
+    def padded(self, clip: tuple[int, int]) -> Int64Array:
         """Thresholds of the levels of a wider range, of which those outside `self.clip` are always or never reached."""
         below = np.repeat(self.low[:, None], self.clip[0] - clip[0], axis=1)
         above = np.repeat(self.high[:, None] + 1, clip[1] - self.clip[1], axis=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from match.codegen.c_text import identifier
 from match.dispatch import cpu_cost, dispatch
 from match.hardware import MatchTarget
 from match.options import Options
@@ -29,7 +28,7 @@ Row = Match | Rejection | Chain
 def apart(
     listed: Sequence[Row],
     decisions: Sequence[LayerDecision],
-    network: str,
+    prefix: str,
     target: MatchTarget,
     options: Options,
     stopwatch: Stopwatch,
@@ -38,6 +37,7 @@ def apart(
 
     The first of the two is the layer without its requantization, on a module that hands out sums; the second is the
     requantization, with the reasons for which modules refused the whole. Behind these, what modules were asked about.
+    `prefix` begins the C names of functions.
 
     Raises:
         CostModelError: if a cost model fails.
@@ -48,7 +48,7 @@ def apart(
             replace(sums.layer, name=f"{sums.layer.op}_{index}"),
             sums.constants,
             None,
-            f"match_{identifier(network)}_{index}_{sums.layer.op}_sums",
+            f"{prefix}_{index}_{sums.layer.op}_sums",
         )
         for index, (sums, _) in halves.items()
     ]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from match.layer import Dim, Layer, Op
+from match.layer_constants import LayerConstants
 from match.requantize import UNREACHED, Requantization, Requantizer
-
-if TYPE_CHECKING:
-    from match.hardware import LayerConstants
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])
@@ -31,37 +28,6 @@ REQUANT_ADD = np.dtype(
 )
 REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4"), ("shift", "<i4")])
 
-INT32 = Requantizer(
-    name="int32",
-    multiplier_bits=32,
-    signed_multiplier=True,
-    sum_bits=32,
-    bias_bits=32,
-    shift=(0, 31),
-    per_channel_shift=True,
-    negative_step=False,
-    parameter_bytes=REQUANT32.itemsize,
-)
-"""Of kernels that read match_requant32_t."""
-
-HIGH = Requantizer(
-    name="high",
-    multiplier_bits=32,
-    signed_multiplier=False,
-    sum_bits=64,
-    bias_bits=64,
-    shift=(32, 63),
-    per_channel_shift=True,
-    negative_step=False,
-    parameter_bytes=REQUANT_HIGH.itemsize,
-    upper_half=True,
-    lowest=0,
-)
-"""Of kernels that read match_requant_high_t."""
-
-HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=REQUANT_HIGH_SIGNED.itemsize)
-"""Of kernels that read match_requant_high_signed_t where the tile has a `negative_step`."""
-
 INT64 = Requantizer(
     name="int64",
     multiplier_bits=32,
@@ -75,18 +41,24 @@ INT64 = Requantizer(
 )
 """Of kernels that read match_requant_t."""
 
-INT64_SIGNED = Requantizer(
-    name="int64_signed",
-    multiplier_bits=32,
-    signed_multiplier=True,
-    sum_bits=64,
-    bias_bits=64,
-    shift=(0, 63),
-    per_channel_shift=True,
-    negative_step=True,
-    parameter_bytes=REQUANT_SIGNED.itemsize,
-)
+INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
 """Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
+
+INT32 = replace(INT64, name="int32", sum_bits=32, bias_bits=32, shift=(0, 31), parameter_bytes=REQUANT32.itemsize)
+"""Of kernels that read match_requant32_t."""
+
+HIGH = replace(
+    INT64,
+    name="high",
+    signed_multiplier=False,
+    shift=(32, 63),
+    parameter_bytes=REQUANT_HIGH.itemsize,
+    upper_half=True,
+)
+"""Of kernels that read match_requant_high_t."""
+
+HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=REQUANT_HIGH_SIGNED.itemsize)
+"""Of kernels that read match_requant_high_signed_t where the tile has a `negative_step`."""
 
 Spans = Mapping[Dim, tuple[int, int]]
 
@@ -125,6 +97,7 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
     if constants.addend_multipliers is not None:
         entry = np.zeros(1, _addition(requantizer))
         entry["bias"], entry["shift"] = parameters.bias, parameters.shift
+        # That of their sum is 1 in the network, but what fitting makes of it in a form: 0 for a constant output, say.
         factors = (factor * parameters.multiplier for factor in constants.addend_multipliers)
         entry["input_multiplier"], entry["addend_multiplier"] = factors
         return entry.tobytes()

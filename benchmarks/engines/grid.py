@@ -10,16 +10,18 @@ from benchmarks.engines.networks import Network
 from benchmarks.engines.results import LayerSearch, Measurement
 from match.cost import Cost
 from match.errors import ScheduleError
-from match.form import Form, choose_form
 from match.hardware import HwModule, MatchTarget
 from match.layer import Layer
-from match.options import Numerics
+from match.options import Numerics, Options
 from match.registry import get_target
 from match.requantize import Requantizer
-from match.request import Workload
+from match.request import Request, Workload, request
 from match.schedule.engine import engine
 from match.schedule.predict import predict
 from match.schedule.problem import Problem
+
+_OPTIONS = Options("exact", "latency", Numerics.HARDWARE)
+"""What modules are asked under: their answers do not depend on the engine."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def measure(
     Raises:
         OptionError: if an engine is unknown or a size is not positive.
         CostModelError: if a module's cost model fails.
+        TargetError: if a module cannot be asked.
     """
     for network in networks:
         tasks = [(_of_shape if shapes else _tasks)(workload, target) for workload in network.workloads]
@@ -75,14 +78,12 @@ def measure(
 
 def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
     """The modules that take a layer."""
-    layer = workload.layer
-    tasks: list[_Task] = []
-    for module in target.modules:
-        if any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
-            form = choose_form(module, layer, workload.constants, workload.accumulator, Numerics.HARDWARE)
-            if isinstance(form, Form):
-                tasks.append(_Task(module.name, form.requantizer, layer))
-    return tasks
+    answers = [request(module, workload, _OPTIONS) for module in target.modules]
+    return [
+        _Task(answer.module.name, answer.form.requantizer, workload.layer)
+        for answer in answers
+        if isinstance(answer, Request)
+    ]
 
 
 def _of_shape(workload: Workload, target: MatchTarget) -> list[_Task]:

@@ -62,13 +62,10 @@ def table(
 ) -> None:
     """Print a table in Markdown of what networks take by size of the main memory; each runs on one input."""
     sys.stdout.write(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}\n")
+    sizes = [int(size) for size in l2.split(",")]
     for name in network.split(","):
-        for size in l2.split(","):
-            try:
-                for row in rows(name, [int(size)], target, nhwc=nhwc, numerics=numerics):
-                    sys.stdout.write(f"| {' | '.join(row.cells)} |\n")
-            except CapacityError as error:
-                sys.stdout.write(f"| {name} | {int(size) / 1024:.0f} | {error} |\n")
+        for row in rows(name, sizes, target, nhwc=nhwc, numerics=numerics):
+            sys.stdout.write(f"| {' | '.join(row.cells)} |\n")
             sys.stdout.flush()
 
 
@@ -101,9 +98,23 @@ class Row:
         return (self.network, *kib, *mega, f"{self.hidden:.1%}", *counts)
 
 
+@dataclass(frozen=True)
+class Refused:
+    """A network that a size of main memory is too small for, and why."""
+
+    network: str
+    l2: int
+    reason: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What the table says."""
+        return (self.network, f"{self.l2 / 1024:.0f}", self.reason)
+
+
 def rows(
     name: str, sizes: Sequence[int], target: str = "gap8", *, nhwc: bool = False, numerics: str = "hardware"
-) -> Iterator[Row]:
+) -> Iterator[Row | Refused]:
     """A network in each size of main memory, built and run on one random input."""
     model = integers(name)
     if nhwc:
@@ -112,7 +123,11 @@ def rows(
     expected = onnxruntime_outputs(model, inputs)
     (whole,) = match.compile(model, target, l2=_ENOUGH, numerics=numerics).run(inputs).values()
     for size in sizes:
-        compiled = match.compile(model, target, l2=size, numerics=numerics)
+        try:
+            compiled = match.compile(model, target, l2=size, numerics=numerics)
+        except CapacityError as error:
+            yield Refused(name, size, str(error))
+            continue
         (output,) = compiled.run(inputs).values()
         memory, cycles = compiled.report.memory, compiled.cycles
         equal = bool(np.array_equal(output, whole)), bool(np.array_equal(output, expected))

@@ -5,25 +5,51 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from match.cost import Tile
 from match.cost_models.pulp_cluster import Form
-from match.layer import Layer, Op
+from match.layer import Dim, Layer, Op
+from match.schedule.blocks import tile_of
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
+Sums = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A layer and the form of its requantization, by the name that the cluster gives it."""
+    """A layer and the form of its requantization, by the name that the cluster gives it.
+
+    begin: whether it begins its sums, or takes up those of other input channels. end: whether it ends them, or leaves
+    them for others; those of the form "sums" stay sums.
+    """
 
     layer: Layer
     form: Form = "int64"
+    begin: bool = True
+    end: bool = True
+
+    @property
+    def name(self) -> str:
+        """The layer's, and which part of its input channels this is where it is not all of them."""
+        part = {(True, False): ", begins", (False, False): ", goes on", (False, True): ", ends"}
+        return self.layer.name + part.get((self.begin, self.end), "")
+
+    @property
+    def tile(self) -> Tile:
+        """The whole layer as one."""
+        spans = {dim: (0, self.layer.size(dim)) for dim in Dim}
+        return tile_of(self.layer, spans)._replace(begin=self.begin, end=self.end)
+
+    @property
+    def leaves_sums(self) -> bool:
+        """Whether its outputs are int32 sums."""
+        return self.form == "sums" or not self.end
 
     @cached_property
     def tensors(self) -> Tensors:
@@ -33,17 +59,19 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Tensors:
-    """What a kernel reads, and the outputs it must write, (OY, OX, K).
+    """What a kernel reads, and the outputs it must write, (OY, OX, K) of uint8, or int32 where it leaves sums.
 
-    addend is empty but for additions, weights but for operators that have some. negative_step is the tile's.
+    addend is empty but for additions, weights but for operators that have some, sums (OY, OX, K) but where it takes
+    some up. negative_step is the tile's.
     """
 
     input: Bytes
     addend: Bytes
     weights: npt.NDArray[np.int8]
     parameters: bytes
-    expected: Bytes
+    expected: Bytes | Sums
     negative_step: int = 0
+    sums: Sums = field(default_factory=lambda: np.zeros(0, np.int32))
 
     @classmethod
     def of(cls, case: Case) -> Tensors:
@@ -62,7 +90,11 @@ class Tensors:
             return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
         weights = _weights(layer, rng)
         acc = _accumulators(layer, windows, weights)
-        return cls(x, empty, weights, *_requantized(acc, case.form))
+        sums = np.zeros(0, np.int32) if case.begin else rng.integers(-(2**15), 2**15, acc.shape, np.int32)
+        acc = acc if case.begin else acc + sums
+        if case.leaves_sums:
+            return cls(x, empty, weights, b"", acc.astype(np.int32), sums=sums)
+        return cls(x, empty, weights, *_requantized(acc, case.form), sums=sums)
 
 
 def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:

@@ -11,18 +11,15 @@ import numpy as np
 
 from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cluster import KernelCycles, PulpClusterCost
-from match.layer import Dim
-from match.schedule.blocks import tile_of
 
-COUNTED = ("partial", "run")
+COUNTED = ("run",)
 """Constants that no measured call has."""
 
 
 def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) -> float:
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
     model = PulpClusterCost(cores=cores, form=case.form, cycles=cycles or KernelCycles())
-    layer = case.layer
-    return model.compute(layer, tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim}))
+    return model.compute(case.layer, case.tile)
 
 
 def fit(cases: Sequence[Case], measured: Sequence[int]) -> KernelCycles:

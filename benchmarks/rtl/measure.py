@@ -10,8 +10,7 @@ from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
 from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
 from match.errors import ToolchainError
-from match.layer import Dim, Layer, Op
-from match.schedule.blocks import tile_of
+from match.layer import Op
 
 REQUEST = 0x40000
 _ARRAYS = 0x40100
@@ -27,7 +26,7 @@ _KERNELS = {
     Op.AVG_POOL2D: 6,
     Op.MAX_POOL2D: 7,
 }
-_FORM_KERNELS = {"int64": 0, "int32": 9, "high": 18, "high_signed": 18}
+_FORM_KERNELS = {"sums": 0, "int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 
 
 def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> int:
@@ -37,24 +36,25 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
         ToolchainError: an output is not what NumPy says.
     """
     layer, tensors = case.layer, case.tensors
-    scratch = PulpClusterCost(cores=cores).scratch(layer, tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim}))
-    empty = bytes(tensors.expected.size)
+    scratch = PulpClusterCost(cores=cores).scratch(layer, case.tile)
+    empty = bytes(tensors.expected.nbytes)
     arrays = (
         tensors.input.tobytes(),
         tensors.addend.tobytes(),
         tensors.weights.tobytes(),
         tensors.parameters,
         empty,
+        tensors.sums.tobytes(),
         bytes(scratch),
     )
     pointers, data = _place(arrays)
-    image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(layer, pointers, tensors.negative_step)
+    image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(case, pointers)
     image = image.ljust(_ARRAYS - REQUEST, b"\0") + data
     cycles, result = simulator.run(REQUEST, image, (pointers[4], len(empty)), _MOST_CYCLES)
-    output = np.frombuffer(result, np.uint8).reshape(tensors.expected.shape)
+    output = np.frombuffer(result, tensors.expected.dtype).reshape(tensors.expected.shape)
     if cores == 1 and not np.array_equal(output, tensors.expected):
         wrong = int(np.count_nonzero(output != tensors.expected))
-        raise ToolchainError(f"{layer.name}: {wrong} of {output.size} outputs on the core differ from NumPy's.")
+        raise ToolchainError(f"{case.name}: {wrong} of {output.size} outputs on the core differ from NumPy's.")
     return cycles
 
 
@@ -73,14 +73,15 @@ def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
     return addresses, data
 
 
-def _tile(layer: Layer, pointers: list[int], negative_step: int) -> bytes:
+def _tile(case: Case, pointers: list[int]) -> bytes:
     """match_tile_t as a 32-bit core has it."""
-    channels = layer.input_channels
-    input_, addend, weights, parameters, output, scratch = pointers
+    layer, channels = case.layer, case.layer.input_channels
+    input_, addend, weights, parameters, output, sums, scratch = pointers
     fields = (
         *(channels, layer.k, layer.iy, layer.ix, layer.ix * channels, channels, layer.ix * channels, channels),
         *(layer.oy, layer.ox, layer.ox * layer.k, layer.k),
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )
-    places = (input_, addend, weights, parameters, output, 0, 0, scratch)
-    return struct.pack(f"<{_POINTERS}I25i4xqi4x", *places, *fields, negative_step, 0)
+    sums_in, sums_out = 0 if case.begin else sums, output if case.leaves_sums else 0
+    places = (input_, addend, weights, parameters, output, sums_in, sums_out, scratch)
+    return struct.pack(f"<{_POINTERS}I25i4xqi4x", *places, *fields, case.tensors.negative_step, 0)

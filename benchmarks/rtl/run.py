@@ -28,7 +28,7 @@ def run(simulator: Simulator, groups: Sequence[str]) -> Iterator[Measurement]:
         for case in GROUPS[group]():
             yield Measurement(
                 group=group,
-                layer=case.layer.name,
+                layer=case.name,
                 form=case.form,
                 macs=case.layer.macs,
                 cycles=measure(simulator, case),

@@ -77,6 +77,7 @@ def fitted() -> list[Case]:
         *(conv(k, c, size) for k, c, size in [(16, 32, (2, 4)), (4, 64, (2, 3)), (7, 12, (3, 3)), (8, 1, (6, 6))]),
         *(conv(8, 8, (4, 4), f, s) for f, s in [(5, 1), (3, 2), (1, 2), (5, 2)]),
         *(conv(k, 3, (4, 4), 3, s) for k, s in [(8, 1), (16, 2)]),
+        *(conv(8, c, (12, 12)) for c in (1, 3, 16)),
         *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 4)), (64, 16, (2, 4)), (16, 64, (4, 4))]),
         *(
             pointwise(k, c, size)
@@ -85,7 +86,7 @@ def fitted() -> list[Case]:
         *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (128, 128), (3, 64), (96, 8)]),
         *(depthwise(k, size) for k, size in [(4, (8, 8)), (8, (4, 4)), (4, (12, 6)), (2, (5, 16)), (4, (7, 7))]),
         *(depthwise(k, size) for k, size in [(2, (24, 10)), (3, (17, 12)), (1, (40, 14))]),
-        *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6))]),
+        *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6)), (2, (24, 20))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(4, (4, 4), 5, 1), (2, (8, 5), 5, 2), (4, (3, 6), 7, 1)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (1, 1), 8, 1), (8, (3, 3), 2, 2)]),
         *(
@@ -105,7 +106,12 @@ def fitted() -> list[Case]:
         ),
     ]
     rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
-    return _cases(products, rare, others)
+    partial = [
+        *(conv(k, c, size) for k, c, size in [(16, 8, (2, 4)), (6, 16, (3, 4)), (32, 8, (2, 5))]),
+        *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 6)), (64, 16, (2, 4)), (33, 32, (1, 4))]),
+        *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (96, 8)]),
+    ]
+    return _cases(products, rare, others, partial)
 
 
 def tested() -> list[Case]:
@@ -131,10 +137,18 @@ def tested() -> list[Case]:
         *(plain(Op.LOOKUP, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
-    return _cases(products, rare, others)
+    partial = [
+        *(conv(k, c, size) for k, c, size in [(12, 8, (5, 6)), (16, 3, (6, 6)), (32, 32, (2, 4))]),
+        *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (18, 20, (3, 5)), (64, 128, (2, 3))]),
+        *(dense(k, c) for k, c in [(64, 64), (10, 64), (128, 8), (24, 640)]),
+    ]
+    return _cases(products, rare, others, partial)
 
 
-def _cases(products: list[Layer], rare: list[Layer], others: list[Layer]) -> list[Case]:
+def _cases(products: list[Layer], rare: list[Layer], others: list[Layer], partial: list[Layer]) -> list[Case]:
+    """In all forms that they are measured in; `partial` as sums, and with sums of other input channels before them."""
     cases = [Case(layer, form) for layer in products for form in FORMS]
     cases += [Case(layer, form) for layer in rare for form in RARE]
-    return cases + [Case(layer, "int64") for layer in others]
+    cases += [Case(layer, "int64") for layer in others]
+    cases += [Case(layer, "sums") for layer in partial]
+    return cases + [Case(layer, form, begin=False) for layer in partial for form in ("sums", *FORMS, *RARE)]

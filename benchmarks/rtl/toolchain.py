@@ -6,7 +6,8 @@ from pathlib import Path
 
 import match
 from match.output import whole_file
-from match.run.rtl.simulator import call, digest, installed
+from match.run.rtl.simulator import digest, installed
+from match.run.tools import call
 
 HERE = Path(__file__).parent
 KERNELS = Path(match.__file__).parent / "kernels"
@@ -37,8 +38,8 @@ def firmware(folder: Path, isa: str) -> Path:
         elf = place.with_suffix(".elf")
         include = (f"-I{KERNELS / 'include'}", f"-I{KERNELS / 'pulp'}")
         script = ("-T", str(HERE / "firmware.ld"))
-        call([gcc, *options, *include, *script, *map(str, sources), "-o", str(elf)], "the kernels")
+        call([gcc, *options, *include, *script, *map(str, sources), "-o", str(elf)], "building the kernels")
         with whole_file(place) as unfinished:
             objcopy = installed("riscv64-unknown-elf-objcopy", "binutils-riscv64-unknown-elf")
-            call([objcopy, "-O", "binary", str(elf), str(unfinished)], "the kernels")
+            call([objcopy, "-O", "binary", str(elf), str(unfinished)], "writing the image of the kernels")
     return place

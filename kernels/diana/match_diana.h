@@ -19,8 +19,8 @@ void match_diana_conv2d(const match_tile_t *tile);
  * channel has four and uses the first, for each filter row and column, then four rows with the bytes of the biases. */
 void match_diana_depthwise_conv2d(const match_tile_t *tile);
 
-/* Fully connected, one job for each pixel, its channels side by side. For each 16 output channels: of each its weights, rounded up to 16 input
- * channels, then of each a row of 16 bytes with its bias, sign-extended, lowest byte first. */
+/* Fully connected, one job for each pixel, its channels side by side. For each 16 output channels: of each its weights,
+ * rounded up to 16 input channels, then of each a row of 16 bytes with its bias, sign-extended, lowest byte first. */
 void match_diana_dense(const match_tile_t *tile);
 
 /* clip((input + addend) >> shift), without weights. */

@@ -32,7 +32,7 @@ typedef struct {
     int32_t reserved;
 } match_requant_signed_t;
 
-/* The same by the upper word of the product with an unsigned multiplier, from 0 on:
+/* The same by the upper word of the product with an unsigned multiplier:
  * clip((upper((acc + addend) * multiplier) + bias) >> shift), where the shift is the lowest five bits of bias. */
 typedef struct {
     int32_t addend;
@@ -48,7 +48,7 @@ typedef struct {
     int32_t negative_below;
 } match_requant_high_signed_t;
 
-/* The same for channels whose products and sums fit 32 bits, from 0 on. */
+/* The same for channels whose products and sums fit 32 bits. */
 typedef struct {
     int32_t bias;
     int32_t multiplier;

@@ -14,21 +14,69 @@ typedef struct {
     uint8_t *output[MATCH_BLOCK_PIXELS];
 } product_t;
 
-/* What is rare: partial sums to take up or to leave, and requantization in 64 bits. */
+/* What becomes of a block's sums. */
+typedef enum {
+    SUMS_FAST,    /* requantized in one of the fast forms, which have loops of their own */
+    SUMS_RESUMED, /* the same on top of partial ones */
+    SUMS_LEFT,    /* left as they are, on top of partial ones or not */
+    SUMS_RARE,    /* requantized in any form, on top of partial ones or not */
+} way_t;
+
+/* Where the partial sums lie that the next block adds its own to, or NULL, and where it leaves them. */
+typedef struct {
+    const int32_t *in[MATCH_BLOCK_PIXELS];
+    int32_t *out[MATCH_BLOCK_PIXELS];
+} sums_t;
+
+static inline sums_t sums_of(const product_t *product, int pixels)
+{
+    const match_finish_t *finish = &product->finish;
+    sums_t sums = {0};
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+        ptrdiff_t place = product->output[j] - finish->output;
+        sums.in[j] = finish->sums_in != NULL ? finish->sums_in + place : NULL;
+        sums.out[j] = finish->sums_out != NULL ? finish->sums_out + place : NULL;
+    }
+    return sums;
+}
+
+/* Add the partial sums to a block's. */
+MATCH_INLINE void take_up(sums_t *sums, match_block_t *block, int channels, int pixels)
+{
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < channels; i++) {
+            block->acc[i][j] += sums->in[j][i];
+        }
+        sums->in[j] += channels;
+    }
+}
+
+/* Leave a block's sums. */
+MATCH_INLINE void store_sums(sums_t *sums, const match_block_t *block, int channels, int pixels)
+{
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < channels; i++) {
+            sums->out[j][i] = block->acc[i][j];
+        }
+        sums->out[j] += channels;
+    }
+}
+
+/* Requantize a block in any form. */
 static __attribute__((noinline)) void store_rare(const product_t *product, const match_block_t *block, int channels,
                                                  int pixels)
 {
     const match_finish_t *finish = &product->finish;
     ptrdiff_t bytes = match_parameter_bytes(finish->form);
     for (int j = 0; j < pixels; j++) {
-        ptrdiff_t place = product->output[j] - finish->output;
         for (int i = 0; i < channels; i++) {
-            int32_t acc = block->acc[i][j] + (finish->sums_in != NULL ? finish->sums_in[place + i] : 0);
-            if (finish->sums_out != NULL) {
-                finish->sums_out[place + i] = acc;
-            } else {
-                product->output[j][i] = match_requantize_with(finish, product->parameters + i * bytes, acc);
-            }
+            const uint8_t *parameters = product->parameters + i * bytes;
+            product->output[j][i] = match_requantize_with(finish, parameters, block->acc[i][j]);
         }
     }
 }
@@ -80,11 +128,17 @@ MATCH_INLINE void store_outputs(const product_t *product, const match_block_t *b
 }
 
 /* `count` blocks of `channels` channels. */
-MATCH_INLINE void blocks(product_t *product, int32_t count, int channels, int pixels, match_form_t form, bool rare)
+MATCH_INLINE void blocks(product_t *product, sums_t *sums, int32_t count, int channels, int pixels, match_form_t form,
+                         way_t way)
 {
     for (; count > 0; count--) {
         match_block_t block = match_dot_block(product->x, product->weights, product->length, channels, pixels);
-        if (rare) {
+        if (way != SUMS_FAST && sums->in[0] != NULL) {
+            take_up(sums, &block, channels, pixels);
+        }
+        if (way == SUMS_LEFT) {
+            store_sums(sums, &block, channels, pixels);
+        } else if (way == SUMS_RARE) {
             match_block_t copy = copy_of(&block, channels, pixels);
             product_t place = *product;
             store_rare(&place, &copy, channels, pixels);
@@ -100,23 +154,31 @@ MATCH_INLINE void blocks(product_t *product, int32_t count, int channels, int pi
     }
 }
 
-MATCH_INLINE void rows(const product_t *given, int32_t channels, int pixels, match_form_t form, bool rare)
+MATCH_INLINE void rows(const product_t *given, sums_t *sums, int32_t channels, int pixels, match_form_t form, way_t way)
 {
     product_t product = *given;
-    blocks(&product, channels / MATCH_BLOCK_CHANNELS, MATCH_BLOCK_CHANNELS, pixels, form, rare);
-    blocks(&product, channels % MATCH_BLOCK_CHANNELS, 1, pixels, form, rare);
+    blocks(&product, sums, channels / MATCH_BLOCK_CHANNELS, MATCH_BLOCK_CHANNELS, pixels, form, way);
+    blocks(&product, sums, channels % MATCH_BLOCK_CHANNELS, 1, pixels, form, way);
 }
 
 /* Vectors too short for words. */
 static void short_rows(const product_t *given, int32_t channels, int pixels)
 {
     product_t product = *given;
+    sums_t sums = sums_of(given, pixels);
     for (int32_t k = 0; k < channels; k++) {
         match_block_t block;
         for (int j = 0; j < pixels; j++) {
             block.acc[0][j] = match_short_dot(product.x[j], product.weights, product.length);
         }
-        store_rare(&product, &block, 1, pixels);
+        if (sums.in[0] != NULL) {
+            take_up(&sums, &block, 1, pixels);
+        }
+        if (sums.out[0] != NULL) {
+            store_sums(&sums, &block, 1, pixels);
+        } else {
+            store_rare(&product, &block, 1, pixels);
+        }
         product.weights += product.length;
         product.parameters += match_parameter_bytes(product.finish.form);
         for (int j = 0; j < pixels; j++) {
@@ -125,22 +187,51 @@ static void short_rows(const product_t *given, int32_t channels, int pixels)
     }
 }
 
-/* Each form in loops of its own: what is live in them just fits the registers. */
+/* All but the fast forms by themselves. */
+MATCH_INLINE void other_rows(const product_t *product, int32_t channels, int pixels)
+{
+    match_form_t form = product->finish.form;
+    sums_t sums = sums_of(product, pixels);
+    if (product->length < 4) {
+        short_rows(product, channels, pixels);
+    } else if (product->finish.sums_out != NULL) {
+        rows(product, &sums, channels, pixels, form, SUMS_LEFT);
+    } else if (form == MATCH_FORM_32) {
+        rows(product, &sums, channels, pixels, MATCH_FORM_32, SUMS_RESUMED);
+    } else if (form == MATCH_FORM_HIGH) {
+        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH, SUMS_RESUMED);
+    } else if (form == MATCH_FORM_HIGH_SIGNED) {
+        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_RESUMED);
+    } else {
+        rows(product, &sums, channels, pixels, form, SUMS_RARE);
+    }
+}
+
+static __attribute__((noinline)) void other_pixel(const product_t *product, int32_t channels)
+{
+    other_rows(product, channels, 1);
+}
+
+static __attribute__((noinline)) void other_pixels(const product_t *product, int32_t channels)
+{
+    other_rows(product, channels, MATCH_BLOCK_PIXELS);
+}
+
+/* Each fast form in loops of its own: what is live in them just fits the registers. All others are in other functions,
+ * as the compiler shares out registers by function. */
 MATCH_INLINE void all_rows(const product_t *product, int32_t channels, int pixels)
 {
     const match_finish_t *finish = &product->finish;
-    if (product->length < 4) {
-        short_rows(product, channels, pixels);
-    } else if (finish->sums_in != NULL || finish->sums_out != NULL) {
-        rows(product, channels, pixels, finish->form, true);
+    if (product->length < 4 || finish->sums_in != NULL || finish->sums_out != NULL) {
+        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
     } else if (finish->form == MATCH_FORM_32) {
-        rows(product, channels, pixels, MATCH_FORM_32, false);
+        rows(product, NULL, channels, pixels, MATCH_FORM_32, SUMS_FAST);
     } else if (finish->form == MATCH_FORM_HIGH) {
-        rows(product, channels, pixels, MATCH_FORM_HIGH, false);
+        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH, SUMS_FAST);
     } else if (finish->form == MATCH_FORM_HIGH_SIGNED) {
-        rows(product, channels, pixels, MATCH_FORM_HIGH_SIGNED, false);
+        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_FAST);
     } else {
-        rows(product, channels, pixels, finish->form, true);
+        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
     }
 }
 

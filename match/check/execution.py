@@ -110,7 +110,7 @@ def _module(
 
 def _constraints_met(module: HwModule, probe: Probe) -> int:
     """How many constraints a layer meets; that of the most misses by the least."""
-    layers = [match.layer for match in find(network([probe])) if isinstance(match, Match)]
+    layers = [row.layer for row in find(network([probe])) if isinstance(row, Match)]
     patterns = [pattern for pattern in module.patterns() if pattern.op is probe.op]
     return max(sum(met(layer).ok for met in pattern.constraints) for layer in layers for pattern in patterns)
 

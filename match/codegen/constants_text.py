@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.codegen.constants import block_dims, pieces, tiles
 from match.codegen.nest import Nest
 from match.layer import Dim, Operand
+from match.packed_constants import block_dims, pieces, tiles
 from match.schedule.mapping import Loop, Schedule
 
 

@@ -11,10 +11,10 @@ from math import prod
 
 from match.codegen.axis_text import AxisText
 from match.codegen.c_text import identifier
-from match.codegen.constants import tiles
 from match.codegen.nest import CLoop, Nest
 from match.codegen.operand_text import OperandText
 from match.layer import Dim, Role
+from match.packed_constants import tiles
 from match.plan import LayerPlan
 from match.schedule.mapping import parts
 

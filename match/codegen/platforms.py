@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import match
 from match.hardware import Platform
 
-PACKAGE = Path(match.__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 _STDIO = "src/io.c"
 

@@ -73,7 +73,7 @@ def _fits_words(line: Requantization, low: Int64Array, high: Int64Array) -> bool
     word, shift = line.word, line.shift - WORD
     fits = line.bias == line.addend * line.multiplier + (word << WORD)
     fits &= (line.multiplier >= 0) & (line.multiplier < 1 << WORD)
-    fits &= (shift >= 0) & (shift < 1 << SHIFT_BITS) & (word & ((1 << SHIFT_BITS) - 1) == shift)
+    fits &= word & ((1 << SHIFT_BITS) - 1) == shift
     for reached in (low, high):
         fits &= np.abs(reached) + np.abs(line.addend) < LARGEST_SUM
         fits &= np.abs(((reached + line.addend) * line.multiplier >> WORD) + word) < LARGEST_SUM

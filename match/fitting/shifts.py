@@ -60,7 +60,6 @@ def _constant_biases(shift: Int64Array, steps: Steps) -> tuple[Int64Array, ...]:
 
     A multiplier of 0, which would do it, does not exist here.
     """
-    constant = steps.clip[0] + np.count_nonzero(steps.thresholds <= steps.low[:, None], axis=1)
     lowest = (np.int64(steps.clip[0]) << shift) - steps.high
     highest = (np.int64(steps.clip[1]) << shift) - steps.low
-    return lowest, highest, (constant << shift) - steps.low
+    return lowest, highest, (steps.lowest << shift) - steps.low

@@ -31,10 +31,7 @@ class Steps:
     @classmethod
     def of(cls, requantization: Requantization, low: Int64Array, high: Int64Array, clip: tuple[int, int]) -> Steps:
         """The steps of a requantization seen through a wider output range."""
-        own = step_function(requantization, low, high).thresholds
-        below = np.repeat(low[:, None], requantization.clip[0] - clip[0], axis=1)
-        above = np.repeat(high[:, None] + 1, clip[1] - requantization.clip[1], axis=1)
-        return cls(np.concatenate([below, own, above], axis=1), low, high, clip)
+        return cls(step_function(requantization, low, high).padded(clip), low, high, clip)
 
     @property
     def levels(self) -> Int64Array:

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.hardware import LayerConstants
 from match.layer import Layer, Op, Padding
+from match.layer_constants import LayerConstants
 from match.pattern.types import Match, Rejection
 from match.relay import relay
 from match.requantize import Int64Array, Requantization
 from match.transform import readers
-from match.transform.integer_form import NO_PADDING
-from match.transform.readers import Addition, Average, Convolution, Dense, Lookup
+from match.transform.integer_form import NO_PADDING, Int8Array
+from match.transform.operators import Addition, Average, Convolution, Dense, Lookup
 from match.transform.rewrite import dtype, is_8bit, is_call, shape, value_range
 from match.transform.value_ranges import Range, accumulator_range
 
@@ -105,8 +105,8 @@ def _match(
     root: relay.Expr,
     inputs: tuple[relay.Expr, ...],
     layer: Layer,
-    weights: readers.Int8Array | None,
-    read: readers.Layer,
+    weights: Int8Array | None,
+    read: Convolution | Dense | Average,
     ranges: Ranges,
 ) -> Match:
     """The match of a layer that accumulates and, if its outputs have 8 bits, requantizes."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.hardware import LayerConstants
 from match.layer import Layer, Op
+from match.layer_constants import LayerConstants
 from match.relay import relay
 from match.requantize import Int64Array
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from match.hardware import Constraint, HwModule, MatchTarget
-
-if TYPE_CHECKING:
-    from match.check import Coverage
 
 KIB = 1024
 
@@ -54,16 +50,6 @@ def markdown(target: MatchTarget) -> str:
             marks = ("✓" if condition in pattern.conditions else "" for pattern in patterns)
             lines.append(f"| {_summary(condition)} | {' | '.join(marks)} |")
     return "\n".join(lines) + "\n"
-
-
-def show_coverage(coverage: Sequence[Coverage], console: Console) -> None:
-    """Print how many of the small layers that a target was checked with each module took."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for header in ("module", "operator", "layers equal to TVM's", "refused"):
-        table.add_column(header)
-    for row in coverage:
-        table.add_row(row.module, row.op, str(row.taken), str(row.tried - row.taken))
-    console.print(table)
 
 
 def _size(name: str, size: int) -> str:

@@ -12,6 +12,7 @@ from mako.template import Template
 
 from match.errors import OptionError, OutputError
 from match.output import write_folder
+from match.registry import target_names
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _FILES = {
@@ -58,10 +59,12 @@ def new_target(name: str, parent: Path) -> Path:
     """Write the package into the folder `parent`/`name` and return that; nothing is left behind on failure.
 
     Raises:
-        OptionError: as `scaffold`.
+        OptionError: as `scaffold`, or an installed target has the name.
         OutputError: if the folder exists or cannot be written.
     """
     files = scaffold(name)
+    if name in target_names():
+        raise OptionError(f"{name!r} cannot name a target: one that is installed is called so; choose another name.")
     place = parent / name
     if place.exists():
         raise OutputError(f"{place} exists already; choose another name or folder.")

@@ -9,11 +9,36 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from match.cost import Block, Tile
 from match.layer import Axis, Dim, Layer, Operand, Role
 from match.schedule.mapping import Memory, align
+from match.schedule.rooms import Ints
 
 Span = tuple[int, int]
+
+
+def touched(axis: Axis, start: Ints, size: Ints) -> Ints:
+    """The number of indices that tiles touch: the second of `Axis.span`, of arrays."""
+    begin = start * axis.stride - axis.before
+    end = np.minimum(axis.limit, begin + (size - 1) * axis.stride + axis.window)
+    return np.maximum(0, end - np.maximum(0, begin))
+
+
+def round_up(sizes: Ints, multiple: int) -> Ints:
+    """Each of `sizes` rounded up to a multiple."""
+    return sizes if multiple == 1 else -(-sizes // multiple) * multiple
+
+
+def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
+    """`Axis.length` of arrays."""
+    return round_up(np.minimum(axis.limit, (sizes - 1) * axis.stride + axis.window), axis.multiple)
+
+
+def touched_lengths(axes: Sequence[Axis], start: Ints, size: Ints) -> list[Ints]:
+    """Elements along axes that tiles touch, as they lie in memory."""
+    return [round_up(touched(axis, start, size), axis.multiple) for axis in axes]
 
 
 def input_axes(layer: Layer) -> tuple[Axis, Axis]:

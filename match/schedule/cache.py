@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-import match
 from match.errors import OutputError
 from match.output import whole_file
 from match.schedule.engine import library_version
@@ -45,7 +44,7 @@ class Cache:
     """Solutions of problems in a folder; made when there is something to store."""
 
     def __init__(self, folder: Path) -> None:
-        package = Path(match.__file__).parent
+        package = Path(__file__).parents[1]
         compiler = sorted((*package.glob("*.py"), *(package / "schedule").glob("*.py")))
         self._folder = folder
         self._fingerprints = Fingerprints(compiler)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from match.errors import NoMappingError
 from match.schedule.dory_program import Program, Tile
 from match.schedule.dory_rules import rules
-from match.schedule.engine import check_objective
 from match.schedule.mapping import Loop, Placement, Schedule
+from match.schedule.objective import check_objective
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 

@@ -6,13 +6,9 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Protocol
 
-from match.cost import CostModel
 from match.errors import OptionError
 from match.schedule.mapping import Schedule
 from match.schedule.problem import Problem
-
-OBJECTIVES = ("latency", "energy", "bytes")
-"""What a search may minimise: predicted cycles, predicted pJ, or bytes moved between memories."""
 
 
 class Engine(Protocol):
@@ -76,14 +72,3 @@ def check_engine(name: str) -> None:
     """Raises OptionError if there is no such engine; loads none."""
     if name not in engine_names():
         raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(engine_names())}.")
-
-
-def check_objective(objective: str, cost_model: CostModel | None = None) -> None:
-    """Raises OptionError if there is no such objective, or `cost_model` does not know what it takes."""
-    if objective not in OBJECTIVES:
-        raise OptionError(f"objective {objective!r} is unknown; choose one of: {', '.join(OBJECTIVES)}.")
-    if objective == "energy" and cost_model is not None and cost_model.energy is None:
-        raise OptionError(
-            f"objective 'energy' needs pJ per multiply-accumulate and per byte, and cost model "
-            f"{type(cost_model).__name__} has none; set its `energy` or choose another objective."
-        )

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from match.cost import CostModel
 from match.errors import NoMappingError
-from match.schedule.engine import check_objective
 from match.schedule.mapping import Schedule
+from match.schedule.objective import check_objective
 from match.schedule.outer_search import OuterSearch
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem

@@ -17,8 +17,8 @@ import numpy as np
 from match.layer import Dim, Role
 from match.schedule.pieces import Cell, Cut, Loose, Pieces, joined
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Ints
-from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, product
+from match.schedule.rooms import Floats, Ints
+from match.schedule.tiles import TILED, Sizes, TileCosts, product
 
 FIRST_CHUNK, CHUNK = 64, 512
 """Kinds of inner tiles of an outer one that are looked at a time, the least work first."""

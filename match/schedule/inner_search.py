@@ -14,11 +14,11 @@ from match.schedule.blocks import Span, array_limits, axis_length
 from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.packing import Arrived, Packing
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Flags, Ints
+from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search
 from match.schedule.sieve import Sieve, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
-from match.schedule.tiles import TILED, Floats, OuterBlocks, Sizes, TileCosts
+from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
 SLAB, CHUNK = 64, 64
@@ -110,9 +110,9 @@ class InnerSearch(Search):
             np.minimum(result, total_cycles(way, cycles, last), out=result, where=fits)
         return np.maximum(result, self.pricing.overhead + constants.cycles + last) if self.pricing.overlap else result
 
-    def bounded(self, tiles: Ints, cut: tuple[Dim, ...]) -> Iterator[tuple[Nests, Keys, Keys]]:
+    def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
-        both = zip(Structures(self.costs, tiles, cut).nests(), Structures(self.last, tiles, cut).nests(), strict=True)
+        both = zip(Structures(self.costs, tiles).nests(), Structures(self.last, tiles).nests(), strict=True)
         for nests, lasts in both:
             constants = self.packing.of_nests(nests, tiles)
             cycles = self.totals(nests.cycles, lasts.cycles - self.pricing.overhead, constants)

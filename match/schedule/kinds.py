@@ -1,64 +1,140 @@
-"""The tiles along one dimension, told apart by what is asked about them."""
+"""The tiles along one dimension, of all tile sizes at once, told apart by what is asked about them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from match.layer import Dim
 from match.schedule.blocks import Span
 from match.schedule.pricing import Pricing
+from match.schedule.rooms import Ints
 
 Look = tuple[int, ...]
 """What is asked about a tile along one dimension."""
 
 
-class Kinds:
-    """The tiles along one dimension of blocks of `outer` iterations: what they look like, how many look the same.
+class Tiles(NamedTuple):
+    """Some tiles along one dimension; arrays of shape (n,), in iterations.
 
-    `looks` is asked about the span of a tile and that of the block it is in. With `last`, only that block counts.
+    `start` and `size` are theirs, `begin` and `extent` those of the block that they are in. `full` is the size that a
+    last, smaller tile would have if its block were longer. `times` is how many nothing can tell from each.
     """
 
-    def __init__(
-        self, pricing: Pricing, dim: Dim, outer: int, looks: Callable[[Span, Span], Look], *, last: bool = False
-    ) -> None:
-        self.pricing = pricing
-        self.dim = dim
-        self.looks = looks
-        extent = pricing.layer.size(dim)
-        self.blocks = [
-            ((run.first * outer, min(outer, extent - run.first * outer)), run.last - run.first + 1)
-            for run in pricing.runs(dim, 0, extent, outer)
-        ]
-        if last:
-            start = (extent - 1) // outer * outer
-            self.blocks = [((start, extent - start), 1)]
-        self.spans = [span for span, _ in self.blocks]
-        self.known: dict[int, list[tuple[Look, int]]] = {}
+    start: Ints
+    size: Ints
+    full: Ints
+    begin: Ints
+    extent: Ints
+    times: Ints
 
-    def of(self, size: int) -> list[tuple[Look, int]]:
-        """Of tiles of `size`."""
-        known = self.known.get(size)
-        if known is None:
-            kinds: dict[Look, int] = {}
-            for block, times in self.blocks:
-                begin, extent = block
-                for run in self.pricing.runs(self.dim, begin, extent, size):
-                    start = run.first * size
-                    looks = self.looks((begin + start, min(size, extent - start)), block)
-                    kinds[looks] = kinds.get(looks, 0) + times * (run.last - run.first + 1)
-            known = self.known[size] = list(kinds.items())
-        return known
 
-    def first(self, size: int) -> list[tuple[Look, int]]:
-        """Of the first tile of each block."""
-        return [
-            (self.looks((begin, min(size, extent)), (begin, extent)), times) for (begin, extent), times in self.blocks
-        ]
+Asked = Callable[[Tiles], Sequence[Ints]]
+"""Asks for looks: gives an array for each number of a `Look`, of the tiles' shape."""
 
-    def last(self, size: int) -> list[tuple[Look, int]]:
-        """Of the last tile of each block."""
-        result: list[tuple[Look, int]] = []
-        for (begin, extent), times in self.blocks:
-            start = (extent - 1) // size * size
-            result.append((self.looks((begin + start, extent - start), (begin, extent)), times))
-        return result
+
+class Table(NamedTuple):
+    """By tile size, from 0 on: numbers of tiles or of their looks, and how many there are; shape (sizes, columns).
+
+    `width` is how many of the columns a size has, shape (sizes,); in the others there are none.
+    """
+
+    number: Ints
+    times: Ints
+    width: Ints
+
+
+class Along:
+    """The tiles of all sizes along one dimension of blocks of `outer` iterations.
+
+    `every` table is of all tiles, one for those that lie in no border and are no smaller than others; `first` and
+    `last` are of the first and the last tile of each block. With `last_block`, only the last of the blocks counts.
+    """
+
+    def __init__(self, pricing: Pricing, dim: Dim, outer: int, *, last_block: bool = False) -> None:
+        self.outer = outer
+        sizes = np.arange(1, outer + 1)
+        one = np.ones_like(sizes)
+        groups: tuple[list[Tiles], ...] = ([], [], [])
+        for (begin, extent), times in outer_blocks(pricing, dim, outer, last=last_block):
+            low, high = pricing.unclipped(dim, begin + extent)
+            ways = (
+                _alike(sizes, extent, low - begin, high - begin),
+                (sizes, np.zeros_like(sizes), one),
+                (sizes, (extent - 1) // sizes, one),
+            )
+            for group, (full, index, count) in zip(groups, ways, strict=True):
+                start = index * full
+                block = np.full_like(full, begin), np.full_like(full, extent)
+                group.append(Tiles(begin + start, np.minimum(full, extent - start), full, *block, times * count))
+        self.tiles = _joined([tiles for group in groups for tiles in group])
+        ends = np.cumsum([sum(len(tiles.full) for tiles in group) for group in groups])
+        self.every, self.first, self.last = (
+            _table(_joined(group), int(end)) for group, end in zip(groups, ends, strict=True)
+        )
+
+
+class Kinds:
+    """The tiles along one dimension by their `looks`, that is by what is `asked` about them.
+
+    `every` table is of all tiles, `ends` of the first one of each block or, with `at_last`, of the last.
+    """
+
+    def __init__(self, along: Along, asked: Asked, *, at_last: bool = False) -> None:
+        first, *others = asked(along.tiles)
+        _, place, number = np.unique(first, return_index=True, return_inverse=True)
+        for column in others:
+            both = number * (column.max() + 1) + column
+            _, place, number = np.unique(both, return_index=True, return_inverse=True)
+        self.looks: list[Look] = list(zip(*(column[place].tolist() for column in (first, *others)), strict=True))
+        self.every = along.every._replace(number=number[along.every.number])
+        ends = along.last if at_last else along.first
+        self.ends = ends._replace(number=number[ends.number])
+
+
+def _joined(tiles: Sequence[Tiles]) -> Tiles:
+    return Tiles(*map(np.concatenate, zip(*tiles, strict=True)))
+
+
+def _alike(sizes: Ints, extent: int, low: int, high: int) -> tuple[Ints, Ints, Ints]:
+    """Tiles of all sizes in a block: their sizes, their numbers along it, how many are like each.
+
+    Those that lie between `low` and `high` are alike if they are as large as the size.
+    """
+    count = -(-extent // sizes)
+    first = np.maximum(0, -(-low // sizes))
+    alike = np.maximum(0, np.minimum(extent, high) // sizes - first)
+    apart = count - alike
+    each = np.repeat(np.arange(len(sizes)), apart)
+    index = np.arange(len(each)) - np.repeat(np.cumsum(apart) - apart, apart)
+    index = index + np.where(index < first[each], 0, alike[each])
+    many = np.nonzero(alike)[0]
+    return (
+        np.concatenate([sizes[each], sizes[many]]),
+        np.concatenate([index, first[many]]),
+        np.concatenate([np.ones_like(index), alike[many]]),
+    )
+
+
+def _table(tiles: Tiles, end: int) -> Table:
+    """Of tiles that are numbered up to `end`."""
+    order = np.argsort(tiles.full, kind="stable")
+    size, width = tiles.full[order], np.bincount(tiles.full)
+    column = np.arange(len(size)) - np.repeat(np.cumsum(width) - width, width)
+    number, times = np.zeros((2, len(width), int(width.max())), np.int64)
+    number[size, column], times[size, column] = end - len(size) + order, tiles.times[order]
+    return Table(number, times, width)
+
+
+def outer_blocks(pricing: Pricing, dim: Dim, outer: int, *, last: bool = False) -> list[tuple[Span, int]]:
+    """The blocks of `outer` iterations of a dimension, one of each kind and how many there are; or the last alone."""
+    extent = pricing.layer.size(dim)
+    if last:
+        start = (extent - 1) // outer * outer
+        return [((start, extent - start), 1)]
+    return [
+        ((run.first * outer, min(outer, extent - run.first * outer)), run.last - run.first + 1)
+        for run in pricing.runs(dim, 0, extent, outer)
+    ]

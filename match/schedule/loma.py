@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from match.errors import NoMappingError, ScheduleError
 from match.layer import Dim
-from match.schedule.engine import check_objective
 from match.schedule.mapping import REDUCTIONS, Loop, Placement, Schedule
+from match.schedule.objective import check_objective
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem

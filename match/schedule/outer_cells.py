@@ -9,10 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from match.layer import Dim, Role
+from match.schedule.block_costs import Sums
 from match.schedule.floors import Floors
 from match.schedule.pieces import Cell, covering
-from match.schedule.rooms import Flags, Ints
-from match.schedule.tiles import TILED, Floats, Sums, TileCosts
+from match.schedule.rooms import Flags, Floats, Ints
+from match.schedule.tiles import TILED, TileCosts
 
 LARGEST_GRID = 1 << 8
 """So many outer tiles are all candidates; of more, only some sizes of each dimension are. What the others may gain is
@@ -63,18 +64,19 @@ class OuterCells:
         """At most the cycles of kernel calls: nothing."""
         return np.zeros(len(tiles))
 
-    def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
+    def sums(self, operand: int, tiles: Ints) -> Sums:
         """At most `TileCosts.sums` of any tile of the cells whose smallest are `tiles`."""
-        whole = self._floors.sums(operand, frozenset(), tiles).transfer
+        tensor = self._costs.pricing.operands[operand]
+        whole = self._floors.sums(operand, np.tile(self._costs.whole, (len(tiles), 1))).transfer
         transfer, covers = whole, np.ones(len(tiles))
         for n, dim in enumerate(TILED):
-            if dim in dims:
+            if dim in tensor.dims:
                 line, cover = self._line(operand, dim)
-                transfer = np.maximum(transfer, line[tiles[:, n]])
-                covers = covers * cover[tiles[:, n]]
+                cut = tiles[:, n] < self._costs.whole[n]
+                transfer = np.maximum(transfer, np.where(cut, line[tiles[:, n]], 0.0))
+                covers = covers * np.where(cut, cover[tiles[:, n]], 1.0)
         end, nothing = whole / covers, np.zeros(len(tiles))
-        is_output = self._costs.pricing.operands[operand].role is Role.OUTPUT
-        return Sums(transfer, nothing, end) if is_output else Sums(transfer, end, nothing)
+        return Sums(transfer, nothing, end) if tensor.role is Role.OUTPUT else Sums(transfer, end, nothing)
 
     def _line(self, operand: int, dim: Dim) -> tuple[Floats, Floats]:
         """By the smallest size: the least DMA cycles of all blocks, how many like that at the end cover the operand."""
@@ -87,7 +89,7 @@ class OuterCells:
             tiles = np.array([costs.whole]).repeat(len(sizes), axis=0)
             tiles[:, place] = sizes
             known = np.full(extent + 1, math.inf), np.zeros(extent + 1)
-            np.minimum.at(known[0], smallest, self._floors.sums(operand, frozenset((dim,)), tiles).transfer)
+            np.minimum.at(known[0], smallest, self._floors.sums(operand, tiles).transfer)
             covers = covering(costs.pricing.gapless(), operand, dim, np.full_like(sizes, extent), sizes)
             np.maximum.at(known[1], smallest, covers)
             self._lines[operand, dim] = known

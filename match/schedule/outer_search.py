@@ -23,9 +23,9 @@ from match.schedule.inner_search import Effort, InnerSearch
 from match.schedule.mapping import Schedule
 from match.schedule.outer_cells import OuterCells, fitting_sizes
 from match.schedule.pieces import Cell, Loose
-from match.schedule.rooms import Ints
+from match.schedule.rooms import Floats, Ints
 from match.schedule.search import refusal
-from match.schedule.tiles import TILED, Floats, Sizes, TileCosts, candidate_tiles
+from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
 
 COMPLETE = 1 << 16

@@ -13,9 +13,9 @@ from match.cost import Block
 from match.layer import Dim, Role
 from match.schedule.blocks import axis_length, block_of_lengths
 from match.schedule.mapping import align, parts
-from match.schedule.rooms import Flags, Ints
+from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.structures import Nests
-from match.schedule.tiles import TILED, Floats, Sizes, TileCosts
+from match.schedule.tiles import TILED, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories
 
 

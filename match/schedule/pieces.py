@@ -11,8 +11,8 @@ import numpy as np
 from match.layer import Axis, Dim, Role
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Ints
-from match.schedule.tiles import TILED, Floats, TileCosts
+from match.schedule.rooms import Floats, Ints
+from match.schedule.tiles import TILED, TileCosts
 
 Cell = tuple[tuple[int, ...], ...]
 """Outer tiles that are bounded together: their sizes along each of `TILED`."""

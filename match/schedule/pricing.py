@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from match.answers import SLACK, call_text, number
+from match.answers import SLACK, call_text, checked, failure, number
 from match.cost import Block, CostModel, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
@@ -181,10 +181,14 @@ class Pricing:
         """The transfer of a block, asked of the cost model each time."""
         return Move(self._number("transfer", block), block.bytes)
 
+    def unclipped(self, dim: Dim, end: int) -> tuple[int, int]:
+        """The iterations before `end`, from a first one to before another, at which no operand's block is clipped."""
+        return _unclipped(self._clipping[dim], end)
+
     def alike(self, dim: Dim, span: Span) -> Span:
         """The first span that looks the same to every operand: the same extent, and where one is clipped itself."""
         start, extent = span
-        low, high = _unclipped(self._clipping[dim], start + extent)
+        low, high = self.unclipped(dim, start + extent)
         return (low, extent) if low <= start and start + extent <= high else span
 
     def latency(self, view: MappingView) -> float:
@@ -278,8 +282,11 @@ class Pricing:
             )
 
     def _number(self, method: str, *arguments: object) -> float:
-        ask = getattr(self.cost_model, method)
-        return number(partial(ask, self.layer, *arguments), partial(self._call, method, arguments))
+        try:
+            value = getattr(self.cost_model, method)(self.layer, *arguments)
+        except Exception as error:
+            raise failure(self._call(method, arguments), error) from error
+        return checked(value, lambda: self._call(method, arguments))
 
     def _call(self, method: str, arguments: tuple[object, ...]) -> str:
         return call_text(self.cost_model, self.layer.name, method, arguments)

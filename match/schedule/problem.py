@@ -13,7 +13,7 @@ from match.schedule.mapping import Memory, Schedule
 class Problem:
     """What `Engine.search` is asked, of the engine called `engine`, for the kernel of `module`.
 
-    objective: one of `engine.OBJECTIVES`.
+    objective: one of `match.schedule.objective.OBJECTIVES`.
     layer: what to compute.
     operands: its tensors as they lie in the module's memory.
     memories: the scratchpads below main memory, outermost first.

@@ -8,7 +8,8 @@ from match.answers import SLACK
 from match.errors import CostModelError
 from match.layer import Role
 from match.schedule.floors import Floors
-from match.schedule.tiles import TILED, Floats, Ints, TileCosts
+from match.schedule.rooms import Floats, Ints
+from match.schedule.tiles import TILED, TileCosts
 
 SAMPLE = 4
 """Tiles, spread over all that fit, that are asked for beside those that a search asks for anyway."""
@@ -26,9 +27,8 @@ def check_regular(costs: TileCosts, floors: Floors, tiles: Ints) -> None:
     asked, cycles = costs.kernels.asked(sample)
     _check(costs, asked, cycles, floors.compute(asked), "kernel calls cost")
     for number, operand in enumerate(costs.pricing.operands):
-        dims = frozenset(dim for dim in TILED if dim in operand.dims)
         asked, sums = costs.asked_sums(number, sample)
-        bounds = floors.sums(number, dims, asked)
+        bounds = floors.sums(number, asked)
         _check(costs, asked, sums.transfer, bounds.transfer, f"transfers of {operand.name} cost")
         if operand.role is Role.OUTPUT:
             _check(costs, asked, sums.last, bounds.last, f"the last transfer of {operand.name} costs")

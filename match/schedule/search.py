@@ -26,10 +26,10 @@ from match.schedule.floors import Floors
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
 from match.schedule.promise import check_regular
-from match.schedule.rooms import Ints
+from match.schedule.rooms import Floats, Ints
 from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import MayWin, Nest, Nests, Structures
-from match.schedule.tiles import TILED, Floats, OuterBlocks, TileCosts, candidate_tiles
+from match.schedule.tiles import TILED, OuterBlocks, TileCosts, candidate_tiles
 
 GRAIN = 256
 """Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides
@@ -38,6 +38,9 @@ nothing."""
 MOST_VIEWS = 1 << 12
 """Mappings that a cost model with its own `latency` is asked for at most."""
 
+SAMPLE, CROWD = 512, 1 << 15
+"""Tiles that are tried first, of more than a crowd: bounds drop few of these as long as only a bad mapping is known."""
+
 FIRST_SLAB, SLAB = 256, 1 << 14
 """Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
 
@@ -45,8 +48,8 @@ FIRST_CHUNK, CHUNK = 8, 256
 """Tiles whose mappings are enumerated at a time."""
 
 FEW, MANY = 16, 2048
-"""So few tiles have their transfers priced at once, as bounds would take longer; of so many, that cut more than `PAIR`
-dimensions, kernels are bounded before transfers are."""
+"""So few tiles are priced at once, as bounds would take longer; of so many, that cut more than `PAIR` dimensions,
+kernels are bounded before transfers are."""
 
 PAIR = 2
 
@@ -127,8 +130,10 @@ class Search:
 
         With them comes what no mapping of theirs, or of those that follow, has less of.
         """
-        first = FIRST_CHUNK
-        for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
+        if len(sieve) > CROWD and self.floors is not None and not self.pricing.has_latency:
+            yield from self.sampled(sieve)
+        first_slab, first = (FIRST_SLAB, FIRST_CHUNK) if self.rank is None else (SLAB, CHUNK)
+        for rows in self.ordered(sieve, first_slab, SLAB):
             slab = sieve.select(rows)
             if len(slab) > MANY and len(self.cut(slab.tiles)) > PAIR:
                 slab = self.with_kernels(slab, (2,))
@@ -140,15 +145,20 @@ class Search:
                 yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), tiles
             first = CHUNK
 
+    def sampled(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
+        """The best of a sample of a sieve, by the bounds with transfers."""
+        assert self.floors is not None, "bounds need them"
+        rows = np.random.default_rng(0).choice(len(sieve), SAMPLE, replace=False)
+        sample = with_transfers(sieve.select(rows), self.costs, self.floors, self.most_moved())
+        for chunk in itertools.islice(self.ordered(sample, FIRST_CHUNK, FIRST_CHUNK), 1):
+            yield -math.inf, sample.select(chunk).tiles
+
     def with_kernels(self, sieve: Sieve, numbers: Iterable[int]) -> Sieve:
         """The tiles that may still win when kernel calls cost what they do in tilings that cut so many dimensions.
 
         The more are cut the dearer that is, and the fewer tiles share the same.
         """
-        if (
-            self.floors is None
-            or sieve.tiles[:, TILED.index(Dim.C)].min(initial=self.costs.extents[Dim.C]) == (self.costs.extents[Dim.C])
-        ):
+        if self.floors is None or len(sieve) <= FEW:
             return sieve
         for number in numbers:
             for dims in itertools.combinations(reversed(self.cut(sieve.tiles)), number):
@@ -198,14 +208,11 @@ class Search:
     def try_tiles(self, tiles: Ints) -> None:
         """Try the mappings of some tiles, those that are expected to cost least first."""
         found: list[tuple[float, float, float, float, Nests, int]] = []
-        cuts = (tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
-        for cut in np.unique(cuts).tolist():
-            dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
-            left = self.worth_asking(tiles[cuts == cut], dims)
-            for nests, bounds, expected in self.bounded(left, dims) if len(left) else ():
-                rows = np.nonzero(self.may_win(*bounds))[0]
-                figures = (figure[rows].tolist() for figure in (*expected, *bounds))
-                found += [(*entry, nests, row) for *entry, row in zip(*figures, rows.tolist(), strict=True)]
+        left = self.worth_asking(tiles)
+        for nests, bounds, expected in self.bounded(left) if len(left) else ():
+            rows = np.nonzero(self.may_win(*bounds))[0]
+            figures = (figure[rows].tolist() for figure in (*expected, *bounds))
+            found += [(*entry, nests, row) for *entry, row in zip(*figures, rows.tolist(), strict=True)]
         found.sort(key=lambda entry: entry[:2])
         for _, _, objective, second, nests, row in found:
             if self.rank is None or (objective, second) <= self.rank[:2]:
@@ -215,9 +222,9 @@ class Search:
             if self.views_left <= 0 and self.by_latency:
                 return
 
-    def bounded(self, tiles: Ints, cut: tuple[Dim, ...]) -> Iterator[tuple[Nests, Keys, Keys]]:
+    def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """The mappings of tiles, with the first two entries of their ranks, at least and as expected."""
-        for nests in Structures(self.costs, tiles, cut).nests(self.wanted()):
+        for nests in Structures(self.costs, tiles).nests(self.wanted()):
             yield nests, self.keys(nests.cycles, nests.moved), self.keys(nests.expected, nests.moved)
 
     def wanted(self) -> MayWin | None:
@@ -226,12 +233,12 @@ class Search:
             return None
         return lambda cycles, moved: self.may_win(*self.keys(cycles - 1 / GRAIN, moved))
 
-    def worth_asking(self, tiles: Ints, cut: tuple[Dim, ...]) -> Ints:
-        """The tiles, of some that cut `cut`, whose own transfers must be known to tell whether they can win."""
+    def worth_asking(self, tiles: Ints) -> Ints:
+        """The tiles whose own transfers must be known to tell whether they can win."""
         if self.floors is None or self.rank is None or len(tiles) <= FEW:
             return tiles
         worth = np.zeros(len(tiles), np.bool_)
-        for nests in Structures(self.costs, tiles, cut, self.floors).nests(self.wanted()):
+        for nests in Structures(self.costs, tiles, self.floors).nests(self.wanted()):
             worth[nests.tile[self.may_win(*self.keys(nests.cycles, nests.moved))]] = True
         return tiles[worth]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from match.layer import Dim, Operand, Role
 from match.schedule.floors import Floors
-from match.schedule.rooms import Flags, Ints
-from match.schedule.tiles import TILED, Floats, TileCosts, total
+from match.schedule.rooms import Flags, Floats, Ints
+from match.schedule.tiles import TILED, TileCosts, subsets, total
 
 
 @dataclass(frozen=True)
@@ -150,12 +150,8 @@ def _starts(dims: Collection[Dim]) -> list[_Start]:
     others = [dim for dim in dims if dim is not Dim.C]
     starts = [_Start(frozenset(), dim) for dim in others or TILED[:1]]  # one at least, for a tile that cuts nothing
     if Dim.C in dims:
-        starts += [_Start(frozenset(outside), Dim.C) for outside in _subsets(others)]
+        starts += [_Start(frozenset(outside), Dim.C) for outside in subsets(others)]
     return starts
-
-
-def _subsets(dims: Collection[Dim]) -> Iterator[tuple[Dim, ...]]:
-    return itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1))
 
 
 class _Floor(NamedTuple):
@@ -173,15 +169,6 @@ class _Floor(NamedTuple):
     chain: Floats
     end: Floats
 
-    @classmethod
-    def over_nothing(cls, count: int) -> _Floor:
-        return cls(*(np.full(count, np.inf) for _ in cls._fields))
-
-    def admit(self, fits: Flags, *figures: Floats) -> None:
-        """Take in one more way, with its figures in the order of the fields, where it fits."""
-        for mine, its in zip(self, figures, strict=True):
-            np.minimum(mine, its, out=mine, where=fits)
-
 
 class _Ways:
     """What an operand costs at least in `room` bytes: `floors` by start of the order, with one buffer and with two."""
@@ -198,45 +185,58 @@ class _Ways:
     ) -> None:
         operand = costs.pricing.operands[number]
         out = operand.role is Role.OUTPUT
-        own = [dim for dim in TILED if dim in operand.dims]
-        dims = [dim for dim in own if any(dim in start.outside or dim is start.following for start in starts)]
-        others = [dim for dim in TILED if dim not in operand.dims]
-        counts = costs.counts(sieve.tiles)
-        once = costs.repeats(counts, (), others)
-        sizes = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
-        in_shared_room = out and not any(name == operand.name for name, _ in costs.pricing.memory.private)
-        if in_shared_room:
-            room = room + costs.partial_sums(sizes, sizes[Dim.C])
-        self.floors = {start: (_Floor.over_nothing(len(sieve)), _Floor.over_nothing(len(sieve))) for start in starts}
-        for cut in map(frozenset, _subsets(dims)):
-            cut_sizes = {dim: sizes[dim] for dim in cut}
-            block = costs.block(number, cut_sizes)
-            left = room - costs.partial_sums(cut_sizes, sizes[Dim.C]) if in_shared_room else room
-            sums = floors.sums(number, cut, sieve.tiles)
-            moved = costs.moved(number, cut, sieve.tiles).astype(np.float64)
-            blocks = costs.repeats(counts, cut, own).astype(np.float64)
-            first, last = once * sums.first, once * sums.last
-            for start in starts:
-                repeated = start.repeated(operand, cut)
-                if repeated is None:
-                    continue
-                again = costs.repeats(counts, repeated, others)
-                for buffers in (1, 2) if cut else (1,):
-                    fits = (buffers * block <= left) & (again * moved <= most_moved)
-                    fetches = again * blocks
-                    before = buffers * costs.outer_blocks
-                    issues = costs.pricing.issue * (fetches if out else np.maximum(0.0, fetches - before))
-                    transfer = again * sums.transfer
-                    exposed = transfer if buffers == 1 else last if out else first
-                    self.floors[start][buffers - 1].admit(
-                        fits,
-                        transfer,
-                        again * moved,
-                        exposed + issues if out else exposed,
-                        exposed + issues,
-                        transfer + issues,
-                        last + issues,
-                    )
+        dims = {dim for start in starts for dim in start.outside | {start.following}}
+        cuts = list(map(frozenset, subsets([dim for dim in TILED if dim in operand.dims & dims])))
+        inside = np.array([[dim in cut for dim in TILED] for cut in cuts])
+        tiles = np.where(inside[:, None, :], sieve.tiles, costs.whole)
+        shape = tiles.shape[:2]
+        sizes = {dim: tiles[:, :, n] for n, dim in enumerate(TILED)}
+        block = np.broadcast_to(costs.block(number, sizes), shape)
+        left = np.broadcast_to(room, shape)
+        if out and not any(name == operand.name for name, _ in costs.pricing.memory.private):  # in the shared room
+            own = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
+            left = left + costs.partial_sums(own, own[Dim.C]) - costs.partial_sums(sizes, own[Dim.C])
+        sums = (figures.reshape(shape) for figures in floors.sums(number, tiles.reshape(-1, len(TILED))))
+        moved = np.broadcast_to(costs.moved(number, sizes), shape)
+        self._costs = costs
+        self._counts = costs.counts(sieve.tiles)
+        self._others = [dim for dim in TILED if dim not in operand.dims]
+        blocks = [self._repeats(cut, operand.dims) for cut in cuts]
+        self._figures = (block, left, moved, np.stack(blocks), *sums)
+        self._most_moved = most_moved
+        self._out = out
+        self.floors: dict[_Start, tuple[_Floor, _Floor]] = {}
+        for start in starts:
+            repeated = [start.repeated(operand, cut) for cut in cuts]
+            rows = [n for n, loops in enumerate(repeated) if loops is not None]
+            again = [self._repeats(loops, self._others) for loops in repeated if loops is not None]
+            cut_rows = [n for n in rows if cuts[n]]
+            cut_again = [times for n, times in zip(rows, again, strict=True) if cuts[n]]
+            self.floors[start] = self._floor(rows, again, 1), self._floor(cut_rows, cut_again, 2)
+
+    def _repeats(self, loops: Collection[Dim], among: Collection[Dim]) -> Ints:
+        """How many iterations loops over some dimensions, of those `among`, have."""
+        result = self._costs.repeats(self._counts, loops, [dim for dim in TILED if dim in among])
+        return np.broadcast_to(result, len(self._counts[Dim.K]))
+
+    def _floor(self, rows: list[int], again: list[Ints], buffers: int) -> _Floor:
+        """The least of some ways to cut the operand, each of whose blocks are fetched so many times `again`."""
+        costs = self._costs
+        if not rows:
+            return _Floor(*np.full((len(_Floor._fields), len(self._counts[Dim.K])), np.inf))
+        block, left, moved, blocks, transfer, first, last = (figure[rows] for figure in self._figures)
+        issue, times = costs.pricing.issue, np.stack(again)
+        once = costs.repeats(self._counts, (), self._others)
+        moved = times * moved
+        fits = (buffers * block <= left) & (moved <= self._most_moved)
+        fetches = times * blocks
+        issues = issue * (fetches if self._out else np.maximum(0.0, fetches - buffers * costs.outer_blocks))
+        transfer, first, last = times * transfer, once * first, once * last
+        exposed = transfer if buffers == 1 else last if self._out else first
+        core = exposed + issues
+        chain = transfer + issue * (fetches - costs.outer_blocks)
+        figures = (transfer, moved, core if self._out else exposed, core, chain, last + issues)
+        return _Floor(*(np.where(fits, figure, np.inf).min(axis=0) for figure in figures))
 
 
 def _latency(
@@ -268,5 +268,6 @@ def _latency(
     fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
     for one, two in inputs:  # the core issues a fetch when the one before has arrived
         fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
-    dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail)
+    finish = pricing.issue * costs.outer_blocks * any(outputs)  # the last write-back begins behind the last kernel
+    dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail + finish)
     return begun + core, dma

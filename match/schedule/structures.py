@@ -1,14 +1,15 @@
 """Every mapping with given tiles: loop orders, placements and buffers, each with a lower bound of its latency.
 
-For tiles that cut the same dimensions, the mappings of one loop order are arrays: an axis for each operand's choice
-of depth and buffers, and a last one for the tiles.
+What an operand costs follows from the loops that its blocks are fetched inside of, in whatever order these are: that is
+computed once, for all tiles. For tiles that cut the same dimensions, the mappings of one loop order are arrays: an axis
+for each operand's choice of depth and buffers, and a last one for the tiles.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -16,10 +17,11 @@ import numpy as np
 
 from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
+from match.schedule.block_costs import Sums
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
-from match.schedule.rooms import Flags, Ints
-from match.schedule.tiles import TILED, Floats, Sums, TileCosts, total
+from match.schedule.rooms import Flags, Floats, Ints
+from match.schedule.tiles import TILED, TileCosts, subsets, total
 from match.schedule.waits import Held, idle_before_first_kernel, least_idle, queued, written_in_full
 
 
@@ -47,7 +49,8 @@ class Nests:
 
     cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
     cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. fetched: what of
-    the DMA's part comes before the last kernel or behind it. moved: bytes. tile: rows of their tiles.
+    the DMA's part comes before the last kernel or behind it. moved: bytes. tile: rows of their tiles. order: the
+    dimensions of their loops, outermost first.
     """
 
     cycles: Floats
@@ -57,21 +60,21 @@ class Nests:
     fetched: Floats
     moved: Floats
     tile: Ints
+    order: tuple[Dim, ...]
     _structures: Structures
-    _order: tuple[Dim, ...]
     _held: tuple[tuple[tuple[int, int], ...], ...]
     _choices: tuple[Ints, ...]
 
     def inside(self, operand: int) -> Iterator[tuple[frozenset[Dim], Ints]]:
         """The dimensions of loops that an operand is fetched inside of, with the rows of the mappings where it is."""
         for choice, (depth, _) in enumerate(self._held[operand]):
-            yield frozenset(self._order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
+            yield frozenset(self.order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
 
     def nest(self, row: int) -> Nest:
         """One of them."""
         costs = self._structures.costs
         sizes = dict(zip(TILED, self._structures.tiles[self.tile[row]].tolist(), strict=True))
-        loops = tuple(Loop(dim, sizes[dim], costs.extents[dim]) for dim in self._order)
+        loops = tuple(Loop(dim, sizes[dim], costs.extents[dim]) for dim in self.order)
         held = [ways[int(choice[row])] for ways, choice in zip(self._held, self._choices, strict=True)]
         placements = tuple(
             Placement(operand.name, costs.pricing.memory.name, depth, buffers)
@@ -87,8 +90,8 @@ class TilingCosts(Protocol):
         """Cycles of all kernel calls, without `launch`."""
         ...
 
-    def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
-        """Of the blocks of an operand that is cut along `dims`."""
+    def sums(self, operand: int, tiles: Ints) -> Sums:
+        """Of the blocks of an operand that is cut into `tiles`."""
         ...
 
 
@@ -97,7 +100,7 @@ MayWin = Callable[[Floats, Floats], Flags]
 
 
 class _Stream(NamedTuple):
-    """An operand's blocks when it is held in some way; arrays over tiles, or over ways and tiles.
+    """An operand's blocks when it is held in some ways; arrays over tiles, behind axes of the ways.
 
     need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those
     beside which no kernel runs, `last` left out. first: those of the blocks before the first kernel. last: those of the
@@ -116,45 +119,53 @@ class _Stream(NamedTuple):
 
 _Streams = list[tuple[_Stream, Held]]
 
-
-class _Blocks(NamedTuple):
-    """An operand's blocks when it is cut in some way, once each: bytes of a buffer, costs, bytes moved."""
-
-    size: Ints
-    sums: Sums
-    moved: Ints
+_Way = tuple[frozenset[Dim], int]
+"""How an operand is held: the dimensions of the loops that its blocks are fetched inside of, the number of buffers."""
 
 
 class Structures:
-    """The mappings of some tiles, shape (n, 4), that cut the dimensions `cut` and no other.
+    """The mappings of some tiles, shape (n, 4).
 
     Their bounds follow from `costs` or, with `floors`, from what is less: of transfers, and of kernels unless C is cut.
     """
 
-    def __init__(self, costs: TileCosts, tiles: Ints, cut: tuple[Dim, ...], floors: TilingCosts | None = None) -> None:
+    def __init__(self, costs: TileCosts, tiles: Ints, floors: TilingCosts | None = None) -> None:
         self.costs = costs
         self.tiles = tiles
         self._transfers = floors or costs
-        self._cut = cut
-        pricing = costs.pricing
-        self._counts = costs.counts(tiles)
-        kernels = costs.kernels if floors is None or Dim.C in cut else floors
-        self.work = pricing.overhead + self._blocks(cut) * pricing.launch + kernels.compute(tiles)
-        self._exact = self._transfers is costs
-        priced = kernels is costs.kernels and not costs.packing
-        self._tail = costs.kernels.last(tiles) if priced else np.zeros(len(tiles))
+        self._exact = floors is None
+        self._cut = tiles < np.array(costs.whole)
+        pricing, numbers = costs.pricing, range(len(costs.pricing.operands))
+        self._counts = np.stack(list(costs.counts(tiles).values()))
+        kernels, self._tail = self._kernels(floors)
+        self.work = pricing.overhead + self._counts.prod(axis=0) * pricing.launch + kernels
         self._room = pricing.memory.size - costs.scratch(tiles)
-        self._streams: dict[tuple[int, frozenset[Dim], int], Floats] = {}
-        self._known: dict[tuple[int, frozenset[Dim]], _Blocks] = {}
+        self._ways = [self._ways_of(number) for number in numbers]
+        self._figures = [self._streams(number, list(ways)) for number, ways in enumerate(self._ways)]
 
     def nests(self, may_win: MayWin | None = None) -> Iterator[Nests]:
-        """All mappings that fit, or those of them that `may_win`, one loop order at a time."""
-        for order in itertools.permutations(self._cut):
-            held = [self._held(operand, order) for operand in self.costs.pricing.operands]
-            if all(held):
-                nests = self._combine(order, held, may_win)
-                if nests is not None:
-                    yield nests
+        """All mappings that fit, or those of them that `may_win`, by the dimensions they cut and by loop order."""
+        for cut in np.unique(self._cut, axis=0):
+            rows = np.nonzero((self._cut == cut).all(axis=1))[0]
+            dims = [dim for dim, is_cut in zip(TILED, cut.tolist(), strict=True) if is_cut]
+            for order in itertools.permutations(dims):
+                held = [self._held(operand, order) for operand in self.costs.pricing.operands]
+                if all(held):
+                    nests = self._combine(rows, order, held, may_win)
+                    if nests is not None:
+                        yield nests
+
+    def _kernels(self, floors: TilingCosts | None) -> tuple[Floats, Floats]:
+        """Cycles of all kernel calls, without `launch`, and those of the last one, with it; 0 where it has no price."""
+        costs, tiles = self.costs, self.tiles
+        if floors is None:
+            return costs.kernels.compute(tiles), np.zeros(len(tiles)) if costs.packing else costs.kernels.last(tiles)
+        kernels, tail = floors.compute(tiles), np.zeros(len(tiles))
+        reduced = np.nonzero(self._cut[:, TILED.index(Dim.C)])[0]
+        if len(reduced):
+            kernels[reduced] = costs.kernels.compute(tiles[reduced])
+            tail[reduced] = costs.kernels.last(tiles[reduced])
+        return kernels, tail
 
     def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
         """The depths and numbers of buffers that an operand may have in loops of this order."""
@@ -168,68 +179,72 @@ class Structures:
             for buffers in ((1, 2) if depth else (1,))
         )
 
-    def _blocks(self, dims: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
-        """How many iterations loops over `dims`, of those `among`, have."""
-        return self.costs.repeats(self._counts, dims, among)
+    def _ways_of(self, number: int) -> dict[_Way, int]:
+        """All ways to hold operand number `number` in any order of loops, with their places in `_figures`."""
+        operand = self.costs.pricing.operands[number]
+        outside = REDUCTIONS if operand.role is Role.OUTPUT else frozenset[Dim]()
+        dims = [dim for n, dim in enumerate(TILED) if self._cut[:, n].any() and dim not in outside]
+        loops = [inside for inside in map(frozenset, subsets(dims)) if inside & operand.dims]
+        ways = [(frozenset[Dim](), 1), *((inside, buffers) for buffers in (1, 2) for inside in loops)]
+        return {way: place for place, way in enumerate(ways)}
 
-    def _stream(self, number: int, outer: frozenset[Dim], buffers: int) -> Floats:
-        """Operand number `number`, its blocks fetched inside the loops `outer`: rows in the order of `_Stream`."""
-        known = self._streams.get((number, outer, buffers))
-        if known is None:
-            operand = self.costs.pricing.operands[number]
-            blocks = self._blocks_of(number, operand.dims & outer)
-            others = [dim for dim in TILED if dim not in operand.dims]
-            again, once = self._blocks(outer, others), self._blocks((), others)
-            known = np.zeros((len(_Stream._fields), len(self.tiles)))
-            stream = _Stream(*known)
-            stream.need[:] = buffers * blocks.size
-            stream.moved[:] = again * blocks.moved
-            stream.transfer[:] = again * blocks.sums.transfer
-            fetches = self._blocks(outer)
-            if operand.role is Role.OUTPUT:
-                stream.last[:] = once * blocks.sums.last
-                stream.exposed[:] = stream.transfer - stream.last if buffers == 1 else 0.0
-                stream.issues[:] = fetches
-                sizes = {dim: self.tiles[:, TILED.index(dim)] for dim in operand.dims & outer}
-                stream.sums[:] = self.costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
-            else:
-                stream.first[:] = once * blocks.sums.first
-                stream.exposed[:] = stream.transfer if buffers == 1 else stream.first
-                stream.issues[:] = fetches - buffers * self.costs.outer_blocks
-            self._streams[number, outer, buffers] = known
-        return known
-
-    def _blocks_of(self, number: int, dims: frozenset[Dim]) -> _Blocks:
-        known = self._known.get((number, dims))
-        if known is None:
-            size = self.costs.block(number, {dim: self.tiles[:, TILED.index(dim)] for dim in dims})
-            sums = self._transfers.sums(number, dims, self.tiles)
-            known = self._known[number, dims] = _Blocks(size, sums, self.costs.moved(number, dims, self.tiles))
-        return known
+    def _streams(self, number: int, ways: list[_Way]) -> Floats:
+        """Operand number `number` in all its ways: `_Stream`, shape (fields, ways, tiles)."""
+        costs, operand = self.costs, self.costs.pricing.operands[number]
+        own = [n for n, dim in enumerate(TILED) if dim in operand.dims]
+        others = [n for n in range(len(TILED)) if n not in own]
+        outer_counts = np.array([costs.outer_counts[dim] for dim in TILED])
+        inside = np.array([[dim in loops for dim in TILED] for loops, _ in ways])
+        counts = np.where(inside[:, :, None], self._counts, outer_counts[:, None])
+        fetches, again, once = counts.prod(axis=1), counts[:, others].prod(axis=1), outer_counts[others].prod()
+        # Ways inside the same loops of its own have the same blocks.
+        cuts, which = np.unique(inside & [dim in operand.dims for dim in TILED], axis=0, return_inverse=True)
+        tiles = np.where(cuts[:, None, :], self.tiles, costs.whole)
+        sizes = {TILED[n]: tiles[:, :, n] for n in own}
+        sums = self._transfers.sums(number, tiles.reshape(-1, len(TILED)))
+        transfer, first, last = (figures.reshape(len(cuts), -1)[which] for figures in sums)
+        buffers = np.array([count for _, count in ways])[:, None]
+        result = np.zeros((len(_Stream._fields), len(ways), len(self.tiles)))
+        stream = _Stream(*result)
+        stream.need[:] = buffers * np.broadcast_to(costs.block(number, sizes), tiles.shape[:2])[which]
+        stream.moved[:] = again * np.broadcast_to(costs.moved(number, sizes), tiles.shape[:2])[which]
+        stream.transfer[:] = again * transfer
+        if operand.role is Role.OUTPUT:
+            stream.last[:] = once * last
+            stream.exposed[:] = np.where(buffers == 1, stream.transfer - stream.last, 0.0)
+            stream.issues[:] = fetches
+            sums_beside = costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
+            stream.sums[:] = np.broadcast_to(sums_beside, tiles.shape[:2])[which]
+        else:
+            stream.first[:] = once * first
+            stream.exposed[:] = np.where(buffers == 1, stream.transfer, stream.first)
+            stream.issues[:] = fetches - buffers * costs.outer_blocks
+        return result
 
     def _combine(
-        self, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]], may_win: MayWin | None
+        self, rows: Ints, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]], may_win: MayWin | None
     ) -> Nests | None:
-        """The mappings of one loop order; None if none of them `may_win`."""
+        """The mappings of one loop order, of the tiles in `rows`; None if none of them `may_win`."""
         pricing = self.costs.pricing
-        ways = [
-            np.stack([self._stream(number, frozenset(order[:depth]), buffers) for depth, buffers in choices], 1)
-            for number, choices in enumerate(held)
-        ]
+        ways: list[Floats] = []
+        for places, figures, choices in zip(self._ways, self._figures, held, strict=True):
+            chosen = [places[frozenset(order[:depth]), buffers] for depth, buffers in choices]
+            ways.append(figures[:, np.array(chosen)[:, None], rows])
         apart: list[_Stream] = []  # each operand's along an axis of its own
         for number, figures in enumerate(ways):
             shape = [figures.shape[1] if n == number else 1 for n in range(len(held))]
             apart.append(_Stream(*figures.reshape(len(figures), *shape, -1)))
         needs = [stream.need.astype(np.int64) for stream in apart]
-        fits = self.costs.rooms.fit(needs, self._room - total(stream.sums.astype(np.int64) for stream in apart))
+        fits = self.costs.rooms.fit(needs, self._room[rows] - total(stream.sums.astype(np.int64) for stream in apart))
         if may_win is not None:
-            fits = fits & may_win(self._least(apart), total(stream.moved for stream in apart))
+            fits = fits & may_win(self._least(rows, apart), total(stream.moved for stream in apart))
             if not fits.any():
                 return None
-        *choices, tile = np.nonzero(fits)
+        *choices, place = np.nonzero(fits)
+        tile = rows[place]
         held_ways = [np.array(ways)[choice] for ways, choice in zip(held, choices, strict=True)]
         streams = [
-            (_Stream(*figures[:, choice, tile]), Held(way[:, 0], way[:, 1] == 2))
+            (_Stream(*figures[:, choice, place]), Held(way[:, 0], way[:, 1] == 2))
             for figures, choice, way in zip(ways, choices, held_ways, strict=True)
         ]
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
@@ -242,9 +257,10 @@ class Structures:
         fixed = self.work[tile] + pricing.issue * total(stream.issues for stream, _ in written) + last
         if pricing.overlap:
             core = fixed + np.maximum(self._waits(inputs, written, begun), self._queued_waits(inputs, written, begun))
-            for stream, _ in inputs:  # the core issues a fetch when the one before has arrived
-                fetched = np.maximum(fetched, stream.transfer + pricing.issue * stream.issues)
-            fetched = pricing.overhead + begun + fetched + last + np.zeros(len(tile))
+            for place in range(len(inputs)):
+                fetched = np.maximum(fetched, self._chain(inputs, place))
+            finish = last + pricing.issue * self.costs.outer_blocks * bool(written)
+            fetched = pricing.overhead + begun + fetched + finish + np.zeros(len(tile))
             dma = np.maximum(pricing.overhead + begun + transfer, fetched + self._tail[tile])
         else:
             issues = pricing.issue * total(stream.issues for stream, _ in inputs)
@@ -253,25 +269,25 @@ class Structures:
         moved = total(stream.moved for stream, _ in streams) + np.zeros(len(tile))
         expected = np.maximum(core, dma)
         least = self.work[tile] if pricing.has_latency else expected
-        return Nests(least, expected, core, dma, fetched, moved, tile, self, order, tuple(held), tuple(choices))
+        return Nests(least, expected, core, dma, fetched, moved, tile, order, self, tuple(held), tuple(choices))
 
-    def _least(self, streams: list[_Stream]) -> Floats:
+    def _least(self, rows: Ints, streams: list[_Stream]) -> Floats:
         """At most `Nests.cycles`: what is a sum of figures of each operand by itself."""
         pricing = self.costs.pricing
         if pricing.has_latency:
-            return self.work
+            return self.work[rows]
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
         begun = 0.0 if all(outputs) else pricing.issue * self.costs.outer_blocks
         transfer = total(stream.transfer for stream in streams)
         issues = pricing.issue * total(stream.issues for stream in streams)
         if not pricing.overlap:
-            return self.work + begun + issues + transfer
+            return self.work[rows] + begun + issues + transfer
         last = total(stream.last for stream in streams)  # 0 for inputs
         waits = total(
             stream.exposed + pricing.issue * stream.issues if out else stream.exposed
             for out, stream in zip(outputs, streams, strict=True)
         )
-        core = self.work + begun + last + np.maximum(waits, issues)
+        core = self.work[rows] + begun + last + np.maximum(waits, issues)
         return np.maximum(core, pricing.overhead + begun + transfer)
 
     def _waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
@@ -285,6 +301,19 @@ class Structures:
         waits = total(stream.exposed for stream, _ in written)
         issues = issue * total(stream.issues for stream, _ in inputs)
         return idle + total(stream.exposed for stream, _ in inputs) + np.maximum(waits, issues)
+
+    def _chain(self, inputs: _Streams, place: int) -> Floats:
+        """Cycles from the first issue to the last arrival of an input: each is issued when the one before has arrived.
+
+        The first one is issued behind those of other inputs that are fetched before the loops.
+        """
+        stream, mine = inputs[place]
+        before = sum(
+            (~held.single & (mine.single | (n < place)) for n, (_, held) in enumerate(inputs) if n != place),
+            start=np.zeros(mine.depth.shape, np.int64),
+        )
+        issues = stream.issues + self.costs.outer_blocks * (before + mine.double)
+        return stream.transfer + self.costs.pricing.issue * issues
 
     def _queued_waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
         """The same, where transfers are also waited for because a block is queued behind them.

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Axis, Component, Dim, Role
-from match.schedule.blocks import Span, axis_length
+from match.layer import Component, Dim, Role
+from match.schedule.block_costs import BlockCosts, Sums
+from match.schedule.blocks import axis_lengths, round_up, touched_lengths
 from match.schedule.kernel_costs import KernelCosts
-from match.schedule.kinds import Kinds, Look
-from match.schedule.mapping import align
+from match.schedule.kinds import Along
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Floats, Ints, Rooms
+from match.schedule.rooms import Ints, Rooms
 
 TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 """Dimensions that may be cut. No kernel adds up parts of a window, so FY and FX are not."""
@@ -47,26 +48,9 @@ def _or(arrays: Iterable[npt.NDArray[Any]], default: int) -> Iterable[npt.NDArra
     return list(arrays) or [np.array(default)]
 
 
-def round_up(sizes: Ints, multiple: int) -> Ints:
-    """Each of `sizes` rounded up to a multiple."""
-    return sizes if multiple == 1 else -(-sizes // multiple) * multiple
-
-
-def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
-    """`Axis.length` of arrays."""
-    return round_up(np.minimum(axis.limit, (sizes - 1) * axis.stride + axis.window), axis.multiple)
-
-
-class Sums(NamedTuple):
-    """What all blocks of an operand that is cut in one way cost, once each; arrays over tiles.
-
-    transfer: DMA cycles of all. first, last: DMA cycles of the block, or that of each outer block, at the end that no
-    kernel hides: the first of an input, the last of an output; the other is 0.
-    """
-
-    transfer: Floats
-    first: Floats
-    last: Floats
+def subsets(dims: Collection[Dim]) -> Iterator[tuple[Dim, ...]]:
+    """All of them, the smallest first."""
+    return itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1))
 
 
 @dataclass(frozen=True)
@@ -103,38 +87,38 @@ class TileCosts:
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.rooms = Rooms(pricing.memory, pricing.operands)
         self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
+        self.along = self._along(last_block=self.outer is not None and self.outer.last)
+        self.last_block = self.along if outer is None or outer.last else self._along(last_block=True)
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
-        self._blocks = [_Blocks(self, number) for number in range(len(pricing.operands))]
-        self.kernels = KernelCosts(pricing, self.kinds)
+        self._blocks: list[BlockCosts] = []
+        for number, operand in enumerate(pricing.operands):
+            padded = operand.role is Role.CONSTANT and not packing
+            held = outer is not None and operand.name in outer.held
+            self._blocks.append(BlockCosts(pricing, number, self.along, outer=held and not padded, padded=padded))
+        self.kernels = KernelCosts(pricing, self.along, self.last_block)
 
-    def kinds(self, dim: Dim, looks: Callable[[Span, Span], Look]) -> Kinds:
-        """The tiles along a dimension."""
-        return Kinds(self.pricing, dim, self.extents[dim], looks, last=bool(self.outer) and self.outer.last)
-
-    def sums(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Sums:
-        """Of the blocks of operand number `operand` when it is cut along `dims` alone."""
-        cut = np.where([dim in dims for dim in TILED], tiles, self.whole)
-        blocks = self._blocks[operand]
-        return Sums(*np.array([blocks.sums(tuple(tile)) for tile in cut.tolist()], np.float64).T)
+    def sums(self, operand: int, tiles: Ints) -> Sums:
+        """Of the blocks of operand number `operand`; tiles are whole along the dimensions that it is not cut along."""
+        return self._blocks[operand].sums(tiles)
 
     def asked_sums(self, operand: int, tiles: Ints) -> tuple[Ints, Sums]:
         """`tiles` and all that `sums` has been asked for, with what it says of an operand cut into them."""
-        self.sums(operand, frozenset(TILED), tiles)
-        known = self._blocks[operand].known
-        return np.array(list(known), np.int64), Sums(*np.array(list(known.values()), np.float64).T)
+        return self._blocks[operand].asked(tiles)
 
-    def moved(self, operand: int, dims: frozenset[Dim], tiles: Ints) -> Ints:
-        """Bytes of the same blocks: the product of what tiles of each dimension touch together."""
+    def moved(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:
+        """Bytes of the same blocks, for arrays of tile sizes; a dimension that is not named is whole.
+
+        The product of what tiles of each dimension touch together.
+        """
         tensor = self.pricing.operands[operand]
-        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED) if dim in dims}
+        every = {dim: sizes.get(dim, np.array(self.extents[dim])) for dim in tensor.dims}
         if tensor.role is Role.CONSTANT and not self.packing:
-            among = [dim for dim in TILED if dim in tensor.dims]
-            return self.block(operand, sizes) * self.repeats(self.counts(tiles), dims, among)
+            counts = [self._counts[dim][every[dim]] for dim in TILED if dim in tensor.dims]
+            return self.block(operand, sizes) * product(counts)
         return total(
             component.element_bytes
             * product(
-                self._touched(component, dim)[sizes.get(dim, np.array(self.extents[dim]))]
-                for dim in sorted({axis.dim for axis in component.axes})
+                self._touched(component, dim)[every[dim]] for dim in sorted({axis.dim for axis in component.axes})
             )
             for component in tensor.components
         )
@@ -187,6 +171,10 @@ class TileCosts:
         """How many iterations loops over the dimensions `inside`, of those `among`, have in all outer blocks."""
         return product(counts[dim] if dim in inside else np.array(self.outer_counts[dim]) for dim in among)
 
+    def _along(self, *, last_block: bool) -> dict[Dim, Along]:
+        """The tiles along each dimension that may be cut."""
+        return {dim: Along(self.pricing, dim, self.extents[dim], last_block=last_block) for dim in TILED}
+
     def _count(self, dim: Dim) -> Ints:
         """How many tiles there are along a dimension, by their size; of size 0 none."""
         sizes = np.arange(1, self.extents[dim] + 1)
@@ -205,82 +193,11 @@ class TileCosts:
         known = self._lengths.get((component, dim))
         if known is None:
             axes = [axis for axis in component.axes if axis.dim is dim]
-            extent = self.extents[dim]
-            known = np.full(extent + 1, sum(size * times for size, times in self.outer_extents.get(dim, [(extent, 1)])))
-            if axes != [Axis(dim, self._sizes[dim])]:  # else every element is touched once, whatever the size
-                kinds = self.kinds(dim, lambda span, _: (_elements(axes, span),))
-                for size in range(1, extent + 1) if dim in TILED else (extent,):
-                    known[size] = sum(elements * times for (elements,), times in kinds.of(size))
+            along = self.along.get(dim) or Along(self.pricing, dim, self.extents[dim])
+            elements = product(touched_lengths(axes, along.tiles.start, along.tiles.size))
+            known = (elements[along.every.number] * along.every.times).sum(axis=1)
             self._lengths[component, dim] = known
         return known
-
-
-class _Blocks:
-    """The blocks of one operand in the tilings of `costs`."""
-
-    def __init__(self, costs: TileCosts, number: int) -> None:
-        pricing = costs.pricing
-        operand, axes = pricing.operands[number], pricing.axes[number]
-        equal = operand.role is Role.CONSTANT and not costs.packing
-        held = bool(costs.outer) and operand.name in costs.outer.held
-
-        def looks(mine: list[Axis]) -> Callable[[Span, Span], Look]:
-            def lengths(span: Span) -> Look:
-                return tuple([align(axis.span(*span)[1], axis.multiple) for axis in mine])
-
-            return lambda span, block: lengths(span) + lengths(block) if held else lengths(span)
-
-        self.pricing = pricing
-        self.number = number
-        self.axes = axes
-        self.written = operand.role is Role.OUTPUT
-        self.limited = held and operand.role is not Role.CONSTANT
-        sizes = {dim: pricing.layer.size(dim) for dim in Dim}
-        self.lengths = [axis_length(operand, axis, (0, sizes[axis.dim]), sizes[axis.dim]) for axis in axes]
-        self.cuts = [
-            (place, costs.outer_extents[dim], sizes[dim], [n for n, axis in enumerate(axes) if axis.dim is dim])
-            for place, dim in enumerate(TILED)
-            if dim in operand.dims
-        ]
-        self.kinds = [
-            None if equal else costs.kinds(dim, looks([axis for axis in axes if axis.dim is dim])) for dim in TILED
-        ]
-        self.known: dict[Sizes, tuple[float, ...]] = {}
-
-    def sums(self, tile: Sizes) -> tuple[float, ...]:
-        """One row of `Sums`."""
-        known = self.known.get(tile)
-        if known is None:
-            known = self.known[tile] = self._sum(tile)
-        return known
-
-    def _sum(self, tile: Sizes) -> tuple[float, ...]:
-        whole = [(self.lengths + self.lengths if self.limited else self.lengths, 1)]
-        every = ends = whole
-        for place, outer, extent, positions in self.cuts:
-            size, kinds = tile[place], self.kinds[place]
-            if size == extent:
-                continue
-            if kinds is None:  # constants: all blocks are as long as the largest
-                longest = tuple([self.axes[position].length(size) for position in positions])
-                along = [(longest, sum(times * -(-length // size) for length, times in outer))]
-                end = [(longest, sum(times for _, times in outer))]
-            else:
-                along, end = kinds.of(size), kinds.last(size) if self.written else kinds.first(size)
-            places = positions + [len(self.axes) + n for n in positions] if self.limited else positions
-            every, ends = _put(every, places, along), _put(ends, places, end)
-        transfer, exposed = self._transfers(every), self._transfers(ends)
-        return (transfer, 0.0, exposed) if self.written else (transfer, exposed, 0.0)
-
-    def _transfers(self, blocks: list[tuple[list[int], int]]) -> float:
-        """DMA cycles of blocks: lengths, where they lie in outer blocks those of these too, and how many there are."""
-        count, block, number = len(self.axes), self.pricing.block, self.number
-        if self.limited:
-            return sum(
-                times * block(number, tuple(lengths[:count]), tuple(lengths[count:])).transfer
-                for lengths, times in blocks
-            )
-        return sum(times * block(number, tuple(lengths)).transfer for lengths, times in blocks)
 
 
 def candidate_tiles(costs: TileCosts, multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:
@@ -291,21 +208,3 @@ def candidate_tiles(costs: TileCosts, multiples: Mapping[Dim, int]) -> dict[Dim,
     reduces = not costs.packing and any(operand.partial_bytes for operand in costs.pricing.operands)
     multiples = {Dim.C: 0, **multiples} if reduces else {**multiples, Dim.C: 0}
     return {dim: candidate_sizes(costs.extents[dim], multiples.get(dim, 1)) for dim in TILED}
-
-
-def _elements(axes: list[Axis], span: Span) -> int:
-    return math.prod(align(axis.span(*span)[1], axis.multiple) for axis in axes)
-
-
-def _put(
-    blocks: list[tuple[list[int], int]], positions: list[int], along: list[tuple[Look, int]]
-) -> list[tuple[list[int], int]]:
-    """Every one of `blocks` cut into what there is along one dimension."""
-    result: list[tuple[list[int], int]] = []
-    for lengths, times in blocks:
-        for looks, more in along:
-            cut = lengths.copy()
-            for position, value in zip(positions, looks, strict=True):
-                cut[position] = value
-            result.append((cut, times * more))
-    return result

@@ -14,10 +14,10 @@ from match.layer import Dim, Role
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
-from match.schedule.rooms import Flags, Ints
+from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Rank, rounded
 from match.schedule.structures import Nest, Nests, Structures, TilingCosts
-from match.schedule.tiles import TILED, Floats, Sizes, TileCosts
+from match.schedule.tiles import Sizes, TileCosts
 
 
 @dataclass(frozen=True)
@@ -125,46 +125,40 @@ class TwoMemories:
         `loose` those where an operand's blocks are not cut although tiles are; `tail` are those of the last block.
         """
         least, moved = np.full((2, len(tiles)), np.inf)
-        others: list[tuple[Nests, Ints, Floats, Ints]] = []
-        cuts = (tiles < np.array(self.costs.whole)) @ (1 << np.arange(len(TILED)))
-        for cut in np.unique(cuts).tolist():
-            rows = np.nonzero(cuts == cut)[0]
-            dims = tuple(dim for n, dim in enumerate(TILED) if cut >> n & 1)
-            structures = Structures(self.costs, tiles[rows], dims, floors)
-            for nests in structures.nests():
-                at = rows[nests.tile]
-                added = nests.core - structures.work[nests.tile]
-                bounds = _total(nests, cycles[at], added, tail[at])
-                is_loose = np.zeros(len(at), np.bool_)
-                for _, _, chosen in self._loose(nests, dims):
-                    is_loose[chosen] = True
-                np.minimum.at(least, at, np.where(is_loose, np.inf, bounds))
-                np.minimum.at(moved, at, nests.moved)
-                if is_loose.any():
-                    others.append((nests, at, added, np.nonzero(is_loose)[0]))
-        for nests, at, added, rows in others:
-            dims = tuple(loop.dim for loop in nests.nest(0).loops)
+        others: list[tuple[Nests, Floats, Ints]] = []
+        structures = Structures(self.costs, tiles, floors)
+        for nests in structures.nests():
+            at = nests.tile
+            added = nests.core - structures.work[at]
+            is_loose = np.zeros(len(at), np.bool_)
+            for _, _, chosen in self._loose(nests):
+                is_loose[chosen] = True
+            np.minimum.at(least, at, np.where(is_loose, np.inf, _total(nests, cycles[at], added, tail[at])))
+            np.minimum.at(moved, at, nests.moved)
+            if is_loose.any():
+                others.append((nests, added, np.nonzero(is_loose)[0]))
+        for nests, added, rows in others:
+            at = nests.tile
             inner, wanted = cycles[at], np.zeros(len(at), np.bool_)
             wanted[rows] = _total(nests, inner, added, tail[at])[rows] < least[at[rows]]
-            for number, dim, chosen in self._loose(nests, dims):
+            for number, dim, chosen in self._loose(nests):
                 some = chosen[wanted[chosen]]
                 if len(some):
                     inner[some] = np.maximum(inner[some], loose((number, dim), at[some]))
             np.minimum.at(least, at, np.where(wanted, _total(nests, inner, added, tail[at]), np.inf))
         return np.maximum(least, cycles), moved
 
-    def _loose(self, nests: Nests, cut: tuple[Dim, ...]) -> Iterator[tuple[int, Dim, Ints]]:
+    def _loose(self, nests: Nests) -> Iterator[tuple[int, Dim, Ints]]:
         """Activations, by number, whose outer blocks are not cut along a dimension of tiles, and where in `nests`."""
         for place, operand in enumerate(self.costs.pricing.operands):
             if operand.role is not Role.CONSTANT:
                 for inside, rows in nests.inside(place):
-                    for dim in operand.dims & set(cut) - inside:
+                    for dim in operand.dims & set(nests.order) - inside:
                         yield self.operands.index(operand), dim, rows
 
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
-        cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < self.layer.size(dim))
-        structures = Structures(self.costs, np.array([tile]), cut)
+        structures = Structures(self.costs, np.array([tile]))
         result: list[Held] = []
         for nests in structures.nests():
             for row in range(len(nests.cycles)):

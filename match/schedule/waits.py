@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from match.schedule.rooms import Flags, Ints
-from match.schedule.tiles import Floats
+from match.schedule.rooms import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,8 @@ import numpy.typing as npt
 
 from match.relay import relay, tvm
 from match.requantize import UNREACHED, Requantization
-from match.transform.readers import (
-    Convolution,
-    Dense,
-    Layer,
-    read_addition,
-    read_layer,
-    read_lookup,
-)
+from match.transform.operators import Convolution, Dense, Layer
+from match.transform.readers import read_addition, read_layer, read_lookup
 from match.transform.rewrite import New, is_call, operands, rewrite, shape
 from match.transform.value_ranges import Range, channel_copies, output_steps, value_ranges
 

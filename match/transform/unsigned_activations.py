@@ -9,16 +9,8 @@ import numpy as np
 from match.relay import relay, tvm
 from match.requantize import Int64Array, Requantization
 from match.transform import integer_form
-from match.transform.readers import (
-    Addition,
-    Average,
-    Convolution,
-    Layer,
-    Lookup,
-    read_addition,
-    read_layer,
-    read_lookup,
-)
+from match.transform.operators import Addition, Average, Convolution, Layer, Lookup
+from match.transform.readers import read_addition, read_layer, read_lookup
 from match.transform.rewrite import New, constant, dtype, is_call, operator_name, rebuild, rewrite, scalar
 
 _OFFSET = 128

@@ -10,7 +10,8 @@ import numpy as np
 from match.relay import relay, tvm
 from match.requantize import Int64Array
 from match.step_function import StepFunction, step_function
-from match.transform.readers import Average, Dense, Layer, read_addition, read_layer, read_lookup
+from match.transform.operators import Average, Dense, Layer
+from match.transform.readers import read_addition, read_layer, read_lookup
 from match.transform.rewrite import dtype, is_8bit, is_call, shape, value_range
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from match.cost import CostModel
 from match.cost_models.diana import DianaDigitalCost
-from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.layer import Axis, Component, Dim, Layer, Op, Operand
+from match.layer_constants import LayerConstants
 from match.operands import ADDEND, FILTER, input_operand, output_operand, weights_operand
 from match.requantize import Requantizer
 from match.targets.diana import layout, packing

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from match.cost import CostModel
 from match.cost_models.ne16 import Ne16Cost
-from match.hardware import ComputeApi, HwModule, LayerConstants, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.layer import Dim, Layer, Op, Operand
+from match.layer_constants import LayerConstants
 from match.operands import (
     filter_component,
     input_operand,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from match.hardware import LayerConstants
 from match.layer import Dim
+from match.layer_constants import LayerConstants
 from match.requantize import Requantizer
 from match.tile_constants import Spans, channels, parameters_of
 

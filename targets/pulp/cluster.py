@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from match import tile_constants
 from match.cost import CostModel
 from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
 from match.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
@@ -14,11 +15,12 @@ from match.requantize import Requantizer
 from match.schedule.mapping import Memory
 from match.targets.pulp.constraints import CLUSTER
 from match.targets.pulp.memory import CORES, L1_API
-from match.tile_constants import HIGH, HIGH_SIGNED, INT64, INT64_SIGNED, parameter_bytes
-from match.tile_constants import INT32 as INT32_SUMS
+from match.tile_constants import INT64, INT64_SIGNED, parameter_bytes
 
-INT32 = replace(INT32_SUMS, lowest=0)
-"""The cluster's kernels clip 32-bit sums from below at 0, in one instruction."""
+INT32 = replace(tile_constants.INT32, lowest=0)
+HIGH = replace(tile_constants.HIGH, lowest=0)
+HIGH_SIGNED = replace(tile_constants.HIGH_SIGNED, lowest=0)
+"""Kernels with these clip words from below at 0 alone: that and the upper end are one instruction."""
 
 _ACCUMULATING = frozenset({Op.CONV2D, Op.DENSE})
 _PARTIAL_BYTES = 4
@@ -33,7 +35,6 @@ _KERNELS = {
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
     Op.LOOKUP: "match_pulp_lookup",
 }
-
 
 _SUFFIXES = {INT32: "_int32", HIGH: "_high", HIGH_SIGNED: "_high"}
 
@@ -56,7 +57,7 @@ class Cluster(HwModule):
         """With `l1` as its scratchpad."""
         self.memories = (l1,)
         self.cost_model: CostModel = PulpClusterCost(cores=CORES)
-        self._sums = PulpClusterCost(cores=CORES, form="partial")
+        self._sums = PulpClusterCost(cores=CORES, form="sums")
         self._costs: dict[Requantizer, CostModel] = {
             INT32: PulpClusterCost(cores=CORES, form="int32"),
             HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),

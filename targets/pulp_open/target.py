@@ -73,7 +73,7 @@ class PulpOpen(MatchTarget):
         return Platform(
             name="bare",
             sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),
-            include=(*map(Path, (*chip.CLUSTER_INCLUDE, *NE16_INCLUDE)), _FOLDER),
+            include=(*map(Path, (*chip.CLUSTER_INCLUDE, chip.RISCV_INCLUDE, *NE16_INCLUDE)), _FOLDER),
             defines={**chip.memory_sizes(self.modules, L1, L2), "MATCH_PULP_ISA_XPULP2": "1"},
             compiler="riscv64-unknown-elf-gcc",
             flags=(*chip.RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),

@@ -17,8 +17,8 @@ from benchmarks.engines.networks import Network
 from benchmarks.engines.results import LayerSearch, Measurement
 from match.cost import Cost
 from match.errors import OptionError
-from match.hardware import LayerConstants
 from match.layer import Layer, Op
+from match.layer_constants import LayerConstants
 from match.registry import get_target
 from match.request import Workload
 from match.schedule.predict import predict

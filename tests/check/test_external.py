@@ -59,6 +59,7 @@ def test_nothing_is_wrong_with_a_description_that_is_right() -> None:
 def test_sizes() -> None:
     small = described(memory=Memory("flash", 64 * 1024))
     assert "the external memory flash of 65536 bytes, no more than the 262144 of main memory" in small
+    assert "flash of 262144 bytes, no more than" in described(memory=Memory("flash", 256 * 1024))
     assert "aligned to 3" in described(memory=Memory("flash", 8 << 20, 3))
     assert "both its main and its external memory 'main memory'" in described(memory=Memory("main memory", 8 << 20))
 

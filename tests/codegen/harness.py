@@ -13,10 +13,10 @@ import numpy as np
 
 import match
 from match.codegen import layer as codegen
-from match.codegen.constants import pack_constants
 from match.hardware import HwModule, MatchTarget
 from match.layer import Role
 from match.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
+from match.packed_constants import pack_constants
 from match.plan import LayerPlan
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Placement, Schedule

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from match.hardware import LayerConstants
 from match.layer import Layer, Op, Padding
+from match.layer_constants import LayerConstants
 from match.requantize import Requantization
 
 Uint8 = npt.NDArray[np.uint8]

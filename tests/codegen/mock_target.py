@@ -12,7 +12,6 @@ from match.hardware import (
     ComputeApi,
     ExternalApi,
     HwModule,
-    LayerConstants,
     MatchTarget,
     MemoryApi,
     ModuleApi,
@@ -23,6 +22,7 @@ from match.hardware import (
     TargetApi,
 )
 from match.layer import Dim, Layer, Op, Operand
+from match.layer_constants import LayerConstants
 from match.operands import standard_operands
 from match.requantize import Requantizer
 from match.schedule.mapping import Memory

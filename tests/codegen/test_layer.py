@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from match.codegen.kernel_text import NUMBERS, POINTERS
 from match.codegen.layer import generate
 from match.errors import TargetError
 from match.layer import Axis, Component, Dim, Op, Operand, Padding, Role
@@ -21,6 +23,7 @@ from tests.codegen.events import expected_events
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import SCRATCHPAD
+from tests.kernels.toolchain import PACKAGE
 
 TILES = {Dim.K: 3, Dim.OY: 2, Dim.OX: 3}
 
@@ -68,6 +71,19 @@ def cases_of_every_operator() -> list[Case]:
         make(Op.AVG_POOL2D, 7, 7, 6, 8, window=(2, 3), stride=(2, 2)),
         make(Op.MAX_POOL2D, 7, 7, 7, 8, window=(3, 2), stride=(2, 3), padding=Padding(1, 1, 1, 0)),
     ]
+
+
+@pytest.mark.parametrize("case", cases_of_every_operator(), ids=lambda case: case.layer.op)
+def test_kernels_are_told_every_field_of_their_tile(case: Case) -> None:
+    """Once each, as match_tile.h has them, so that no compiler clears the tile before."""
+    header = (PACKAGE / "kernels" / "include" / "match_tile.h").read_text()
+    struct = re.sub(r"/\*.*?\*/", "", header[: header.index("} match_tile_t;")].rpartition("typedef struct {")[2])
+    fields = re.findall(r"(\w+);", struct)
+    assert [*POINTERS, *NUMBERS] == fields
+    text = generate(plan(case))
+    tile = re.search(r"const match_tile_t tile = \{(.*?)\n *\};", text, re.DOTALL)
+    assert tile is not None
+    assert sorted(re.findall(r"\.(\w+) = ", tile[1])) == sorted(fields)
 
 
 @pytest.mark.parametrize("case", cases_of_every_operator(), ids=lambda case: case.layer.op)

@@ -9,7 +9,6 @@ from match.cost import Block, CostModel, CpuCostModel, Tile
 from match.hardware import (
     ComputeApi,
     HwModule,
-    LayerConstants,
     MatchTarget,
     MemoryApi,
     ModuleApi,
@@ -21,6 +20,7 @@ from match.hardware import (
     Verdict,
 )
 from match.layer import Dim, Layer, Op, Operand
+from match.layer_constants import LayerConstants
 from match.operands import standard_operands
 from match.requantize import Requantizer
 from match.schedule.mapping import Memory, component_bytes

@@ -7,8 +7,8 @@ import pytest
 from match.cost import Energy, Tile
 from match.dispatch import cpu_cost, dispatch
 from match.errors import CostModelError, OptionError
-from match.hardware import LayerConstants
 from match.layer import Layer, Op
+from match.layer_constants import LayerConstants
 from match.options import Options
 from match.plan import LayerDecision
 from match.requantize import Requantizer

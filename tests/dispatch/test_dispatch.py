@@ -11,8 +11,8 @@ import pytest
 
 from match.dispatch import dispatch
 from match.form import Form, choose_form
-from match.hardware import LayerConstants
 from match.layer import Layer, Op, Padding
+from match.layer_constants import LayerConstants
 from match.options import Numerics, Options
 from match.plan import Candidate, LayerDecision
 from match.requantize import Requantization

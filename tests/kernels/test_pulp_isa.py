@@ -6,11 +6,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.kernels.harness import Harness
 from tests.kernels.reference import FORMS, Geometry
-from tests.kernels.test_pulp_kernels import conv2d_scratch, convolve_on, depthwise_scratch, pool_on
+from tests.kernels.test_pulp_kernels import accumulate_on, conv2d_scratch, convolve_on, depthwise_scratch, pool_on
 from tests.kernels.toolchain import PACKAGE, PROJECT, STRICT, compile_c, gap9_sources
 
 COMPILER = "riscv64-unknown-elf-gcc"
@@ -52,6 +53,8 @@ def test_built_in_functions_of_the_gap_sdk(tmp_path: Path) -> None:
             convolve_on(harness, SAME, "match_pulp_conv2d", conv2d_scratch(SAME, 8), form)
             convolve_on(harness, SAME, "match_pulp_depthwise_conv2d", depthwise_scratch(SAME, 8), form)
             convolve_on(harness, POINTS, "match_pulp_pointwise", 0, form)
+            parts, margin = [(0, 4), (4, 9), (9, 13)], ((0, 0, 0, 0), (0, 0, 0, 0))
+            accumulate_on(harness, POINTS, margin, "pointwise", form, parts, np.random.default_rng(4))
             pool_on(harness, SAME, form)
     finally:
         harness.close()

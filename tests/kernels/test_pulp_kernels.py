@@ -161,22 +161,53 @@ def test_input_channels_a_part_at_a_time(
     form: str,
     seed: int,
 ) -> None:
-    """Parts of any sizes; the first overwrites what is where its sums go, only the last writes the output."""
+    """Parts of any sizes."""
     rng = np.random.default_rng(seed)
     if kernel != "conv2d":
         geometry = replace(geometry, filter=(1, 1), stride=(1, 1), dilation=(1, 1), pad=(0, 0, 0, 0), spare=(0, 0))
+    cuts = {int(cut) for cut in rng.integers(0, geometry.channels_in, 3)}
+    parts = list(pairwise(sorted(cuts | {0, geometry.channels_in})))
+    accumulate_on(harness, geometry, (before, behind), kernel, form, parts, rng)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", ["conv2d", "pointwise", "dense"])
+def test_partial_sums_on_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str, form: str) -> None:
+    """Whole words and bytes behind them, vectors too short for words, blocks of four channels and single ones."""
+    side = 3 if kernel == "conv2d" else 1
+    pad = side // 2
+    geometry = Geometry(15, 11, (5, 7), (side, side), (1, 1), (1, 1), (pad, pad, pad, pad), (0, 0))
+    for cores in (1, 2, 4, 8):
+        parts = [(0, 4), (4, 9), (9, 11), (11, 15)]
+        margin = ((0, 0, 0, 0), (1, 0, 0, 2))
+        accumulate_on(harness_for(cores), geometry, margin, kernel, form, parts, np.random.default_rng(3), cores)
+
+
+def accumulate_on(
+    harness: Harness,
+    geometry: Geometry,
+    margin: tuple[tuple[int, int, int, int], ...],
+    kernel: str,
+    form: str,
+    parts: list[tuple[int, int]],
+    rng: np.random.Generator,
+    cores: int = CORES,
+) -> None:
+    """Input channels a part at a time, compared; margins of input and output.
+
+    The first part overwrites what is where its sums go, only the last one writes the output.
+    """
     x = random_input(rng, geometry)
     weights = random_weights(rng, (geometry.channels_out, *geometry.filter, geometry.channels_in))
     acc = conv2d(x, weights, geometry, 11)
     requantization = requantization_of(rng, acc, form)
-    target = empty_output(geometry, behind)
+    target = empty_output(geometry, margin[1])
     sums = rng.integers(-(2**31), 2**31, target.block.size, np.int64).astype(np.int32)
     before_all = sums.copy()
     added, output = np.zeros_like(acc), target.block
-    cuts = {int(cut) for cut in rng.integers(0, geometry.channels_in, 3)}
-    for begin, end in pairwise(sorted(cuts | {0, geometry.channels_in})):
+    for begin, end in parts:
         part = replace(geometry, channels_in=end - begin)
-        source = embed(x[..., begin:end], before)
+        source = embed(x[..., begin:end], margin[0])
         added += conv2d(source.tile, weights[..., begin:end], part, 11)
         output = harness.kernel(
             f"match_pulp_{kernel}{requantization.suffix}",
@@ -185,7 +216,7 @@ def test_input_channels_a_part_at_a_time(
             weights=weights[..., begin:end].copy().view(np.uint8),
             parameters=requantization.packed(),
             output=target.block,
-            scratch=conv2d_scratch(part, CORES),
+            scratch=conv2d_scratch(part, cores),
             negative_step=requantization.negative_step,
             sums=sums,
             begins=begin == 0,

@@ -10,7 +10,7 @@ import pytest
 from match.hardware import Platform
 from match.targets.gap9.target import Gap9
 from tests.kernels.test_platform import COMPUTE, MEMORY, OK, PLATFORM, TRANSFER
-from tests.kernels.toolchain import PACKAGE, PROJECT, STRICT
+from tests.kernels.toolchain import PACKAGE, PROJECT, compile_for
 
 SCENARIOS = {
     "late_copy_out": [1, OK, 6, OK],
@@ -36,14 +36,8 @@ def platform() -> Platform:
 @pytest.fixture(scope="module")
 def program(qemu: None, platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """platform_scenarios.c for the bare core."""
-    output = tmp_path_factory.mktemp("qemu") / "scenarios"
-    sources = [PACKAGE / source for source in platform.sources]
-    include = [f"-I{PACKAGE / folder}" for folder in (*platform.include, Path("codegen/include"))]
-    defines = [f"-D{name}={value}" for name, value in platform.defines.items()]
-    command = [platform.compiler, *STRICT, "-O1", *platform.flags, *defines, *include, *sources]
-    command += [PROJECT / "tests" / "kernels" / "platform_scenarios.c", "-o", output, *platform.link]
-    subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
-    return output
+    sources = [*(PACKAGE / source for source in platform.sources), PROJECT / "tests/kernels/platform_scenarios.c"]
+    return compile_for(platform, sources, tmp_path_factory.mktemp("qemu") / "scenarios")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

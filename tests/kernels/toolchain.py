@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import match
+from match.hardware import Platform
 
 PACKAGE = Path(match.__file__).parent
 PROJECT = Path(__file__).resolve().parents[2]
@@ -35,5 +37,17 @@ def compile_c(sources: list[Path], output: Path, *options: str, target: str = "g
     command = [compiler, *options, *include, *map(str, sources), "-o", str(output), "-pthread"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
+        pytest.fail(result.stderr)
+    return output
+
+
+def compile_for(platform: Platform, sources: Sequence[Path], output: Path) -> Path:
+    """Compile and link `sources` with what a platform has for them, as its projects are; complaints are failures."""
+    include = [f"-I{PACKAGE / folder}" for folder in (*platform.include, Path("codegen/include"))]
+    defines = [f"-D{name}={value}" for name, value in platform.defines.items()]
+    command = [platform.compiler, *STRICT, "-O1", *platform.flags, *defines, *include, *sources]
+    command += ["-o", output, *platform.link]
+    result = subprocess.run(list(map(str, command)), cwd=PACKAGE, capture_output=True, text=True, check=False)
+    if result.returncode or result.stderr:
         pytest.fail(result.stderr)
     return output

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 CORE = (
     "layer",
+    "layer_constants",
     "requantize",
     "cost",
     "hardware",
@@ -44,8 +47,14 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Names of modules that a file imports, those for type checking alone left out."""
+@cache
+def files() -> dict[str, Path]:
+    """The same by the names under which they are imported."""
+    return {f"match.{name}".removesuffix(".__init__"): path for name, path in modules().items()}
+
+
+def imports(path: Path, typing: bool = False) -> Iterator[str]:
+    """Names of modules that a file imports, those for type checking alone left out unless `typing`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typing_only = {
         inner
@@ -54,17 +63,28 @@ def imports(path: Path) -> Iterator[str]:
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        if node in typing_only:
+        if node in typing_only and not typing:
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from names & files().keys()
+            if not names <= files().keys():
+                yield node.module
 
 
 def inside(name: str, packages: tuple[str, ...]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def test_no_module_stands_on_itself() -> None:
+    """Not by way of others either, nor by imports inside functions or for type checking."""
+    stands_on = {name: set(imports(path, typing=True)) & files().keys() for name, path in files().items()}
+    try:
+        TopologicalSorter(stands_on).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
 
 
 def test_tvm_is_imported_in_one_place() -> None:
@@ -89,6 +109,13 @@ def test_the_compiler_names_no_target() -> None:
             assert not inside_any(path, "match.cost_models"), name
 
 
+def test_what_decides_knows_nothing_of_generated_code() -> None:
+    deciding = ("fitting", "form", "request", "schedule", "packed_constants", "dispatch", "sums", "storage")
+    for name, path in modules().items():
+        if inside(name, (*CORE, *deciding)):
+            assert not inside_any(path, "match.codegen"), name
+
+
 def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code() -> None:
     allowed = ("cost", "layer", "simulate", "schedule.blocks", "schedule.mapping")
     for name, path in modules().items():
@@ -108,4 +135,4 @@ def test_placement_is_an_algorithm_of_its_own() -> None:
 def test_core_types_know_nothing_of_the_steps(name: str) -> None:
     own = {other for other in imports(modules()[name]) if inside(other, ("match",))}
     allowed = tuple(f"match.{core}" for core in CORE)
-    assert {other for other in own if other != "match.schedule" and not inside(other, allowed)} == set()
+    assert {other for other in own if not inside(other, allowed)} == set()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from match.layer import Op
-from match.pattern.rows import called, is_floating, products, rows
+from match.pattern.rows import Chain, called, is_floating, products, rows
 from match.relay import relay, tvm
 from match.transform.softmax import softmax
 
@@ -16,6 +16,11 @@ from match.transform.softmax import softmax
 def body(expr: Any, x: Any) -> Any:
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))
     return module["main"].body
+
+
+def chains(expr: Any, x: Any) -> list[Chain]:
+    main = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))["main"]
+    return [row for row in rows(main, ()) if isinstance(row, tuple)]
 
 
 def test_dense() -> None:
@@ -66,11 +71,16 @@ def test_softmax_in_integers_is_one_row() -> None:
     x = relay.var("x", shape=(3, 12), dtype="int8")
     scores = relay.nn.relu(x)
     soft = softmax(scores, 12, np.arange(256, dtype=np.int64), "int8")
-    function = relay.Function([x], relay.reshape(soft, (36,)))
-    main = relay.transform.InferType()(tvm.IRModule.from_expr(function))["main"]
-    found = rows(main, ())
-    assert [called(row) for row in found if isinstance(row, tuple)] == ["nn.relu", "softmax", "reshape"]
-    assert not any(is_floating(row) for row in found if isinstance(row, tuple))
+    found = chains(relay.reshape(soft, (36,)), x)
+    assert [called(row) for row in found] == ["nn.relu", "softmax", "reshape"]
+    assert not any(is_floating(row) for row in found)
+
+
+def test_elements_of_one_shape_are_one_row() -> None:
+    x = relay.var("x", shape=(1, 12), dtype="int32")
+    y = relay.add(relay.negative(x), relay.const(3))
+    wider = relay.abs(relay.multiply(y, relay.const(np.ones((4, 12), np.int32))))
+    assert list(map(called, chains(wider, x))) == ["negative+add", "multiply+abs"]
 
 
 def test_floating_point_is_known_by_what_goes_in_or_comes_out() -> None:

@@ -50,6 +50,12 @@ def test_layers_on_modules_are_known_by_their_number() -> None:
     ]
 
 
+def test_another_shape_is_no_part_of_what_the_core_computed_before() -> None:
+    layers = [layer("avg_pool2d_0"), layer("reshape_1"), layer("dense_2", "array")]
+    calls = [by_tvm("nn.avg_pool2d", *REQUANTIZE), Call("match_x_2_dense")]
+    assert found(layers, calls) == [(("avg_pool2d_0",), 1), (("dense_2",), 10)]
+
+
 def test_sums_on_a_module_are_one_layer_and_their_requantization_another() -> None:
     layers = [layer("conv2d_0", "array", 9), layer("requantize_0"), layer("conv2d_1", "array", 9), layer("add_2")]
     calls = [

@@ -18,10 +18,9 @@ from match.report.schema import Measurement
 from match.run import RUNNERS, build, random_inputs, read_manifest, run
 from match.run.rtl import simulator
 from match.run.runner import Job
-from match.run.tools import execute
 from match.targets.gap9.target import Gap9
 from tests.e2e import tflite_network
-from tests.kernels.toolchain import PACKAGE, STRICT
+from tests.kernels.toolchain import PACKAGE, compile_for
 
 DEMO = PACKAGE / "demo"
 SAMPLES = 1
@@ -37,19 +36,13 @@ def platform() -> Platform:
 @pytest.fixture(scope="module")
 def scenarios(rtl: None, platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """rtl_scenarios.c, with what the platform has beside the kernels."""
-    program = tmp_path_factory.mktemp("rtl") / "scenarios"
     sources = [
         PACKAGE / path
         for path in platform.sources
         if path.parts[:2] != ("kernels", "pulp") and path.stem != "pulp_team"
     ]
-    include = [f"-I{PACKAGE / folder}" for folder in (*platform.include, Path("codegen/include"))]
-    defines = [f"-D{name}={value}" for name, value in platform.defines.items()]
     own = [PACKAGE / (platform.io or ""), Path(__file__).with_name("rtl_scenarios.c")]
-    command = [platform.compiler, *STRICT, "-O1", *platform.flags, *defines, *include, *sources, *own]
-    done = execute(list(map(str, [*command, "-o", program, *platform.link])), "gcc", PACKAGE)
-    assert (done.returncode, done.stderr) == (0, "")
-    return program
+    return compile_for(platform, [*sources, *own], tmp_path_factory.mktemp("rtl") / "scenarios")
 
 
 def play(program: Path, name: str) -> bytes:
@@ -104,18 +97,18 @@ def test_the_demo_computes_what_it_computes_elsewhere(tmp_path: Path, monkeypatc
 
 
 def check_cycles(measured: Measurement, compiled: match.CompiledModel) -> None:
-    """Layers with many multiply-accumulates take what is predicted for one core, a tenth more or less.
+    """Layers with multiply-accumulates take what is predicted for one core, a tenth more or less, short ones a fifth.
 
-    What surrounds kernels is not predicted, and shows in layers that take less than 100,000 cycles. Nothing makes more
-    than 32 multiply-accumulates in 14 cycles.
+    Short are maps of a few pixels, whose odd numbers of channels are priced roughly. Nothing makes more than 32
+    multiply-accumulates in 14 cycles.
     """
     layers = {layer.name: layer for layer in compiled.report.layers}
-    long = [(layers[group.layers[0]], group.count) for group in measured.layers if group.count > 100_000]
-    on_cluster = [(layer, count) for layer, count in long if layer.module == "cluster" and layer.macs]
-    assert on_cluster or measured.total < 300_000
+    counted = [(layers[group.layers[0]], group.count) for group in measured.layers]
+    on_cluster = [(layer, count) for layer, count in counted if layer.module == "cluster" and layer.macs]
+    assert on_cluster
     for layer, count in on_cluster:
         assert count > layer.macs * 14 / 32
-        assert count == pytest.approx(layer.platform_cycles["rtl"], rel=0.1), layer.name
+        assert count == pytest.approx(layer.platform_cycles["rtl"], rel=0.1 if count > 30_000 else 0.2), layer.name
 
 
 @pytest.mark.sweep

@@ -55,6 +55,13 @@ def test_names_that_cannot_be(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["gap9", "pulp_open"])
+def test_names_of_installed_targets(name: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=f"^'{name}' cannot name a target: one that is installed is called so; "):
+        new_target(name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "chip").mkdir()
     blocked = tmp_path / "file"

@@ -13,7 +13,7 @@ from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
 from match.schedule.sieve import feasible, with_transfers
 from match.schedule.structures import Structures
-from match.schedule.tiles import TILED, TileCosts, candidate_tiles
+from match.schedule.tiles import TileCosts, candidate_tiles
 from tests.schedule.brute_force import size_of_search
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
 
@@ -39,11 +39,10 @@ def test_bounds_hold() -> None:
         sieve = feasible(costs, floors, candidates)
         refined = with_transfers(sieve, costs, floors)
         for row, tile in enumerate(sieve.tiles):
-            cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))
             fewest = [np.inf, np.inf]
             both = zip(
-                Structures(costs, tile[None], cut).nests(),
-                Structures(costs, tile[None], cut, floors).nests(),
+                Structures(costs, tile[None]).nests(),
+                Structures(costs, tile[None], floors).nests(),
                 strict=True,
             )
             for nests, rough in both:
@@ -78,8 +77,7 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
         tiles = feasible(costs, None, candidate_tiles(costs, multiples)).tiles
         found = []
         for tile in tiles:
-            cut = tuple(dim for dim, size in zip(TILED, tile, strict=True) if size < layer.size(dim))
-            for nests in Structures(costs, tile[None], cut).nests():
+            for nests in Structures(costs, tile[None]).nests():
                 found += [(nest.loops, nest.placements) for nest in map(nests.nest, range(len(nests.cycles)))]
         assert len(found) == len(set(found))
         assert set(found) == expected
@@ -89,7 +87,7 @@ def test_bounds_are_tight_where_transfers_are_uniform() -> None:
     """Double-buffered rows of a convolution whose weights stay: what is bounded is what happens."""
     layer = Layer("conv", Op.CONV2D, 8, 8, 32, 16, 32, 16, 3, 3, padding=Padding(1, 1, 1, 1))
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125))
-    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16, 8]]), (Dim.OY,)).nests()
+    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16, 8]])).nests()
     costs = {}
     for n in range(len(nests.cycles)):
         nest = nests.nest(n)
@@ -105,7 +103,7 @@ def test_bounds_count_what_is_queued_before_a_block_that_is_waited_for() -> None
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125, fixed=400.0))
     nests = next(
         nests
-        for nests in Structures(TileCosts(pricing), np.array([[16, 4, 16, 64]]), (Dim.K, Dim.OY)).nests()
+        for nests in Structures(TileCosts(pricing), np.array([[16, 4, 16, 64]])).nests()
         if [loop.dim for loop in nests.nest(0).loops] == [Dim.OY, Dim.K]
     )
     places = [nests.nest(n).placements for n in range(len(nests.cycles))]

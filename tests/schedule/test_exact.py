@@ -10,8 +10,9 @@ from match.cost import Block, CostModel, Energy, Tile
 from match.errors import CostModelError, OptionError, ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.blocks import largest_tile
-from match.schedule.engine import OBJECTIVES, engine, engine_names
+from match.schedule.engine import engine, engine_names
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.objective import OBJECTIVES
 from match.schedule.predict import predict
 from tests.schedule.brute_force import rank, schedules, size_of_search
 from tests.schedule.problems import searched

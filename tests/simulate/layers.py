@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from match.codegen.constants import pack_constants
 from match.errors import ScheduleError
 from match.form import choose_form
-from match.hardware import HwModule, LayerConstants, MatchTarget, Pattern
+from match.hardware import HwModule, MatchTarget, Pattern
 from match.layer import Dim, Layer, Op, Operand, Padding, Role
+from match.layer_constants import LayerConstants
 from match.options import Numerics
+from match.packed_constants import pack_constants
 from match.plan import LayerPlan
 from match.requantize import Int64Array, Requantizer
 from match.schedule.blocks import largest_tile

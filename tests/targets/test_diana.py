@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import match
-from match.hardware import LayerConstants
 from match.layer import Dim, Layer, Op, Padding, Role
+from match.layer_constants import LayerConstants
 from match.requantize import Requantization
 from match.schedule.mapping import component_bytes
 from match.targets.diana.digital import SHIFT, SHIFT_SUM, Digital

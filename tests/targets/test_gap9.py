@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 
 import match
-from match.hardware import HwModule, LayerConstants, MatchTarget
+from match.cost import Block
+from match.fitting import fit
+from match.hardware import HwModule, MatchTarget
 from match.layer import Dim, Layer, Op, Padding, Role
+from match.layer_constants import LayerConstants
 from match.requantize import Requantization, Requantizer
+from match.schedule.blocks import tile_of
 from match.schedule.mapping import component_bytes
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
+from match.targets.pulp.chip import one_core
 from match.targets.pulp.cluster import HIGH, HIGH_SIGNED, INT32, INT64
 
 PACKAGE = Path(match.__file__).parent
@@ -148,6 +153,27 @@ def test_additions_have_sums_of_32_bits_or_64() -> None:
     addition = replace(CONV, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="")
     kernels = [cluster.kernel(addition, form) for form in cluster.forms(addition)]
     assert kernels == ["match_pulp_add_int32", "match_pulp_add"]
+
+
+def test_kernels_of_words_clip_from_0_alone() -> None:
+    """Where outputs begin elsewhere, a layer is left to the kernels of 64 bits."""
+    ones = np.ones(3, np.int64)
+    line = Requantization(ones << 20, 0 * ones, 30 * ones, (3, 200))
+    fitting = [form for form in module("cluster").requantizers if fit(line, -1000 * ones, 250_000 * ones, form)]
+    assert {module("cluster").kernel(CONV, form) for form in fitting} == {"match_pulp_conv2d"}
+    from_0 = replace(line, clip=(0, 200))
+    assert all(fit(from_0, -1000 * ones, 250_000 * ones, form) for form in module("cluster").requantizers)
+
+
+def test_one_core_under_simulation_waits_for_no_transfer() -> None:
+    """Its DMA takes no time, a layer is offloaded to nobody, and it does the work of eight."""
+    chip = module("cluster").cost(CONV, INT32)
+    alone = one_core(chip)
+    tile = tile_of(CONV, {dim: (0, CONV.size(dim)) for dim in Dim})
+    assert alone.transfer(CONV, Block("input", (8, 8, 20), 1280, 1)) == 0
+    assert alone.issue(CONV) < chip.issue(CONV)
+    assert alone.overhead(CONV) < chip.overhead(CONV)
+    assert alone.compute(CONV, tile) > 6 * chip.compute(CONV, tile)
 
 
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from match import tile_constants
-from match.hardware import LayerConstants
 from match.layer import Dim
+from match.layer_constants import LayerConstants
 from match.requantize import UNREACHED, Requantization, Requantizer
 from match.targets.gap9 import packing as ne16_packing
 

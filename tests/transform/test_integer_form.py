@@ -8,7 +8,7 @@ import pytest
 from match.layer import Padding
 from match.relay import relay, tvm
 from match.requantize import UNREACHED, Requantization
-from match.transform import integer_form, readers
+from match.transform import integer_form, operators, readers
 from tests.transform.networks import requantization, weights
 from tests.transform.running import Compiled, random_values
 
@@ -47,7 +47,7 @@ def test_conv2d(dtype, pad_value):
             sums[0, row, column] = np.tensordot(window, kernel.astype(np.int64), 3)
     np.testing.assert_array_equal(found, parameters(sums))
     layer = readers.read_layer(typed)
-    assert isinstance(layer, readers.Convolution)
+    assert isinstance(layer, operators.Convolution)
     assert (layer.padding, layer.pad_value, layer.strides) == (Padding(1, 0, 2, 1), pad_value, (2, 1))
     assert (layer.weights == kernel).all()
     assert same(layer.requantization, parameters)
@@ -71,7 +71,7 @@ def test_depthwise_conv2d():
             sums[0, row, column] = (window * kernel[..., 0]).sum(axis=(0, 1))
     np.testing.assert_array_equal(found, parameters(sums))
     layer = readers.read_layer(typed)
-    assert isinstance(layer, readers.Convolution)
+    assert isinstance(layer, operators.Convolution)
     assert layer.depthwise
     assert (layer.weights_by_output == kernel[..., 0].transpose(2, 0, 1).reshape(4, 9)).all()
 
@@ -92,7 +92,7 @@ def test_dense_with_exceptions():
     expected[[1, 0, 2], [0, 2, 2]] -= 1
     np.testing.assert_array_equal(found, np.clip(expected, -128, 127))
     layer = readers.read_layer(typed)
-    assert isinstance(layer, readers.Dense)
+    assert isinstance(layer, operators.Dense)
     assert same(layer.requantization, parameters)
 
 
@@ -108,7 +108,7 @@ def test_avg_pool2d(whole_map):
     windows = np.lib.stride_tricks.sliding_window_view(value.astype(np.int64), window, axis=(1, 2))
     np.testing.assert_array_equal(found, parameters(windows.sum(axis=(-2, -1))))
     layer = readers.read_layer(typed)
-    assert isinstance(layer, readers.Average)
+    assert isinstance(layer, operators.Average)
     assert (layer.window, layer.whole_map) == (window, whole_map)
 
 

@@ -148,6 +148,21 @@ def test_softmax() -> None:
     assert len(set(np.concatenate([one.reshape(-1) for one in expected]).tolist())) > 60
 
 
+def test_rows_whose_sums_tflite_micro_refuses() -> None:
+    """Of more than 512 equal values each has less than half a step."""
+    widths = (513, 1024, 4095)
+    model = TfliteModel()
+    inputs = [model.tensor((2, width), "int8", 0.1, 0) for width in widths]
+    outputs = [model.tensor((2, width), "int8", 1 / 256, -128) for width in widths]
+    for x, output in zip(inputs, outputs, strict=True):
+        model.operator("SOFTMAX", [x], output, "SoftmaxOptions", beta=1.0)
+    network = from_tflite(model.build(inputs, outputs), Path("test.tflite"))
+    samples = [np.full((2, width), [[-128], [127]], np.int8) for width in widths]
+    values = {x.name: sample for x, sample in zip(network.inputs, samples, strict=True)}
+    for output in Compiled(integer_relay(network))(values):
+        assert (output == -128).all()
+
+
 def test_softmax_of_a_map_stored_unsigned() -> None:
     """Along the last of four axes, with beta, between operators that take uint8: no table but that at the border."""
     model = TfliteModel()

@@ -10,9 +10,10 @@ import pytest
 from match.frontend import load
 from match.frontend.tflite import from_tflite
 from match.relay import relay
+from match.transform.operators import Convolution, Dense
 from match.transform.pipeline import integer_relay
 from match.transform.quantize_border import qnn_operators
-from match.transform.readers import Convolution, Dense, read_layer
+from match.transform.readers import read_layer
 from tests.transform.running import Compiled
 from tests.transform.tflite_models import Micro, with_outputs
 

@@ -66,6 +66,12 @@ const match_tile_t tile = {
 % for field, value in level.tile:
     .${field} = ${value},
 % endfor
+% if level.unused:
+    /* None of these: named, or the compiler would clear the whole first. */
+% endif
+% for line in level.unused:
+    ${line}
+% endfor
 };
 ${output_free()}\
 

@@ -7,7 +7,6 @@ import hashlib
 import importlib
 import os
 import shutil
-import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from match.errors import ToolchainError
 from match.output import whole_file
+from match.run.tools import call
 
 CORE_PACKAGE = "pythondata-cpu-cv32e40p"
 
@@ -56,7 +56,7 @@ def simulator(folder: Path) -> Path:
         with _alone(folder), TemporaryDirectory(prefix="build-", dir=folder) as work:
             if not place.exists():
                 options = (*_VERILATOR, "--Mdir", work, f"-I{rtl / 'rtl' / 'include'}")
-                call([verilator, *options, *map(str, units), "-o", "core"], "the core")
+                call([verilator, *options, *map(str, units), "-o", "core"], "building the core with verilator")
                 with whole_file(place) as unfinished:
                     shutil.copy2(Path(work, "core"), unfinished)
     except OSError as error:
@@ -73,15 +73,6 @@ def installed(name: str, packages: str) -> str:
     if found is None:
         raise ToolchainError(f"{name} is not installed; on Debian: apt-get install {packages}.")
     return found
-
-
-def call(command: Sequence[str], what: str) -> None:
-    """Run a tool that builds `what`; raises ToolchainError with its first message."""
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        lines = (result.stderr or result.stdout).splitlines()
-        first = next((line for line in lines if "rror" in line), "no message")
-        raise ToolchainError(f"{Path(command[0]).name} does not build {what}: {first.strip()}")
 
 
 def digest(files: Sequence[Path], options: Sequence[str]) -> str:

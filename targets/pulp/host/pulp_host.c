@@ -1,5 +1,5 @@
-/* A PULP chip on another machine (pulp_machine.h). Everything asynchronous happens as late as the API's contract allows: transfers and kernels are
- * executed when they are waited for. */
+/* A PULP chip on another machine (pulp_machine.h). Everything asynchronous happens as late as the API's contract allows:
+ * transfers and kernels are executed when they are waited for. */
 #include "pulp.h"
 
 #include <stdbool.h>

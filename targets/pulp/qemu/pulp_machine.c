@@ -4,6 +4,7 @@
 #include "match_count.h"
 #include "match_status.h"
 #include "pulp.h"
+#include "pulp_mcycle.h"
 
 static _Alignas(16) uint8_t l1_memory[PULP_L1_BYTES];
 static _Alignas(16) uint8_t l2_memory[PULP_L2_BYTES];
@@ -11,19 +12,6 @@ static _Alignas(16) uint8_t l2_memory[PULP_L2_BYTES];
 /* Instructions that were nobody's, and when the present ones began. */
 static uint64_t excluded;
 static uint64_t paused_at;
-
-static uint64_t executed(void)
-{
-    uint32_t high;
-    uint32_t low;
-    uint32_t again;
-    do {
-        __asm__ volatile("csrr %0, mcycleh" : "=r"(high));
-        __asm__ volatile("csrr %0, mcycle" : "=r"(low));
-        __asm__ volatile("csrr %0, mcycleh" : "=r"(again));
-    } while (high != again);
-    return (uint64_t)high << 32 | low;
-}
 
 int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
 {
@@ -34,15 +22,15 @@ int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
 
 void pulp_machine_pause(void)
 {
-    paused_at = executed();
+    paused_at = pulp_mcycle();
 }
 
 void pulp_machine_resume(void)
 {
-    excluded += executed() - paused_at;
+    excluded += pulp_mcycle() - paused_at;
 }
 
 uint64_t match_counter(void)
 {
-    return executed() - excluded;
+    return pulp_mcycle() - excluded;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "match_count.h"
+#include "pulp_mcycle.h"
 #include "pulp_open_cluster.h"
 
 enum { TRAPPED = 99 };
@@ -48,15 +49,7 @@ _Noreturn void pulp_rtl_trap(uint32_t cause, uint32_t address)
 /* Cycles, of which this core's are all. */
 uint64_t match_counter(void)
 {
-    uint32_t high;
-    uint32_t low;
-    uint32_t again;
-    do {
-        __asm__ volatile("csrr %0, mcycleh" : "=r"(high));
-        __asm__ volatile("csrr %0, mcycle" : "=r"(low));
-        __asm__ volatile("csrr %0, mcycleh" : "=r"(again));
-    } while (high != again);
-    return (uint64_t)high << 32 | low;
+    return pulp_mcycle();
 }
 
 /* ---- synchronization ---- */

@@ -17,12 +17,12 @@ from match.codegen.workspace import Place
 from match.dispatch import Again, search_again
 from match.errors import CapacityError
 from match.external_cost import external_cost
+from match.external_memory.describe import buffers, describe, with_constants
+from match.external_memory.message import sentence
+from match.external_memory.strips import best_strips
 from match.frontend.model import Model
 from match.hardware import External, MatchTarget
 from match.layer import Role
-from match.memory.describe import buffers, describe, with_constants
-from match.memory.message import sentence
-from match.memory.strips import best_strips
 from match.options import Options
 from match.partitioner import Partitioned
 from match.placement.contents import packed

@@ -13,8 +13,8 @@ from benchmarks.memory.networks import onnxruntime_outputs, sample, take_integer
 from match.codegen.pieces import Pieces, pieces_of
 from match.codegen.steps import Buffer, CallStep
 from match.cost import Block
+from match.external_memory.strips import best_strips, least_strips
 from match.hardware import External
-from match.memory.strips import best_strips, least_strips
 from match.placement.problem import Cut
 from match.registry import get_target
 from match.relay import tvm
@@ -55,6 +55,21 @@ def test_other_operators_have_no_pieces(why: str) -> None:
         schedule[y].reorder(*reversed(y.op.axis))
     tensors = outputs if why == "two loops" else outputs[-1:]
     assert pieces_of(_lowered(schedule, [x, *tensors])) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "first", "expected"),
+    [(6, 0, Pieces(4, 6)), (5, 1, Pieces(4, 6)), (7, 0, None), (6, 1, None), (6, -1, None)],
+)
+def test_an_iteration_keeps_to_its_own_piece(columns: int, first: int, expected: Pieces | None) -> None:
+    builder = tvm.tir.ir_builder.create()
+    x, y = (tvm.tir.decl_buffer((24,), "int8", name) for name in "xy")
+    written, read = builder.buffer_ptr(y), builder.buffer_ptr(x)
+    with builder.for_range(0, 4, name="row") as row, builder.for_range(0, columns, name="column") as column:
+        written[row * 6 + column + first] = read[column]
+    parameters = [tvm.tir.Var(name, "handle") for name in "xy"]
+    function = tvm.tir.PrimFunc(parameters, builder.get(), buffer_map=dict(zip(parameters, (x, y), strict=True)))
+    assert pieces_of(function) == expected
 
 
 class _Dma:

@@ -46,16 +46,16 @@ def best_strips(
 
 
 def _cost(strips: Strips, cycles: float, issue: float, external: External) -> Cut:
-    """The core makes a strip as soon as the one before the last has left; the DMA takes them in order."""
+    """The core makes one strip after the other, and the DMA takes them in order.
+
+    A strip takes the place of the one before the last, for which the core waits. As strips are alike that delays no
+    transfer, and is left out: a slower core finds the place free, and a slower DMA has another strip to move meanwhile.
+    """
     now = free = traffic = 0.0
-    left: list[float] = []
     for first in range(0, strips.count, strips.rows):
         rows = min(strips.rows, strips.count - first)
-        if len(left) > 1:
-            now = max(now, left[-2])
         now += cycles * rows / strips.count + issue
         took = external.dma.transfer(Block("", (rows * strips.bytes,), rows * strips.bytes, 1))
         free = max(free, now) + took
         traffic += took
-        left.append(free)
     return Cut(2 * strips.distance, free, traffic)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import match
-from benchmarks.memory.cli import NETWORKS, SIZES, rows
+from benchmarks.memory.cli import NETWORKS, SIZES, Row, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
 from match.errors import CapacityError, OptionError
 from match.report.schema import MemoryPlanSummary
@@ -119,6 +119,7 @@ def test_a_target_without_external_memory_says_how_much_is_short() -> None:
 @pytest.mark.parametrize("name", NETWORKS.split(","))
 def test_large_networks(name: str) -> None:
     for row in rows(name, [int(size) for size in SIZES.split(",")]):
+        assert isinstance(row, Row)
         assert row.same
         assert row.used <= row.l2
         assert row.cycles < 2 * row.whole

@@ -9,9 +9,9 @@ from match.codegen.backend import WORKSPACE_ALIGNMENT, Built
 from match.codegen.network import tensor_bytes
 from match.codegen.steps import Buffer, CallStep
 from match.cost import Block
+from match.external_memory.strips import least_strips
 from match.hardware import External, MatchTarget
 from match.layer import Role
-from match.memory.strips import least_strips
 from match.placement.problem import Problem, Step, Tensor
 from match.plan import LayerDecision, LayerPlan
 from match.schedule.mapping import align

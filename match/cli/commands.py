@@ -1,179 +1,48 @@
-"""The command line: `match compile`, `build`, `run`, `targets`, `zoo`, and what authors of targets need.
-
-Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
-stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
-"""
+"""The commands; each imports what it needs when it runs."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from match.errors import MatchError, OptionError
+from match.cli.arguments import (
+    Classes,
+    Engine,
+    InputFile,
+    Jobs,
+    L1Size,
+    L2Size,
+    MemoryMapFile,
+    ModelPath,
+    Modules,
+    NetworkFile,
+    NetworkName,
+    NoCache,
+    Numerics,
+    Objective,
+    On,
+    Output,
+    OutputFile,
+    PlatformName,
+    ProjectPath,
+    Sanitize,
+    Seed,
+    TargetName,
+    TimelineFile,
+    TraceFile,
+)
+from match.cli.status import USAGE_ERROR
+from match.errors import OptionError
 
 if TYPE_CHECKING:
     from match.run import Counts
 
-USAGE_ERROR = 2
-INTERRUPTED = 130
 PIPE_WIDTH = 160
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line, by default on the process's arguments, and exit with its status."""
-    app = typer.Typer(
-        help="Compile quantized neural networks to C for heterogeneous microcontrollers.",
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.command("compile")(compile_model)
-    app.command("build")(build_project)
-    app.command("run")(run)
-    app.command("targets")(targets)
-    app.command("ops")(ops)
-    app.command("new-target")(new_target)
-    app.command("check-target")(check_target)
-    app.command("zoo")(zoo)
-    app.command("demo")(demo)
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    execute(app, "match", given or ["--help"])
-
-
-def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoReturn:
-    """Run a command line and exit with its status; an error that a user can cause is a sentence on stderr."""
-    try:
-        status = app(args=list(arguments), prog_name=program, standalone_mode=False)
-    except (MatchError, typer.TyperException) as error:
-        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        sys.stderr.write(f"{program}: {_sentence(message)}\n")
-        status = USAGE_ERROR
-    except OSError as error:
-        place = f"{error.filename} cannot be used" if error.filename else "a file cannot be used"
-        sys.stderr.write(f"{program}: {place}: {error.strerror or error}.\n")
-        status = USAGE_ERROR
-    except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED
-    sys.exit(status or 0)
-
-
-def _sentence(message: str) -> str:
-    """`message` as one sentence on one line."""
-    joined = re.sub(r"[.] (\w)", lambda start: f"; {start[1].lower()}", " ".join(message.split()))
-    return joined if joined.endswith((".", "?")) else f"{joined}."
-
-
-def _bytes(text: str) -> int:
-    try:
-        size = int(text)
-    except ValueError:
-        size = 0
-    if size <= 0:
-        raise typer.BadParameter(f"{text!r} is not a positive number of bytes")
-    return size
-
-
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to 8 bits.")]
-ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
-TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
-Modules = Annotated[
-    str | None,
-    typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
-]
-L1Size = Annotated[
-    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
-]
-L2Size = Annotated[
-    int | None,
-    typer.Option("--l2", metavar="BYTES", parser=_bytes, help="Size of the main memory.", show_default="the target's"),
-]
-Engine = Annotated[
-    str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
-]
-Objective = Annotated[
-    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
-]
-Numerics = Annotated[
-    str,
-    typer.Option(
-        "--numerics",
-        metavar="hardware|exact",
-        help="Take each module's closest requantization, or only those that compute the network's own integers.",
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", metavar="N", min=1, help="Processes that search at a time.", show_default="one per processor"
-    ),
-]
-NoCache = Annotated[
-    bool,
-    typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
-]
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
-InputFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--input",
-        metavar="X.npz",
-        help="Input tensors by name, one sample or a batch.",
-        show_default="random, see --seed",
-    ),
-]
-OutputFile = Annotated[
-    Path | None,
-    typer.Option("--output", metavar="Y.npz", help="Write the output tensors here.", show_default="print them"),
-]
-NetworkName = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="The network to write.", show_default="list all")
-]
-NetworkFile = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="X.onnx", help="Write it here.", show_default="NAME.onnx")
-]
-Classes = Annotated[
-    int | None, typer.Option("--classes", metavar="N", help="Number of classes.", show_default="the network's own")
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
-TimelineFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--timeline", metavar="T.json|T.svg", help="Write the predicted timeline: for ui.perfetto.dev, or a picture."
-    ),
-]
-MemoryMapFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--memory-map", metavar="M.svg", help="Write a picture of what lies where and when, with external memory."
-    ),
-]
-TraceFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--trace", metavar="T.json|T.svg", help="Write what layers did, in order: for ui.perfetto.dev, or a picture."
-    ),
-]
-PlatformName = Annotated[
-    str, typer.Option("--platform", metavar="NAME", help="What the program is for, one of the target's platforms.")
-]
-On = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        metavar="host|qemu|rtl|gvsoc",
-        help="What runs it: this machine, QEMU, one core's RTL under Verilator, or GVSoC, as far as the target has a "
-        "platform for it.",
-    ),
-]
-Sanitize = Annotated[
-    bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
-]
 
 
 def compile_model(
@@ -336,8 +205,8 @@ def check_target(target: Annotated[str, typer.Argument(metavar="TARGET", help="A
     from rich.console import Console
 
     from match.check import check_target as check
+    from match.check.table import show_coverage
     from match.registry import get_target
-    from match.report.targets import show_coverage
 
     with _progress(f"Checking {target}"):
         result = check(get_target(target))

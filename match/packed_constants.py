@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from match.errors import ScheduleError
-from match.hardware import HwModule, LayerConstants
+from match.hardware import HwModule
 from match.layer import Component, Dim, Layer, Operand, Role
+from match.layer_constants import LayerConstants
 from match.requantize import Requantizer
 from match.schedule.mapping import Loop, Schedule, align, block_bytes, component_bytes
 

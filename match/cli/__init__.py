@@ -1,0 +1,38 @@
+"""The command line: `match compile`, `build`, `run`, `targets`, `zoo`, and what authors of targets need.
+
+Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
+stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from match.cli import commands
+from match.cli.status import execute
+
+__all__ = ["execute", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, by default on the process's arguments, and exit with its status."""
+    app = typer.Typer(
+        help="Compile quantized neural networks to C for heterogeneous microcontrollers.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command("compile")(commands.compile_model)
+    app.command("build")(commands.build_project)
+    app.command("run")(commands.run)
+    app.command("targets")(commands.targets)
+    app.command("ops")(commands.ops)
+    app.command("new-target")(commands.new_target)
+    app.command("check-target")(commands.check_target)
+    app.command("zoo")(commands.zoo)
+    app.command("demo")(commands.demo)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    execute(app, "match", given or ["--help"])

@@ -1,0 +1,115 @@
+"""Arguments and options of the commands, with what `--help` says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def _bytes(text: str) -> int:
+    try:
+        size = int(text)
+    except ValueError:
+        size = 0
+    if size <= 0:
+        raise typer.BadParameter(f"{text!r} is not a positive number of bytes")
+    return size
+
+
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to 8 bits.")]
+ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
+TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
+Modules = Annotated[
+    str | None,
+    typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
+]
+L1Size = Annotated[
+    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
+]
+L2Size = Annotated[
+    int | None,
+    typer.Option("--l2", metavar="BYTES", parser=_bytes, help="Size of the main memory.", show_default="the target's"),
+]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
+]
+Objective = Annotated[
+    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
+]
+Numerics = Annotated[
+    str,
+    typer.Option(
+        "--numerics",
+        metavar="hardware|exact",
+        help="Take each module's closest requantization, or only those that compute the network's own integers.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", metavar="N", min=1, help="Processes that search at a time.", show_default="one per processor"
+    ),
+]
+NoCache = Annotated[
+    bool,
+    typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
+]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
+InputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        metavar="X.npz",
+        help="Input tensors by name, one sample or a batch.",
+        show_default="random, see --seed",
+    ),
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="Y.npz", help="Write the output tensors here.", show_default="print them"),
+]
+NetworkName = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The network to write.", show_default="list all")
+]
+NetworkFile = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="X.onnx", help="Write it here.", show_default="NAME.onnx")
+]
+Classes = Annotated[
+    int | None, typer.Option("--classes", metavar="N", help="Number of classes.", show_default="the network's own")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")]
+TimelineFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--timeline", metavar="T.json|T.svg", help="Write the predicted timeline: for ui.perfetto.dev, or a picture."
+    ),
+]
+MemoryMapFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--memory-map", metavar="M.svg", help="Write a picture of what lies where and when, with external memory."
+    ),
+]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace", metavar="T.json|T.svg", help="Write what layers did, in order: for ui.perfetto.dev, or a picture."
+    ),
+]
+PlatformName = Annotated[
+    str, typer.Option("--platform", metavar="NAME", help="What the program is for, one of the target's platforms.")
+]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="host|qemu|rtl|gvsoc",
+        help="What runs it: this machine, QEMU, one core's RTL under Verilator, or GVSoC, as far as the target has a "
+        "platform for it.",
+    ),
+]
+Sanitize = Annotated[
+    bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
+]

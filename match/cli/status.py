@@ -1,0 +1,38 @@
+"""How a command line ends: with its results, or with one sentence on stderr and the status of an error."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from match.errors import MatchError
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoReturn:
+    """Run a command line and exit with its status; an error that a user can cause is a sentence on stderr."""
+    try:
+        status = app(args=list(arguments), prog_name=program, standalone_mode=False)
+    except (MatchError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        sys.stderr.write(f"{program}: {_sentence(message)}\n")
+        status = USAGE_ERROR
+    except OSError as error:
+        place = f"{error.filename} cannot be used" if error.filename else "a file cannot be used"
+        sys.stderr.write(f"{program}: {place}: {error.strerror or error}.\n")
+        status = USAGE_ERROR
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    sys.exit(status or 0)
+
+
+def _sentence(message: str) -> str:
+    """`message` as one sentence on one line."""
+    joined = re.sub(r"[.] (\w)", lambda start: f"; {start[1].lower()}", " ".join(message.split()))
+    return joined if joined.endswith((".", "?")) else f"{joined}."

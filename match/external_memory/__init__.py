@@ -1,0 +1,1 @@
+"""Puts a network that main memory cannot hold into main and external memory, where `match.placement` says."""

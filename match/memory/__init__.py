@@ -1,1 +1,0 @@
-"""Puts a network that main memory cannot hold into main and external memory."""

@@ -1,0 +1,57 @@
+"""What all tiles of a tiling cost together, from one representative of each kind of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from match.schedule.kinds import Kinds, Look, Table
+from match.schedule.rooms import Floats, Ints
+
+
+class Combined:
+    """Sums over the tiles that cut several dimensions, of a `price` by their looks along each of these.
+
+    Tilings are rows of tile sizes along the dimensions, shape (n, dimensions).
+    """
+
+    def __init__(self, kinds: Sequence[Kinds], price: Callable[[Sequence[Look]], float]) -> None:
+        self._price = price
+        self._every = [one.every for one in kinds]
+        self._ends = [one.ends for one in kinds]
+        self._looks = [one.looks for one in kinds]
+        self._digits = [math.prod(len(looks) for looks in self._looks[:n]) for n in range(len(kinds))]
+        self._prices: dict[int, float] = {}
+
+    def every(self, tilings: Ints) -> Floats:
+        """Of all tiles."""
+        return self._sum(self._every, tilings)
+
+    def ends(self, tilings: Ints) -> Floats:
+        """Of the tiles at the ends of blocks along all dimensions."""
+        return self._sum(self._ends, tilings)
+
+    def _sum(self, tables: Sequence[Table], tilings: Ints) -> Floats:
+        """Looks along the dimensions are the digits of one number, so that each combination of them is priced once."""
+        count = len(tilings)
+        looks, times = np.zeros((count, 1), np.int64), np.ones((count, 1), np.int64)
+        for table, digit, sizes in zip(tables, self._digits, tilings.T, strict=True):
+            width = int(table.width[sizes].max(initial=0))
+            looks = (looks[:, :, None] + digit * table.number[sizes, None, :width]).reshape(count, -1)
+            times = (times[:, :, None] * table.times[sizes, None, :width]).reshape(count, -1)
+        there = times > 0
+        unique, which = np.unique(looks[there], return_inverse=True)
+        costs = np.zeros(times.shape)
+        costs[there] = times[there] * np.array([self._of(look) for look in unique.tolist()], np.float64)[which]
+        result: Floats = costs.sum(axis=1)
+        return result
+
+    def _of(self, combination: int) -> float:
+        known = self._prices.get(combination)
+        if known is None:
+            digits = zip(self._looks, self._digits, strict=True)
+            looks = [along[combination // digit % len(along)] for along, digit in digits]
+            known = self._prices[combination] = self._price(looks)
+        return known

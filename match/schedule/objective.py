@@ -1,0 +1,20 @@
+"""What a search may minimise."""
+
+from __future__ import annotations
+
+from match.cost import CostModel
+from match.errors import OptionError
+
+OBJECTIVES = ("latency", "energy", "bytes")
+"""Predicted cycles, predicted pJ, or bytes moved between memories."""
+
+
+def check_objective(objective: str, cost_model: CostModel | None = None) -> None:
+    """Raises OptionError if there is no such objective, or `cost_model` does not know what it takes."""
+    if objective not in OBJECTIVES:
+        raise OptionError(f"objective {objective!r} is unknown; choose one of: {', '.join(OBJECTIVES)}.")
+    if objective == "energy" and cost_model is not None and cost_model.energy is None:
+        raise OptionError(
+            f"objective 'energy' needs pJ per multiply-accumulate and per byte, and cost model "
+            f"{type(cost_model).__name__} has none; set its `energy` or choose another objective."
+        )

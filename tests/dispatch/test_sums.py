@@ -1,0 +1,88 @@
+"""Layers that no module requantizes: when their sums go to a module, and the rest to the control core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from match.cost import CpuCostModel
+from match.layer import Op
+from match.options import Options
+from match.partitioner import cut
+from match.plan import LayerDecision
+from match.relay import relay, tvm
+from match.schedule.mapping import Memory
+from match.stopwatch import Stopwatch
+from tests.dispatch.fakes import SHIFT, FakeModule, FakeTarget
+
+SIDE, CHANNELS = 6, 8
+OUTPUTS = SIDE * SIDE * CHANNELS
+MACS = OUTPUTS * CHANNELS
+
+
+class _Cpu(CpuCostModel):
+    """Ten cycles a multiply-accumulate, 50 an output."""
+
+    def cycles(self, op: str, macs: int, outputs: int) -> float:
+        return 10.0 * macs + 50.0 * outputs
+
+
+class _Summing(FakeModule):
+    """A module that requantizes by powers of two alone, and hands out sums."""
+
+    sums = frozenset({Op.CONV2D})
+
+
+def network() -> Any:
+    """A pointwise convolution with a factor that is no power of two."""
+
+    def each(value: int) -> Any:
+        return relay.const(np.full(CHANNELS, value, np.int64), dtype="int64")
+
+    x = relay.var("x", shape=(1, SIDE, SIDE, CHANNELS), dtype="uint8")
+    weights = np.random.default_rng(4).integers(-128, 128, (1, 1, CHANNELS, CHANNELS)).astype(np.int8)
+    sums = relay.nn.conv2d(
+        x,
+        relay.const(weights),
+        channels=CHANNELS,
+        kernel_size=(1, 1),
+        data_layout="NHWC",
+        kernel_layout="HWIO",
+        out_dtype="int32",
+    )
+    total = relay.add(relay.multiply(relay.cast(sums, "int64"), each(70001)), each(5 << 22))
+    body = relay.cast(relay.clip(relay.right_shift(total, each(25)), 0, 255), "uint8")
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+
+
+def decisions(mac: float, main_bytes: int = 1 << 20) -> tuple[LayerDecision, ...]:
+    target = FakeTarget(_Summing("unit", mac, (SHIFT,)))
+    target.cpu_cost_model = _Cpu()
+    target.main_memory = Memory("L2", main_bytes)
+    options = Options.parse("exact", "latency", "exact")
+    return cut(network(), target, options, "net", Stopwatch()).decisions
+
+
+def test_sums_on_the_module_and_the_rest_on_the_core() -> None:
+    layer, rest = decisions(mac=1)
+    assert (layer.name, layer.module, layer.macs) == ("conv2d_0", "unit", MACS)
+    assert layer.plan is not None
+    assert layer.plan.layer.output_dtype == "int32"
+    assert (rest.name, rest.module, rest.macs, rest.cycles) == ("requantize_0", "cpu", 0, 50 * OUTPUTS)
+    assert [candidate.module for candidate in rest.candidates] == ["unit", "cpu"]
+    assert rest.candidates[0].refusal == "unit has no form of requantization that comes near its own"
+
+
+@pytest.mark.parametrize(("mac", "apart"), [(8, True), (10, False)])
+def test_both_together_take_fewer_cycles_than_the_core_alone(mac: float, apart: bool) -> None:
+    """With 10 the sums alone would: the core saves its 10 for each product, and requantizes all the same."""
+    found = decisions(mac)
+    assert sum(decision.cycles for decision in found) <= 10 * MACS + 50 * OUTPUTS
+    assert [decision.module for decision in found] == (["unit", "cpu"] if apart else ["cpu"])
+
+
+@pytest.mark.parametrize(("room", "apart"), [(16 * OUTPUTS, True), (16 * OUTPUTS - 4, False)])
+def test_sums_take_a_quarter_of_main_memory_at_most(room: int, apart: bool) -> None:
+    assert len(decisions(1, room)) == (2 if apart else 1)
