@@ -87,7 +87,8 @@ class Packing:
         """Of constants in inner blocks of sizes that have a column each."""
         kinds, which = np.unique(np.stack([np.zeros(count, np.int64), *columns], 1), axis=0, return_inverse=True)
         known = [self._packed(tuple(kind[1:])) for kind in kinds.tolist()]
-        cycles, fits = np.array([one.cycles for one in known]), np.array([one.fits for one in known])
+        cycles = np.array([one.cycles for one in known], np.float64)
+        fits = np.array([one.fits for one in known], np.bool_)
         which = which.reshape(-1)
         return Arrived(cycles[which], fits.reshape(len(known), len(self._rooms))[which].T)
 
