@@ -111,9 +111,10 @@ class Floors:
         dims = [dim for dim in TILED if dim in cut]
         sums = self._costs.sums(operand, self._cutting(dims))
         end = sums.last if self._output[operand] else sums.first
-        result = {dim: _Lines(*np.zeros((3, self._costs.extents[dim] + 1))) for dim in dims}
+        result: dict[Dim, _Lines] = {}
         for dim, rows in self._rows(dims):
-            sizes, line = self._candidates[dim], result[dim]
+            extent, sizes = self._costs.extents[dim], self._candidates[dim]
+            line = result[dim] = _Lines(np.zeros(extent + 1), np.ones(extent + 1), np.zeros(extent + 1))
             cover = self._cover(operand, dim, sizes)
             line.transfer[sizes], line.cover[sizes] = sums.transfer[rows], cover
             line.ends[sizes] = np.where(np.isfinite(cover), cover, 0.0) * end[rows]

@@ -1,163 +1,188 @@
-"""Lower bounds of what the blocks of outer tiles cost on an inner memory, for all outer tiles at once."""
+"""Lower bounds of what the blocks of outer tiles cost on an inner memory, before any mapping of them is looked at.
+
+Outer tiles of several sizes can be bounded together, and so are the inner tiles that cut these into as many pieces
+along each dimension. What operands cost beside the kernels follows from the room that the others leave: a block comes
+whole, while no kernel runs, or in pieces, each of which takes the core's time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import itertools
+import math
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from match.layer import Axis, Dim, Role
+from match.layer import Dim, Role
+from match.schedule.pieces import Cell, Cut, Loose, Pieces, joined
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
-from match.schedule.sieve import feasible
-from match.schedule.tiles import TILED, TileCosts, product
+from match.schedule.tiles import TILED, Sizes, TileCosts, product
 
-_OUTER: tuple[Dim, ...] = tuple(dim for dim in TILED if dim is not Dim.C)
-"""What outer tiles cut."""
-
-CHUNK = 512
-"""Inner tiles that are looked at a time."""
+FIRST_CHUNK, CHUNK = 64, 512
+"""Kinds of inner tiles of an outer one that are looked at a time, the least work first."""
 
 
 class InnerFloors:
-    """What any mapping onto the inner memory takes, from the tiles that fit there; `candidates` are of these.
+    """What any mapping onto the inner memory takes, from the tiles that fit there; `candidates` are their sizes.
 
-    Rests on `CostModel.regular`: a kernel call on a tile costs no more than those on its parts, and as many blocks as
-    cover an operand cost no less than the operand.
+    Outer tiles are at most `largest`; `held` are the operands that lie in them. Rests on `CostModel.regular`: a kernel
+    call on a tile costs no more than those on its parts, and as many blocks as cover another cost no less than that.
     """
 
-    def __init__(self, pricing: Pricing, candidates: Mapping[Dim, Ints]) -> None:
+    def __init__(
+        self, pricing: Pricing, candidates: Mapping[Dim, Ints], largest: Mapping[Dim, int], held: Collection[str]
+    ) -> None:
+        self._costs = TileCosts(pricing)
+        self._pricing = pricing.gapless()
         self._candidates = candidates
-        self._places = {dim: _places(candidates[dim]) for dim in _OUTER}
-        costs = TileCosts(pricing)
-        pricing = pricing.gapless()
-        tiles = feasible(costs, None, candidates).tiles
-        sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
-        self._launch = pricing.launch
-        self._lines = [_line(pricing, dim, candidates[dim]) for dim in _OUTER]
-        self._counts = [_counts(costs.extents[dim], candidates[dim]) for dim in _OUTER]
-        self._reductions = _reductions(pricing, candidates[Dim.C])[sizes[Dim.C]]
-        self._reduced = -(-costs.extents[Dim.C] // sizes[Dim.C])
-        self._index = self._positions(tiles)
-        work = [line.min(axis=1)[at] for line, at in zip(self._lines, self._index, strict=True)]
-        self._work = np.maximum.reduce([*work, self._reductions]) + product(costs.counts(tiles).values()) * self._launch
-        self._restart = 2 * pricing.issue + _ends(pricing, sizes)
-        self._order = np.argsort(self._work, kind="stable")
-        self.least = float(self._work.min(initial=np.inf))
+        self._numbers = range(len(pricing.operands))
+        self._scratch = {dim: self._scratch_along(dim) for dim in TILED}
+        dense = [
+            n
+            for n in self._numbers
+            if pricing.operands[n].name in held and pricing.operands[n].role is not Role.CONSTANT
+        ]
+        self._pieces = Pieces(self._pricing, candidates, largest, dense)
+        self._known: dict[tuple[Cell, Loose | None], float] = {}
 
-    def cycles(self, tiles: Ints, blocks: Ints) -> Floats:
-        """Cycles, without the layer's overhead, of outer tiles that make so many full blocks; shapes (n, 4), (n,)."""
-        powers = np.floor(np.log2(blocks)).astype(np.int64)
-        result = np.zeros(len(tiles))
-        index = self._positions(tiles)
-        for power in np.unique(powers).tolist():
-            rows = powers == power
-            result[rows] = self._table(2**power)[tuple(places[rows] for places in index)]
+    def cycles(self, cells: Sequence[Cell], loose: Loose | None = None) -> Floats:
+        """Cycles, without the layer's overhead, that no mapping of an outer tile of each cell takes less than.
+
+        Blocks in the outer memory are dense, but for what is `loose`.
+        """
+        missing = [cell for cell in dict.fromkeys(cells) if (cell, loose) not in self._known]
+        if missing:
+            found = self._least(missing, loose).tolist()
+            self._known.update({(cell, loose): cycles for cell, cycles in zip(missing, found, strict=True)})
+        return np.array([self._known[cell, loose] for cell in cells])
+
+    def _least(self, cells: Sequence[Cell], loose: Loose | None) -> Floats:
+        cut = [self._pieces.cuts(cell, loose) for cell in cells]
+        cuts, starts = joined(cut)
+        prices = [
+            np.array([self._pieces.outer_price(number, cell, loose) for cell in cells]) for number in self._numbers
+        ]
+        works = [self._works(row) for row in cut]
+        left = [np.arange(work.size) for work in works]
+        result, count = np.full(len(cells), math.inf), FIRST_CHUNK
+        while any(map(len, left)):
+            chosen: list[Ints] = []
+            for n, work in enumerate(works):
+                least, left[n] = _least(work.ravel()[left[n]], left[n], count)
+                chosen.append(least)
+            cell = np.repeat(np.arange(len(cells)), [len(one) for one in chosen])
+            places = [np.unravel_index(one, work.shape) for one, work in zip(chosen, works, strict=True)]
+            rows = dict(zip(TILED, np.concatenate(places, axis=1) + starts[:, cell], strict=True))
+            work = np.concatenate([work.ravel()[one] for one, work in zip(chosen, works, strict=True)])
+            cycles = self._with_operands(cuts, rows, work, [price[cell] for price in prices])
+            np.minimum.at(result, cell, cycles)
+            left = [one[work.ravel()[one] < least] for one, work, least in zip(left, works, result, strict=True)]
+            count = CHUNK
         return result
 
-    def refined(self, tiles: Ints, blocks: Ints) -> Floats:
-        """As `cycles`, from how the inner tiles divide each of the outer ones."""
-        places = zip(*(index.tolist() for index in self._positions(tiles)), strict=True)
-        return np.array([self._refined(at, count) for at, count in zip(places, blocks.tolist(), strict=True)])
-
-    def _refined(self, outer: tuple[int, ...], blocks: int) -> float:
-        least, fixed = np.inf, blocks * float(self._restart.min(initial=np.inf))
-        for begin in range(0, len(self._order), CHUNK):
-            rows = self._order[begin : begin + CHUNK]
-            if self._work[rows[0]] + fixed >= least:
-                break
-            inner = [index[rows] for index in self._index]
-            along = list(zip(inner, outer, strict=True))
-            lines = [line[one, other] for line, (one, other) in zip(self._lines, along, strict=True)]
-            cycles = np.maximum.reduce([*lines, self._reductions[rows]])
-            calls = product(counts[one, other] for counts, (one, other) in zip(self._counts, along, strict=True))
-            calls = calls * self._reduced[rows]
-            least = min(least, (cycles + calls * self._launch + blocks * self._restart[rows]).min())
-        return float(least)
-
-    def _table(self, blocks: int) -> Floats:
-        """By outer tile, of those that make at least so many full blocks."""
-        result = np.full([len(self._candidates[dim]) for dim in _OUTER], np.inf)
-        np.minimum.at(result, self._index, self._work + blocks * self._restart)
-        for axis in range(len(_OUTER)):  # inner tiles are at most as large
-            np.minimum.accumulate(result, axis=axis, out=result)
+    def sizes(self, tile: Sizes, most: float) -> dict[Dim, Ints]:
+        """Of each dimension the sizes of inner tiles, without the others', whose mappings may take at most `most`."""
+        cell = tuple((size,) for size in tile)
+        cut = self._pieces.cuts(cell, None)
+        work = self._works(cut)
+        rows = np.unravel_index(np.nonzero(work.ravel() <= most)[0], work.shape)
+        prices = [np.full(len(rows[0]), self._pieces.outer_price(n, cell, None)) for n in self._numbers]
+        cuts = dict(zip(TILED, cut, strict=True))
+        possible = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices) <= most
+        result: dict[Dim, Ints] = {}
+        for dim, places in zip(TILED, rows, strict=True):
+            whole = int(cuts[dim].outer[0])
+            sizes = self._candidates[dim][self._candidates[dim] <= whole]
+            numbers = -(-whole // cuts[dim].size[np.unique(places[possible])])
+            result[dim] = sizes[np.isin(-(-whole // sizes), numbers)]
         return result
 
-    def _positions(self, tiles: Ints) -> tuple[Ints, ...]:
-        return tuple(self._places[dim][tiles[:, TILED.index(dim)]] for dim in _OUTER)
+    def _works(self, cuts: Sequence[Cut]) -> Floats:
+        """Cycles of the kernel calls of all kinds of inner tiles, by their numbers of pieces along `TILED`."""
+        places = np.ix_(*(np.arange(len(cut.size)) for cut in cuts))
+        calls = product(cut.calls[at] for cut, at in zip(cuts, places, strict=True))
+        work = functools.reduce(np.maximum, (cut.work[at] for cut, at in zip(cuts, places, strict=True)))
+        return work + calls * self._pricing.launch
+
+    def _with_operands(
+        self, cuts: Mapping[Dim, Cut], rows: Mapping[Dim, Ints], work: Floats, prices: list[Floats]
+    ) -> Floats:
+        """What inner tiles, rows of `cuts`, take with all operands, blocks of whose outer tiles cost `prices`."""
+        costs, pricing, operands = self._costs, self._pricing, self._pricing.operands
+        sizes = {dim: cuts[dim].size[rows[dim]] for dim in TILED}
+        scratch = np.maximum.reduce([self._scratch[dim][sizes[dim]] for dim in TILED])
+        room = pricing.memory.size - scratch - costs.partial_sums(sizes, sizes[Dim.C])
+        needs = [need + np.zeros_like(room) for need in costs.blocks(sizes)]
+        fits = np.nonzero(costs.rooms.fit(needs, room))[0]
+        rooms = [left[fits] for left in costs.rooms.left(needs, room)]
+        rows = {dim: row[fits] for dim, row in rows.items()}
+        blocks = product(cuts[dim].blocks[rows[dim]] for dim in TILED)
+        inputs = any(operand.role is not Role.OUTPUT for operand in operands)
+        begun = pricing.issue * blocks if inputs and pricing.overlap else 0.0
+        held = [self._held(n, cuts, rows, left, prices[n][fits]) for n, left in enumerate(rooms)]
+        needs, room = [need[fits] for need in needs], room[fits]
+        least = np.full(len(fits), math.inf)
+        for doubles in itertools.product((False, True), repeat=len(held)):
+            together = [need * (1 + double) for need, double in zip(needs, doubles, strict=True)]
+            core, waits, dma = functools.reduce(
+                np.add, (ways[double] for ways, double in zip(held, doubles, strict=True))
+            )
+            cycles = np.maximum(work[fits] + begun + np.maximum(core, waits), dma)
+            np.minimum(least, cycles, out=least, where=costs.rooms.fit(together, room))
+        result = np.full(len(work), math.inf)
+        result[fits] = least
+        return result
+
+    def _held(
+        self, number: int, cuts: Mapping[Dim, Cut], rows: Mapping[Dim, Ints], room: Ints, price: Floats
+    ) -> tuple[Floats, Floats]:
+        """What an operand takes at least in one buffer and in two, in whatever blocks it is held; shape (3, n) each.
+
+        Cycles that it adds to the core's with all that issues transfers, or with what waits for write-backs, of which
+        only one counts; and DMA cycles of all transfers.
+        """
+        pricing, operand = self._pricing, self._pricing.operands[number]
+        own = [dim for dim in TILED if dim in operand.dims]
+        blocks = {dim: cuts[dim].blocks[row] for dim, row in rows.items()}
+        once = product(blocks[dim] for dim in TILED if dim not in operand.dims)
+        full = once * product(cuts[dim].full[rows[dim]] for dim in own) * price
+        result = np.full((2, 3, len(room)), math.inf)
+        free = [dim for dim in own if dim not in operand.indivisible_dims]
+        for inside in itertools.chain.from_iterable(itertools.combinations(free, n) for n in range(len(free) + 1)):
+            cut = [dim for dim in own if dim in inside or dim not in free]
+            at = {dim: rows[dim] if dim in cut else cuts[dim].whole[rows[dim]] for dim in own}
+            size = {dim: (cuts[dim].size if dim in cut else cuts[dim].outer)[rows[dim]] for dim in own}
+            need = self._costs.block(number, size)
+            fetches = once * product(cuts[dim].calls[at[dim]] for dim in own)
+            transfer = functools.reduce(np.maximum, (once * cuts[dim].transfers[number][at[dim]] for dim in own), full)
+            end = full / product(cuts[dim].covers[number][rows[dim]] for dim in cut) if cut else transfer
+            for buffers in (1, 2) if cut else (1,):
+                if not pricing.overlap:
+                    core = waits = transfer + pricing.issue * fetches
+                elif operand.role is Role.OUTPUT:
+                    core = end + pricing.issue * fetches
+                    waits = np.maximum(core, transfer + pricing.issue * fetches) if buffers == 1 else core
+                else:
+                    waits = end if buffers == 2 else transfer
+                    core = waits + pricing.issue * np.maximum(0, fetches - buffers * product(blocks.values()))
+                fits = buffers * need <= room
+                for mine, its in zip(result[buffers - 1], (core, waits, transfer), strict=True):
+                    np.minimum(mine, its, out=mine, where=fits)
+        return result[0], result[1]
+
+    def _scratch_along(self, dim: Dim) -> Ints:
+        """Bytes of scratch by size along a dimension, the least along others: it never shrinks when a tile grows."""
+        result, sizes = np.zeros(self._costs.whole[TILED.index(dim)] + 1, np.int64), self._candidates[dim]
+        line = [sizes if d is dim else np.full_like(sizes, self._candidates[d][0]) for d in TILED]
+        result[sizes] = self._costs.scratch(np.stack(line, axis=1))
+        return result
 
 
-def _places(sizes: Ints) -> Ints:
-    result = np.zeros(sizes[-1] + 1, np.int64)
-    result[sizes] = np.arange(len(sizes))
-    return result
-
-
-def _line(pricing: Pricing, dim: Dim, candidates: Ints) -> Floats:
-    """Cycles of all kernel calls, by inner and outer tile size, when these cut `dim` alone; shape (inner, outer)."""
-    extent = pricing.layer.size(dim)
-    piece = np.array([0.0] + [_kernel(pricing, dim, size) for size in range(1, extent + 1)])
-    result = np.full((len(candidates), len(candidates)), np.inf)
-    for n, size in enumerate(candidates.tolist()):
-        outer = candidates[n:]
-        full, rest = extent // outer, extent % outer
-        whole = outer // size * piece[size] + piece[outer % size]
-        result[n, n:] = full * whole + rest // size * piece[size] + piece[rest % size]
-    return result
-
-
-def _counts(extent: int, candidates: Ints) -> Ints:
-    """Into how many pieces inner and outer tile sizes cut a dimension; shape (inner, outer)."""
-    inner, outer = candidates[:, None], candidates[None, :]
-    return extent // outer * -(-outer // inner) + -(-(extent % outer) // inner)
-
-
-def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:
-    """Cycles of a kernel call on `size` iterations of a dimension and all of the others, wherever it costs least."""
-    layer = pricing.layer
-
-    def pixels(along: Dim, axis: Axis) -> tuple[int, int]:
-        extent = layer.size(along)
-        if along is not dim:
-            return extent, axis.span(0, extent)[1]
-        return size, min(axis.span(start, size)[1] for start in (0, extent - size))
-
-    k = size if dim is Dim.K else layer.k
-    return pricing.kernel(k, pixels(Dim.OY, pricing.rows), pixels(Dim.OX, pricing.columns), (layer.c, True, True))
-
-
-def _reductions(pricing: Pricing, candidates: Ints) -> Floats:
-    """Cycles of all kernel calls, by inner tile size, when inner tiles cut the input channels alone."""
-    costs = TileCosts(pricing)
-    result = np.zeros(pricing.layer.c + 1)
-    tiles = [[size if dim is Dim.C else costs.extents[dim] for dim in TILED] for size in candidates.tolist()]
-    result[candidates] = costs.kernels.compute(np.array(tiles))
-    return result
-
-
-def _ends(pricing: Pricing, sizes: Mapping[Dim, Ints]) -> Floats:
-    """DMA cycles beside which no kernel runs: of the first block of each input."""
-    result = np.zeros(())
-    for number, operand in enumerate(pricing.operands):
-        if operand.role is Role.OUTPUT:  # its last block may be a small rest
-            continue
-        axes = pricing.axes[number]
-        whole = {dim: (0, pricing.layer.size(dim)) for dim in Dim}
-        move = pricing.move(number, whole, {dim: extent for dim, (_, extent) in whole.items()})
-        cover = np.ones(())
-        for dim in TILED:
-            if dim in operand.dims:
-                cover = cover * _cover([axis for axis in axes if axis.dim is dim], whole[dim][1])[sizes[dim]]
-        result = result + move.transfer / cover
-    return result
-
-
-def _cover(axes: list[Axis], extent: int) -> Floats:
-    """How many blocks of each size it takes to cover an operand along some axes, wherever one is smallest."""
-    result = np.ones(extent + 1)
-    for size in range(1, extent + 1):
-        for axis in axes:
-            least = min(axis.span(start, size)[1] for start in (0, extent - size))
-            whole = axis.span(0, extent)[1]
-            result[size] = max(result[size], -(-whole // least) if least else np.inf)
-    return result
+def _least(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
+    """`count` of some rows that have the least figures, and the others."""
+    if count >= len(rows):
+        return rows, rows[:0]
+    order = np.argpartition(figures, count)
+    return rows[order[:count]], rows[order[count:]]

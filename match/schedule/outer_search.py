@@ -1,17 +1,17 @@
-"""The exhaustive search over the mappings onto two memories, each block of the outer one being mapped onto the inner.
+"""The search over the mappings onto two memories, each block of the outer one being mapped onto the inner.
 
-Every tile of the outer memory is a candidate, the least bounds first; these know of the kernels, and of each way to
-hold an outer tile's blocks, all operands of which have to fit together. In an outer tile every mapping onto the inner
-memory is a candidate, under bounds that count all blocks of the outer one and what their transfers add in the best of
-cases; what is left is predicted with every way to hold the outer blocks that may still be better than the best mapping
-known. The first few mappings of every outer tile come before the others of any.
+It is a branch and bound. Outer tiles that make the same number of blocks along each dimension are bounded together
+(`OuterCells`), at first without what happens in the inner memory, then with it (`InnerFloors`); then each of them by
+itself, under bounds from every way to hold its blocks, all operands of which have to fit together. In an outer tile
+every mapping onto the inner memory is a candidate (`InnerSearch`). Small layers are searched to the end; of others,
+what is left when there was effort enough has a bound, too, which says how much better it can be.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,32 +19,60 @@ import numpy as np
 
 from match.schedule.floors import Floors
 from match.schedule.inner_floors import InnerFloors
-from match.schedule.inner_search import InnerSearch
+from match.schedule.inner_search import Effort, InnerSearch
 from match.schedule.mapping import Schedule
-from match.schedule.rooms import Ints
+from match.schedule.outer_cells import OuterCells, fitting_sizes
+from match.schedule.pieces import Cell, Loose
+from match.schedule.rooms import Floats, Ints
 from match.schedule.search import refusal
-from match.schedule.sieve import Sieve, feasible
 from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles
-from match.schedule.two_memories import Held, TwoMemories, total_cycles
+from match.schedule.two_memories import Held, TwoMemories
 
-LARGEST_GRID = 1 << 8
-"""So many outer tiles are all candidates; of more, only some sizes of each dimension are. What the others may gain is
-reported as the schedule's loss."""
+COMPLETE = 1 << 16
+"""With at most so many pairs of an outer and an inner tile, fitting or not, there is no end to the effort: none of the
+following numbers is a limit."""
 
-MOST_SEARCHED, MOST_OF_ALL = 24, 48
-"""Outer tiles whose mappings are searched at most: if not all tiles are candidates or not all mappings predicted, and
-if they are."""
+MOST_SEARCHED, MOST_ALIKE = 16, 3
+"""Outer tiles whose mappings are searched at most, and those of them that are of one cell."""
 
-LARGEST_BOUNDED = 1 << 16
-"""Outer tiles that each have a bound of what they may gain; of more there is one bound for all."""
+MOST_CELLS, MOST_DIVIDED, MOST_REFINED = 128, 24, 80
+"""Cells that are bounded in both memories, cells that are divided into tiles, and tiles that are bounded by themselves,
+at most."""
 
-FIRST_PREDICTED, MOST_PREDICTED = 1 << 3, 1 << 10
+FIRST_PREDICTED, MOST_PREDICTED = 1 << 4, 1 << 6
 """Mappings that are predicted at most: of one outer tile at first, to have one to compare with, and then of all outer
 tiles. Where the outer memory's transfers take longest, the bounds of thousands are equal, and next to nothing tells
 them apart."""
 
-SLAB = 1 << 11
-"""Outer tiles whose ways to be held are bounded at a time."""
+FIRST_BOUNDED, MOST_BOUNDED = 3 << 6, 1 << 8
+"""Inner tiles whose mappings are bounded at most, likewise."""
+
+LIKELY = 1 + 1 / 32
+"""What the first mappings that are looked at are bounded to take, at most: so many times the bound of their tile."""
+
+LOOSER = 1 / 32
+"""How much lower the bound of a tile is, as a part of it, for each dimension that it cuts beyond the first. It decides
+what is searched first."""
+
+UNBOUNDED = 2
+"""Steps of a cell before it is bounded in both memories."""
+
+HELD, CELLS, TILES = 256, 16, 4
+"""Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
+
+
+class _Node(NamedTuple):
+    """A cell or one of its tiles, with bounds of its mappings: the first two entries of `Rank`.
+
+    `likely` is what it is expected to cost; the least comes first, larger ones before smaller ones.
+    """
+
+    likely: float
+    second: float
+    volume: int
+    objective: float
+    cell: int
+    tile: Sizes
 
 
 class OuterSearch:
@@ -53,11 +81,21 @@ class OuterSearch:
     def __init__(self, problem: TwoMemories) -> None:
         self.problem = problem
         self.sizes_inside = candidate_tiles(TileCosts(problem.inner_pricing), problem.multiples)
-        self.sizes = candidate_tiles(problem.costs, problem.multiples)
-        self.thinned = math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_GRID
-        self.candidates = {dim: _thinned(sizes) if self.thinned else sizes for dim, sizes in self.sizes.items()}
-        self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside)
-        self.floors = Floors(problem.costs, self.candidates)
+        sizes = candidate_tiles(problem.costs, problem.multiples)
+        fitting = fitting_sizes(problem.costs, sizes)
+        if fitting is None:
+            raise refusal(problem.costs, sizes)
+        self.floors = Floors(problem.costs, fitting)
+        self.cells = OuterCells(problem.costs, fitting, self.floors)
+        largest = {dim: int(sizes[-1]) for dim, sizes in fitting.items()}
+        self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside, largest, problem.held)
+        self.least_moved = float(sum(self.floors.least_moved))
+        self.whole = problem.costs.kernels.compute(np.array([problem.costs.whole]))
+        pairs = math.prod(len(sizes[dim]) * len(self.sizes_inside[dim]) for dim in TILED)
+        self.effort = math.inf if pairs <= COMPLETE else 1.0
+        self.left_out = math.inf
+        self.queues: list[list[_Node]] = []
+        self.unbounded: list[_Node] = []
 
     def best(self) -> Schedule:
         """The best mapping.
@@ -66,118 +104,173 @@ class OuterSearch:
             ScheduleError: if none fits.
             CostModelError: if the cost model fails.
         """
-        sieve = self.sieve()
-        if not len(sieve):
-            raise refusal(self.problem.costs, self.candidates)
-        complete = not self.thinned
-        waiting: list[tuple[Sizes, list[Held]]] = []
-        for searched, (tile, ways) in enumerate(self.promising(sieve)):
-            if self.problem.rank is not None and searched >= (MOST_OF_ALL if complete else MOST_SEARCHED):
-                complete = False
+        problem, factor = self.problem, self.effort
+        waiting: list[tuple[_Node, list[Held]]] = []
+        for searched, node in enumerate(self.promising()):
+            if problem.rank is not None and searched >= MOST_SEARCHED * factor:
+                self.left_out = min(self.left_out, node.objective)
                 break
-            if not InnerSearch(self.problem, tile, ways, FIRST_PREDICTED).run():
-                waiting.append((tile, ways))
-        left = MOST_PREDICTED
-        for tile, ways in waiting:
-            search = InnerSearch(self.problem, tile, ways, left)
-            complete &= search.run()
-            left = max(0, search.views_left)
-        if self.problem.rank is None or self.problem.schedule is None:
-            raise refusal(TileCosts(self.problem.inner_pricing), self.sizes_inside)
-        self.problem.inner_pricing.confirm()
-        self.problem.costs.pricing.confirm()
-        loss = 0.0 if complete else self.problem.rank.objective - self.least()
-        return replace(self.problem.schedule, loss=max(0.0, loss))
+            ways = problem.ways(node.tile)
+            likely = math.inf if problem.rank is not None else problem.most_cycles(ways, node.objective * LIKELY)
+            if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED * factor, FIRST_BOUNDED * factor), likely):
+                waiting.append((node, ways))
+        for place in range(len(self.queues)):
+            self.leave_out(place)
+        effort = Effort(MOST_PREDICTED * factor, MOST_BOUNDED * factor)
+        for node, ways in waiting:
+            if not self.try_tile(node.tile, ways, effort, math.inf):
+                self.left_out = min(self.left_out, node.objective)
+        self.tighten()
+        if problem.rank is None or problem.schedule is None:
+            raise refusal(TileCosts(problem.inner_pricing), self.sizes_inside)
+        problem.inner_pricing.confirm()
+        problem.costs.pricing.confirm()
+        return replace(problem.schedule, loss=max(0.0, problem.rank.objective - self.left_out))
 
-    def least(self) -> float:
-        """What no mapping has less of, of all outer tiles that fit, candidates or not."""
-        if math.prod(len(sizes) for sizes in self.sizes.values()) > LARGEST_BOUNDED:
-            whole, numbers = np.array([self.problem.costs.whole]), range(len(self.problem.held))
-            outer = sum(self.floors.sums(n, whole).transfer[0] for n in numbers)
-            cycles = self.problem.pricing.overhead + max(self.inner_floors.least, outer)
-            bounds = np.array([cycles]), np.array([float(sum(self.floors.least_moved))])
-            return float(self.problem.keys(*bounds, np.zeros(()))[0].min())
-        floors = Floors(self.problem.costs, self.sizes)
-        sieve = self.bounded(feasible(self.problem.costs, floors, self.sizes))
-        objective = self.problem.keys(sieve.cycles, sieve.moved, np.zeros(()))[0]
-        order, least = np.argsort(objective), math.inf
-        for begin in range(0, len(order), SLAB):
-            rows = order[begin : begin + SLAB]
-            if objective[rows[0]] >= least:
-                break
-            slab = self.held(self.with_kernels(sieve.select(rows), floors), floors)
-            least = min(least, float(self.problem.keys(slab.cycles, slab.moved, np.zeros(()))[0].min()))
-        return least
+    def try_tile(self, tile: Sizes, ways: list[Held], effort: Effort, most: float) -> bool:
+        """Try mappings of an outer tile that take at most so many cycles on the inner memory; whether no other may win.
 
-    def sieve(self) -> Sieve:
-        """The outer tiles that fit, with bounds of what any mapping costs."""
-        return self.bounded(feasible(self.problem.costs, self.floors, self.candidates))
-
-    def bounded(self, sieve: Sieve) -> Sieve:
-        """The same outer tiles with bounds of what they take on the inner memory."""
-        inner = self.inner_floors.cycles(sieve.tiles, self.full_blocks(sieve.tiles))
-        return replace(sieve, cycles=np.maximum(sieve.cycles, self.problem.inner_pricing.overhead + inner))
-
-    def full_blocks(self, tiles: Ints) -> Ints:
-        """How many blocks of the full size outer tiles make."""
-        return np.prod(np.array(self.problem.costs.whole) // tiles, axis=1)
-
-    def promising(self, sieve: Sieve) -> Iterator[tuple[Sizes, list[Held]]]:
-        """Outer tiles that may have a mapping better than the best so far, with the ways to hold their blocks.
-
-        The least bounds come first. They are refined one tile at a time, as far as that is needed to tell which.
+        With no mapping to compare with yet, there is no end to the effort.
         """
-        sieve = self.with_kernels(sieve, self.floors)
-        held = self.held(sieve, self.floors)
-        bounds = self.problem.keys(held.cycles, held.moved, np.zeros(len(sieve)))
-        volumes = -sieve.tiles.prod(axis=1)
-        figures = zip(*(figure.tolist() for figure in (*bounds, volumes)), strict=True)
-        left = [_Candidate(one, two, volume, row) for row, (one, two, volume) in enumerate(figures)]
-        heapq.heapify(left)
-        while left:
-            first = heapq.heappop(left)
-            if not self.problem.may_win(np.array([first.objective]), np.array([first.second]))[0]:
-                return
-            tile: Sizes = tuple(sieve.tiles[first.row].tolist())
-            if first.ways is not None:
-                yield tile, first.ways
+        most = min(most, self.problem.most_cycles(ways, self.problem.best_objective))
+        sizes = self.inner_floors.sizes(tile, most)
+        complete = not all(map(len, sizes.values())) or InnerSearch(self.problem, tile, ways, sizes, effort).run()
+        return complete and most >= self.problem.most_cycles(ways, self.problem.best_objective)
+
+    def promising(self) -> Iterator[_Node]:
+        """Outer tiles that may have a mapping better than the best so far, the least bounds first.
+
+        `left_out` has the least bound of those that did not come.
+        """
+        steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
+        self.queues = [self.all_cells(), [], [], [], []]
+        most_of = {self.bound: MOST_CELLS, self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
+        effort = {step: most * self.effort for step, most in most_of.items()}
+        searched: dict[int, int] = {}
+        while any(self.queues):
+            place = min((n for n, queue in enumerate(self.queues) if queue), key=lambda n: (*self.queues[n][0][:2], -n))
+            queue = self.queues[place]
+            if not self.may_win(queue[0]):
+                heapq.heappop(queue)
                 continue
-            ways = self.problem.ways(tile)
-            objective, second = self.refined(held.select(np.array([first.row])), float(sieve.cycles[first.row]), ways)
-            heapq.heappush(left, first._replace(objective=objective, second=second, ways=ways))
+            if place == len(steps):
+                node = heapq.heappop(queue)
+                searched[node.cell] = searched.get(node.cell, 0) + 1
+                if self.problem.rank is None or searched[node.cell] <= MOST_ALIKE * self.effort:
+                    yield node
+                else:
+                    self.left_out = min(self.left_out, node.objective)
+                continue
+            step, most = steps[place]
+            if step in effort and effort[step] <= 0 and self.problem.rank is not None:
+                for other in range(place + 1):
+                    self.leave_out(other)
+                continue
+            nodes = [heapq.heappop(queue) for _ in range(min(most, len(queue)))]
+            if step in effort:
+                effort[step] -= len(nodes)
+            for node in step(nodes):
+                heapq.heappush(self.queues[place + 1], node)
 
-    def with_kernels(self, sieve: Sieve, floors: Floors) -> Sieve:
-        """The same outer tiles with bounds that count a kernel call on each block: its parts take no less."""
-        kernels = floors.compute_cutting(TILED, sieve.tiles)
-        return replace(sieve, cycles=np.maximum(sieve.cycles, self.problem.inner_pricing.overhead + kernels))
+    def may_win(self, node: _Node) -> bool:
+        """Whether there may be a mapping better than the best so far."""
+        return bool(self.problem.may_win(np.array([node.objective]), np.array([node.second]))[0])
 
-    def held(self, sieve: Sieve, floors: Floors) -> Sieve:
-        """The same outer tiles with bounds from the ways to hold their blocks."""
-        return self.problem.with_ways(replace(sieve, tail=self.problem.tail(sieve.tiles)), floors)
+    def leave_out(self, place: int) -> None:
+        """Look no further at the cells or tiles of a queue."""
+        queue = self.queues[place]
+        if place < UNBOUNDED:
+            self.unbounded += queue
+        else:
+            self.left_out = min([self.left_out, *(node.objective for node in queue)])
+        queue.clear()
 
-    def refined(self, tile: Sieve, inner: float, ways: list[Held]) -> tuple[float, float]:
-        """Higher bounds of one outer tile, which takes `inner` cycles at least, and whose blocks are held in `ways`."""
-        divided = self.inner_floors.refined(tile.tiles, self.full_blocks(tile.tiles))
-        cycles = np.maximum(inner, self.problem.inner_pricing.overhead + divided)
-        totals = np.minimum.reduce([total_cycles(way, cycles, tile.tail) for way in ways])
-        moved = np.array([min(way.moved for way in ways)])
-        objective, second = self.problem.keys(totals, moved, np.zeros(1))
-        return float(objective[0]), float(second[0])
+    def tighten(self) -> None:
+        """Take in what was left out before it was bounded in both memories: that is done now, the least first."""
+        left = sorted((node for node in self.unbounded if self.may_win(node)), key=lambda node: node.objective)
+        for begin in range(0, MOST_CELLS // 2, CELLS):
+            chunk = left[begin : begin + CELLS]
+            if chunk and chunk[0].objective < self.left_out:
+                bounds = [node.objective for node in self.bound(chunk)]
+                self.left_out = min([self.left_out, *bounds])
+        self.left_out = min([self.left_out, *(node.objective for node in left[MOST_CELLS // 2 :])])
 
+    def all_cells(self) -> list[_Node]:
+        """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""
+        tiles, blocks = self.cells.tiles, self.blocks(self.cells.tiles)
+        cycles = self.with_calls(self.whole, blocks)
+        nodes = self.nodes(np.arange(len(tiles)), tiles, cycles, np.full(len(tiles), self.least_moved))
+        heapq.heapify(nodes)
+        return nodes
 
-class _Candidate(NamedTuple):
-    """An outer tile with bounds of its mappings, the first two entries of `Rank`; its ways once these are exact."""
+    def hold(self, nodes: list[_Node]) -> list[_Node]:
+        """Cells with bounds from every way to hold their blocks in the outer memory."""
+        rows = np.array([node.cell for node in nodes])
+        tiles = self.cells.tiles[rows]
+        least = self.with_calls(self.whole, self.blocks(tiles))
+        tail = self.problem.tail(self.cells.last[rows])
+        cycles, _ = self.problem.bounds(tiles, least, tail, self.cells, lambda _, among: least[among])
+        return self.nodes(rows, tiles, cycles, np.full(len(rows), self.least_moved))
 
-    objective: float
-    second: float
-    volume: int
-    row: int
-    ways: list[Held] | None = None
+    def bound(self, nodes: list[_Node]) -> list[_Node]:
+        """Cells with bounds of what happens in both memories."""
+        rows = np.array([node.cell for node in nodes])
+        inner = self.inner_cycles([self.cells.cell(row) for row in rows.tolist()])
+        tail = self.problem.tail(self.cells.last[rows])
+        cycles, _ = self.problem.bounds(self.cells.tiles[rows], inner(), tail, self.cells, inner)
+        return self.nodes(rows, self.cells.tiles[rows], cycles, np.full(len(rows), self.least_moved))
 
+    def divide(self, nodes: list[_Node]) -> list[_Node]:
+        """The tiles of a cell with bounds of their own in the outer memory."""
+        (node,) = nodes
+        tiles, complete = self.cells.divided(node.cell)
+        if not complete:
+            self.left_out = min(self.left_out, node.objective)
+        inner = self.inner_cycles([self.cells.cell(node.cell)] * len(tiles))
+        cycles, moved = self.problem.bounds(tiles, inner(), self.problem.tail(tiles), self.floors, inner)
+        return self.nodes(np.full(len(tiles), node.cell), tiles, cycles, moved)
 
-def _thinned(sizes: Ints) -> Ints:
-    """Of tile sizes the whole, the least for each number of tiles, and the next that are multiples of 4 and of 16."""
-    whole = sizes[-1]
-    fewest: Ints = -(-whole // np.arange(1, whole + 1, dtype=np.int64))
-    least = sizes[np.searchsorted(sizes, fewest)]
-    return np.unique([sizes[np.searchsorted(sizes, np.minimum(whole, -(-least // n) * n))] for n in (1, 4, 16)])
+    def refine(self, nodes: list[_Node]) -> list[_Node]:
+        """Tiles with bounds of their own in both memories."""
+        tiles = np.array([node.tile for node in nodes])
+        inner = self.inner_cycles([tuple((size,) for size in node.tile) for node in nodes])
+        kernels = self.with_calls(self.floors.compute_cutting(TILED, tiles), self.blocks(tiles))
+        least = np.maximum(inner(), kernels)
+        cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), None, inner)
+        return self.nodes(np.array([node.cell for node in nodes]), tiles, cycles, moved)
+
+    def inner_cycles(self, cells: Sequence[Cell]) -> Callable[..., Floats]:
+        """`InnerFloors.cycles` of some of these cells, with the layer's overhead."""
+
+        def cycles(loose: Loose | None = None, rows: Ints | None = None) -> Floats:
+            chosen: Sequence[Cell] = cells if rows is None else [cells[int(row)] for row in rows]
+            return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, loose)
+
+        return cycles
+
+    def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
+        """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""
+        objective, second = self.problem.keys(cycles, moved, np.zeros(len(tiles)))
+        cut = np.maximum(0, (tiles < np.array(self.problem.costs.whole)).sum(axis=1) - 1)
+        likely, volume = objective * (1 + LOOSER * cut), -tiles.prod(axis=1)
+        rows = np.nonzero(self.problem.may_win(objective, second) & np.isfinite(cycles))[0].tolist()
+        return [
+            _Node(
+                float(likely[n]),
+                float(second[n]),
+                int(volume[n]),
+                float(objective[n]),
+                int(cells[n]),
+                tuple(tiles[n].tolist()),
+            )
+            for n in rows
+        ]
+
+    def blocks(self, tiles: Ints) -> Ints:
+        """How many blocks outer tiles make."""
+        return np.prod(-(-np.array(self.problem.costs.whole) // tiles), axis=1)
+
+    def with_calls(self, kernels: Floats, blocks: Ints) -> Floats:
+        """Cycles of mappings whose kernels take so many, with a call and a transfer of each operand for each block."""
+        pricing = self.problem.inner_pricing
+        return pricing.overhead + kernels + blocks * (pricing.launch + len(pricing.operands) * pricing.issue)

@@ -49,7 +49,8 @@ class Nests:
 
     cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
     cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. fetched: what of
-    the DMA's part comes before the last kernel or behind it. moved: bytes. tile: rows of their tiles.
+    the DMA's part comes before the last kernel or behind it. moved: bytes. tile: rows of their tiles. order: the
+    dimensions of their loops, outermost first.
     """
 
     cycles: Floats
@@ -59,21 +60,21 @@ class Nests:
     fetched: Floats
     moved: Floats
     tile: Ints
+    order: tuple[Dim, ...]
     _structures: Structures
-    _order: tuple[Dim, ...]
     _held: tuple[tuple[tuple[int, int], ...], ...]
     _choices: tuple[Ints, ...]
 
     def inside(self, operand: int) -> Iterator[tuple[frozenset[Dim], Ints]]:
         """The dimensions of loops that an operand is fetched inside of, with the rows of the mappings where it is."""
         for choice, (depth, _) in enumerate(self._held[operand]):
-            yield frozenset(self._order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
+            yield frozenset(self.order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
 
     def nest(self, row: int) -> Nest:
         """One of them."""
         costs = self._structures.costs
         sizes = dict(zip(TILED, self._structures.tiles[self.tile[row]].tolist(), strict=True))
-        loops = tuple(Loop(dim, sizes[dim], costs.extents[dim]) for dim in self._order)
+        loops = tuple(Loop(dim, sizes[dim], costs.extents[dim]) for dim in self.order)
         held = [ways[int(choice[row])] for ways, choice in zip(self._held, self._choices, strict=True)]
         placements = tuple(
             Placement(operand.name, costs.pricing.memory.name, depth, buffers)
@@ -268,7 +269,7 @@ class Structures:
         moved = total(stream.moved for stream, _ in streams) + np.zeros(len(tile))
         expected = np.maximum(core, dma)
         least = self.work[tile] if pricing.has_latency else expected
-        return Nests(least, expected, core, dma, fetched, moved, tile, self, order, tuple(held), tuple(choices))
+        return Nests(least, expected, core, dma, fetched, moved, tile, order, self, tuple(held), tuple(choices))
 
     def _least(self, rows: Ints, streams: list[_Stream]) -> Floats:
         """At most `Nests.cycles`: what is a sum of figures of each operand by itself."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from match.cost import Cost
 from match.errors import ScheduleError
-from match.layer import Dim
+from match.layer import Dim, Role
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Rank, rounded
-from match.schedule.sieve import Sieve
 from match.schedule.structures import Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import Sizes, TileCosts
 
@@ -42,6 +43,15 @@ class Held:
 def total_cycles(way: Held, cycles: Floats, last: Floats) -> Floats:
     """Lower bound of a mapping's latency from those of all its outer blocks, and of the last one."""
     return np.maximum(np.maximum(cycles + way.core, way.dma), way.fetched + last)
+
+
+LooseCycles = Callable[[tuple[int, Dim], Ints], Floats]
+"""`InnerFloors.cycles` of some of the outer tiles, by row, with an operand that is loose."""
+
+
+def _total(nests: Nests, cycles: Floats, added: Floats, last: Floats) -> Floats:
+    """`total_cycles` of many ways."""
+    return np.maximum(np.maximum(cycles + added, nests.dma), nests.fetched + last)
 
 
 class TwoMemories:
@@ -90,31 +100,61 @@ class TwoMemories:
         return (objective < self.rank.objective) | ((objective == self.rank.objective) & (second < self.rank.second))
 
     def tail(self, tiles: Ints) -> Floats:
-        """Cycles of the last block of each outer tile: a kernel call at least."""
+        """Cycles of the last block of each outer tile: a kernel call at least, and to issue a transfer per operand."""
         pricing, ends = self._gapless, (np.array(self.costs.whole) - 1) // tiles * tiles
         spans = zip(ends.tolist(), (np.array(self.costs.whole) - ends).tolist(), strict=True)
-        return pricing.launch + np.array(
-            [
-                pricing.kernel(
-                    k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
-                )
-                for (_, y, x, _), (k, oy, ox, c) in spans
-            ]
+        return (
+            pricing.launch
+            + len(self.operands) * pricing.issue
+            + np.array(
+                [
+                    pricing.kernel(
+                        k, (oy, pricing.rows.span(y, oy)[1]), (ox, pricing.columns.span(x, ox)[1]), (c, True, True)
+                    )
+                    for (_, y, x, _), (k, oy, ox, c) in spans
+                ]
+            )
         )
 
-    def with_ways(self, sieve: Sieve, floors: TilingCosts) -> Sieve:
-        """The same outer tiles with bounds from every way to hold their blocks, all operands of which fit together.
+    def bounds(
+        self, tiles: Ints, cycles: Floats, tail: Floats, floors: TilingCosts | None, loose: LooseCycles
+    ) -> tuple[Floats, Floats]:
+        """Cycles and bytes of the outer memory that outer tiles take, in any way to hold their blocks.
 
-        The bounds of `sieve` are of what any mapping does on the inner memory.
+        All operands of a way have to fit together. `cycles` are of what any mapping does on the inner memory, and
+        `loose` those where an operand's blocks are not cut although tiles are; `tail` are those of the last block.
         """
-        cycles, moved = np.full((2, len(sieve)), np.inf)
-        structures = Structures(self.costs, sieve.tiles, floors)
+        least, moved = np.full((2, len(tiles)), np.inf)
+        others: list[tuple[Nests, Floats, Ints]] = []
+        structures = Structures(self.costs, tiles, floors)
         for nests in structures.nests():
-            core = sieve.cycles[nests.tile] + nests.core - structures.work[nests.tile]
-            bounds = np.maximum(np.maximum(core, nests.dma), nests.fetched + sieve.tail[nests.tile])
-            np.minimum.at(cycles, nests.tile, bounds)
-            np.minimum.at(moved, nests.tile, nests.moved)
-        return replace(sieve, cycles=np.maximum(cycles, sieve.cycles), moved=moved)
+            at = nests.tile
+            added = nests.core - structures.work[at]
+            is_loose = np.zeros(len(at), np.bool_)
+            for _, _, chosen in self._loose(nests):
+                is_loose[chosen] = True
+            np.minimum.at(least, at, np.where(is_loose, np.inf, _total(nests, cycles[at], added, tail[at])))
+            np.minimum.at(moved, at, nests.moved)
+            if is_loose.any():
+                others.append((nests, added, np.nonzero(is_loose)[0]))
+        for nests, added, rows in others:
+            at = nests.tile
+            inner, wanted = cycles[at], np.zeros(len(at), np.bool_)
+            wanted[rows] = _total(nests, inner, added, tail[at])[rows] < least[at[rows]]
+            for number, dim, chosen in self._loose(nests):
+                some = chosen[wanted[chosen]]
+                if len(some):
+                    inner[some] = np.maximum(inner[some], loose((number, dim), at[some]))
+            np.minimum.at(least, at, np.where(wanted, _total(nests, inner, added, tail[at]), np.inf))
+        return np.maximum(least, cycles), moved
+
+    def _loose(self, nests: Nests) -> Iterator[tuple[int, Dim, Ints]]:
+        """Activations, by number, whose outer blocks are not cut along a dimension of tiles, and where in `nests`."""
+        for place, operand in enumerate(self.costs.pricing.operands):
+            if operand.role is not Role.CONSTANT:
+                for inside, rows in nests.inside(place):
+                    for dim in operand.dims & set(nests.order) - inside:
+                        yield self.operands.index(operand), dim, rows
 
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
@@ -132,20 +172,33 @@ class TwoMemories:
         held = {placement.operand: placement for placement in nest.placements}
         return tuple(held.get(operand.name) for operand in self.operands)
 
-    def keep(self, cost: Cost, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> None:
-        """Keep a mapping if it is the best so far and fits."""
+    @property
+    def best_objective(self) -> float:
+        """That of the best mapping so far, infinite without one."""
+        return math.inf if self.rank is None else self.rank.objective
+
+    def most_cycles(self, ways: list[Held], objective: float) -> float:
+        """What all outer blocks may take on the inner memory, without the layer's overhead, for no larger objective."""
+        if self.objective != "latency":
+            return math.inf
+        return objective + 1 - min(way.core for way in ways) - self.inner_pricing.overhead
+
+    def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
+        """A mapping, if it fits: constants may take more in the outer memory than they need at least."""
+        extents = {dim: self.layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+        scratch = self.inner_pricing.scratch(extents)
+        try:
+            return Schedule(self.layer, self.operands, self.memories, loops, placements, scratch)
+        except ScheduleError:
+            return None
+
+    def keep(self, schedule: Schedule, cost: Cost) -> None:
+        """Keep a mapping if it is the best so far."""
         cycles, moved = float(rounded(np.array(cost.cycles))), float(cost.moved_bytes)
         if self.objective == "energy":
             assert cost.energy is not None, "the objective needs it"
             moved = float(rounded(np.array(cost.energy)))
         first, second = (cycles, moved) if self.objective == "latency" else (moved, cycles)
         rank = Rank(first, second, 0, (), (), ())
-        if self.rank is not None and rank >= self.rank:
-            return
-        extents = {dim: self.layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
-        scratch = self.inner_pricing.scratch(extents)
-        try:
-            schedule = Schedule(self.layer, self.operands, self.memories, loops, placements, scratch)
-        except ScheduleError:  # constants may take more in the outer memory than they need at least
-            return
-        self.rank, self.schedule = rank, schedule
+        if self.rank is None or rank < self.rank:
+            self.rank, self.schedule = rank, schedule

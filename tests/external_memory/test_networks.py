@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import match
+import match.external_memory.network
 from benchmarks.memory.cli import NETWORKS, SIZES, Row, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
 from match.errors import CapacityError, OptionError
+from match.placement.decide import Decision, Shortage, decide
+from match.placement.problem import Problem
 from match.report.schema import MemoryPlanSummary
 from match.run import build
 from match.trace import LayerTrace
@@ -64,8 +67,17 @@ def test_outputs_and_events(name: str, l2: int, ways: set[str], spilled: bool, t
     assert compiled.report.totals.cycles == round(compiled.cycles)
 
 
-@pytest.mark.parametrize("l2", [36000, 23000], ids=["fits", "decided_again"])
-def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(l2: int) -> None:
+@pytest.mark.parametrize(("l2", "decisions"), [(30500, 1), (26000, 2)], ids=["fits", "decided_again"])
+def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
+    l2: int, decisions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided: list[Problem] = []
+
+    def count(problem: Problem) -> Decision | Shortage:
+        decided.append(problem)
+        return decide(problem)
+
+    monkeypatch.setattr(match.external_memory.network, "decide", count)
     x = Input("image", (), (4, 24, 24), (0.0, 1.0))
     for name, channels, stride in (("first", 20, 1), ("wide", 75, 1), ("last", 36, 2)):
         x = conv(name, x, channels, (1, 1), stride)
@@ -73,6 +85,7 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(l2: int) ->
     model = write(network, calibrate(network, "uint8", 0))
     take_integers(model)
     compiled = match.compile(model, "gap8", l1=5000, l2=l2)
+    assert len(decided) == decisions
     before = {d.name: len(d.plan.constants) for d in match.compile(model, "gap8", l1=5000).layers if d.plan}
     now = {d.name: len(d.plan.constants) for d in compiled.layers if d.plan}
     uncut = {step.name for step in memory_of(compiled).steps if step.constants != "cut"}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 
 import pytest
 
+import match.schedule.outer_cells
 import match.schedule.outer_search
 from match.cost import Cost, CostModel
 from match.errors import ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
+from match.schedule.inner_floors import InnerFloors
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
+from match.schedule.pricing import Pricing
+from match.schedule.tiles import TILED, TileCosts, candidate_tiles
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import operands_of, random_cost, random_layer, random_operands
@@ -43,8 +48,8 @@ def key(cost: Cost, objective: str) -> tuple[float, float]:
 
 def limited_problem(
     rng: random.Random, most: int, model: CostModel
-) -> tuple[Layer, tuple[Operand, ...], tuple[Memory, ...], dict[Dim, int], list[Cost]]:
-    """A problem whose memories are small, and what each mapping that fits costs."""
+) -> tuple[Layer, tuple[Operand, ...], tuple[Memory, ...], dict[Dim, int], list[tuple[Schedule, Cost]]]:
+    """A problem whose memories are small, with each mapping that fits and what it costs."""
     layer, operands, memories, multiples = problem(rng, most)
     fitting = list(two_level_schedules(layer, operands, memories, model, multiples))
     limited: list[Memory] = []
@@ -53,7 +58,7 @@ def limited_problem(
         size = rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 30])
         fitting = [schedule for schedule in fitting if schedule.used_bytes(memory) <= size]
         limited.append(replace(memory, size=size))
-    return layer, operands, tuple(limited), multiples, [predict(schedule, model) for schedule in fitting]
+    return layer, operands, tuple(limited), multiples, [(schedule, predict(schedule, model)) for schedule in fitting]
 
 
 def check_optimal(rng: random.Random, most: int) -> Schedule:
@@ -62,7 +67,7 @@ def check_optimal(rng: random.Random, most: int) -> Schedule:
     layer, operands, memories, multiples, costs = limited_problem(rng, most, model)
     objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
     best = searched("exact", layer, operands, memories, model, objective, multiples)
-    least = min(key(cost, objective) for cost in costs)
+    least = min(key(cost, objective) for _, cost in costs)
     found = key(predict(best, model), objective)
     assert found == pytest.approx(least, rel=1e-9), (layer, memories, objective, multiples, model)
     assert best.loss == 0
@@ -76,6 +81,35 @@ def test_equals_brute_force() -> None:
     assert any(schedule.partial_bytes > 0 for schedule in found)
 
 
+def test_bounds_of_outer_tiles_hold() -> None:
+    """Those of an outer tile, and of all that make the same number of blocks: below every mapping of theirs."""
+    rng, ratios = random.Random(45), list[float]()
+    for _ in range(20):
+        model = random_cost(rng)
+        layer, operands, memories, multiples, costs = limited_problem(rng, 500, model)
+        pricing = Pricing(layer, operands, memories[1], model)
+        sizes = candidate_tiles(TileCosts(pricing), multiples)
+        held = [operand.name for operand in operands if memories[0].has(operand.name)]
+        floors = InnerFloors(pricing, sizes, {dim: layer.size(dim) for dim in TILED}, held)
+        least: dict[tuple[int, ...], float] = {}
+        for schedule, cost in costs:
+            extents = schedule.extents(schedule.first_loop(1))
+            tile = tuple(extents[dim] for dim in TILED)
+            least[tile] = min(least.get(tile, math.inf), cost.cycles)
+        for tile, cycles in least.items():
+            cell = tuple(
+                tuple(n for n in sizes[dim].tolist() if -(-layer.size(dim) // n) == -(-layer.size(dim) // size))
+                if dim is not Dim.C
+                else (size,)
+                for dim, size in zip(TILED, tile, strict=True)
+            )
+            alone, together = floors.cycles([tuple((size,) for size in tile), cell])
+            assert together <= alone
+            assert pricing.overhead + alone <= cycles * (1 + 1e-9), (layer, tile, memories, model)
+            ratios.append((pricing.overhead + alone) / cycles)
+    assert sum(ratios) > 0.6 * len(ratios), "they are close enough to be of use"
+
+
 @pytest.mark.sweep
 def test_equals_brute_force_on_larger_layers() -> None:
     rng = random.Random(41)
@@ -83,18 +117,17 @@ def test_equals_brute_force_on_larger_layers() -> None:
         check_optimal(rng, 6000)
 
 
-@pytest.mark.parametrize(
-    ("largest_grid", "most_bounded", "most_predicted"), [(1, 1, 512), (1, 1 << 16, 512), (1 << 10, 1 << 16, 1)]
-)
+@pytest.mark.parametrize(("largest_grid", "most_refined"), [(1, 1), (1 << 8, 1 << 16)])
 def test_loss_is_no_less_than_what_is_left_out(
-    largest_grid: int, most_bounded: int, most_predicted: int, monkeypatch: pytest.MonkeyPatch
+    largest_grid: int, most_refined: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(match.schedule.outer_search, "LARGEST_GRID", largest_grid)
-    monkeypatch.setattr(match.schedule.outer_search, "MOST_PREDICTED", most_predicted)
-    monkeypatch.setattr(match.schedule.outer_search, "FIRST_PREDICTED", min(8, most_predicted))
-    monkeypatch.setattr(match.schedule.outer_search, "MOST_SEARCHED", 1)
-    monkeypatch.setattr(match.schedule.outer_search, "LARGEST_BOUNDED", most_bounded)
-    rng = random.Random(42)
+    monkeypatch.setattr(match.schedule.outer_cells, "LARGEST_GRID", largest_grid)
+    for name in ("COMPLETE", "MOST_SEARCHED", "MOST_ALIKE", "FIRST_PREDICTED", "LIKELY"):
+        monkeypatch.setattr(match.schedule.outer_search, name, 1)
+    for name in ("MOST_CELLS", "MOST_DIVIDED", "MOST_REFINED"):
+        monkeypatch.setattr(match.schedule.outer_search, name, most_refined)
+    monkeypatch.setattr(match.schedule.outer_search, "MOST_PREDICTED", 0)
+    rng = random.Random(46)
     worse = 0
     for _ in range(25):
         model = random_cost(rng)
@@ -102,7 +135,7 @@ def test_loss_is_no_less_than_what_is_left_out(
         objective = rng.choice(["latency", "latency", "bytes", "energy"])
         schedule = searched("exact", layer, operands, memories, model, objective, multiples)
         found, _ = key(predict(schedule, model), objective)
-        least = min(key(cost, objective)[0] for cost in costs)
+        least = min(key(cost, objective)[0] for _, cost in costs)
         assert least * (1 - 1e-9) <= found <= least + schedule.loss + 1 / 64, (layer, memories, objective)
         worse += found > least
     assert worse, "some of these searches miss the best mapping"

@@ -1,0 +1,212 @@
+"""How inner tiles cut outer tiles along one dimension, and what the pieces cost when all other dimensions are whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.layer import Axis, Dim, Role
+from match.schedule.mapping import align
+from match.schedule.pricing import Pricing
+from match.schedule.rooms import Floats, Ints
+from match.schedule.tiles import TILED, TileCosts
+
+Cell = tuple[tuple[int, ...], ...]
+"""Outer tiles that are bounded together: their sizes along each of `TILED`."""
+
+Loose = tuple[int, Dim]
+"""An operand, by number, that outer tiles cut along a dimension while its blocks in the outer memory are not cut."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Outer tiles of some sizes along a dimension; arrays are over numbers of pieces that inner tiles make, 1 first.
+
+    outer: the smallest outer tile. blocks, full: outer tiles in all, and those that are no rest, at least. whole: where
+    the first entry is. size: the smallest inner tile. calls: pieces of the whole layer. work: cycles of kernel calls on
+    them when all other dimensions are whole. transfers, covers: by operand that depends on the dimension, DMA cycles of
+    all blocks, likewise, and how many like the first (of an output, the last) it takes to cover an outer one.
+    """
+
+    outer: Ints
+    blocks: Ints
+    full: Ints
+    whole: Ints
+    size: Ints
+    calls: Ints
+    work: Floats
+    transfers: dict[int, Floats]
+    covers: dict[int, Floats]
+
+
+class Pieces:
+    """Pieces of outer tiles of at most `largest`; inner ones are of the sizes `candidates`.
+
+    Blocks of the operands `dense`, by number, lie in arrays of their own outside, those of others in their tensors.
+    Rests on `CostModel.regular`. `pricing` has no gaps (`Pricing.gapless`).
+    """
+
+    def __init__(
+        self, pricing: Pricing, candidates: Mapping[Dim, Ints], largest: Mapping[Dim, int], dense: Collection[int]
+    ) -> None:
+        self._pricing = pricing
+        self._candidates = candidates
+        self._extents = {dim: pricing.layer.size(dim) for dim in Dim}
+        self._dense = dense
+        self._kernels = {dim: self._kernel_prices(dim, largest[dim]) for dim in TILED}
+        self._blocks: dict[tuple[int, Dim, bool], Floats] = {}
+        for number, operand in enumerate(pricing.operands):
+            for dim in operand.dims & set(TILED):
+                for is_dense in {False, number in dense}:
+                    self._blocks[number, dim, is_dense] = self._block_prices(number, dim, largest[dim], is_dense)
+        self._known: dict[tuple[Dim, tuple[int, ...], int], Cut] = {}
+
+    def cuts(self, cell: Cell, loose: Loose | None) -> list[Cut]:
+        """How the tiles of a cell are cut along each of `TILED`."""
+        number, along = loose or (-1, None)
+        return [self._cut(dim, sizes, number if dim is along else -1) for dim, sizes in zip(TILED, cell, strict=True)]
+
+    def outer_price(self, number: int, cell: Cell, loose: Loose | None) -> float:
+        """DMA cycles of what the smallest outer tile of a cell has of an operand."""
+        dense = set(TILED) if number in self._dense else set[Dim]()
+        if loose and loose[0] == number:
+            dense.discard(loose[1])
+        return self._price(number, {dim: min(sizes) for dim, sizes in zip(TILED, cell, strict=True)}, dense)
+
+    def _price(self, number: int, sizes: Mapping[Dim, int], dense: Collection[Dim]) -> float:
+        """DMA cycles of an operand's block of these sizes, whole along other dimensions, wherever it costs least.
+
+        It is part of an array that is as long along the dimensions `dense`, else the tensor's.
+        """
+        pricing = self._pricing
+        constant = pricing.operands[number].role is Role.CONSTANT
+        lengths: list[int] = []
+        limits: list[int] = []
+        for axis in pricing.axes[number]:
+            extent = self._extents[axis.dim]
+            size = sizes.get(axis.dim, extent)
+            lengths.append(axis.length(size) if constant else align(_shortest(axis, size, extent), axis.multiple))
+            limits.append(lengths[-1] if axis.dim in dense else align(axis.limit, axis.multiple))
+        return pricing.block(number, tuple(lengths), None if constant else tuple(limits)).transfer
+
+    def _block_prices(self, number: int, dim: Dim, largest: int, dense: bool) -> Floats:
+        """`_price` by size along a dimension, 0 included."""
+        along = {dim} if dense else set[Dim]()
+        return np.array([0.0] + [self._price(number, {dim: size}, along) for size in range(1, largest + 1)])
+
+    def _kernel_prices(self, dim: Dim, largest: int) -> Floats:
+        """Cycles of kernel calls by size along a dimension; of input channels, of all calls that make them up."""
+        if dim is not Dim.C:
+            return np.array([0.0] + [_kernel(self._pricing, dim, size) for size in range(1, largest + 1)])
+        result, costs = np.zeros(largest + 1), TileCosts(self._pricing)
+        sizes = self._candidates[dim]
+        result[sizes] = costs.kernels.compute(np.array([[*costs.whole[:-1], size] for size in sizes.tolist()]))
+        return result
+
+    def _cut(self, dim: Dim, outer: tuple[int, ...], loose: int) -> Cut:
+        known = self._known.get((dim, outer, loose))
+        if known is None:
+            known = self._known[dim, outer, loose] = self._cut_by(dim, outer, loose)
+        return known
+
+    def _cut_by(self, dim: Dim, outer: tuple[int, ...], loose: int) -> Cut:
+        candidates, extent = self._candidates[dim], self._extents[dim]
+        inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
+        tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
+        number, rest = -(-tile // size), extent % tile
+        order = np.argsort(number, kind="stable")
+        starts = np.flatnonzero(np.diff(number[order], prepend=0))
+        full = extent // tile
+
+        def least(figures: Floats) -> Floats:
+            return np.minimum.reduceat(figures[order], starts)
+
+        def summed(prices: Floats) -> Floats:
+            whole = tile // size * prices[size] + prices[tile % size]
+            return full * whole + rest // size * prices[size] + prices[rest % size]
+
+        calls = full * number + -(-rest // size)
+        work = self._kernels[dim][size] if dim is Dim.C else summed(self._kernels[dim])
+        transfers: dict[int, Floats] = {}
+        covers: dict[int, Floats] = {}
+        for place, operand in enumerate(self._pricing.operands):
+            if dim in operand.dims:
+                prices = self._blocks[place, dim, False]
+                if operand.role is Role.CONSTANT:  # all blocks are as long as the largest
+                    cycles = calls * prices[size]
+                else:
+                    dense = self._blocks[place, dim, place in self._dense and place != loose]
+                    cycles = np.where(size == tile, full * dense[tile] + dense[rest], summed(prices))
+                transfers[place] = least(cycles)
+                covers[place] = -least(-covering(self._pricing, place, dim, tile, size))
+        blocks = min(-(-extent // size) for size in outer)
+        return Cut(
+            outer=np.full(len(starts), min(outer)),
+            blocks=np.full(len(starts), blocks),
+            full=np.full(len(starts), full.min()),
+            whole=np.zeros(len(starts), np.int64),
+            size=np.minimum.reduceat(size[order], starts),
+            calls=np.minimum.reduceat(calls[order], starts),
+            work=least(work),
+            transfers=transfers,
+            covers=covers,
+        )
+
+
+def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) -> Floats:
+    """How many blocks like the first, or of an output the last, it takes to cover that of a `tile` cut along `dim`."""
+    operand, extent = pricing.operands[number], pricing.layer.size(dim)
+    end = (tile - 1) % size + 1 if operand.role is Role.OUTPUT else size
+    result = np.ones(len(tile))
+    for axis in pricing.axes[number]:
+        if axis.dim is dim:
+            lengths = np.zeros(extent + 1, np.int64)
+            for n in np.unique(np.concatenate([tile, end])).tolist():
+                lengths[n] = _shortest(axis, n, extent)
+            covered = np.where(lengths[end] > 0, -(-lengths[tile] // np.maximum(lengths[end], 1)), math.inf)
+            np.maximum(result, covered, out=result)
+    return result
+
+
+def joined(cuts: Sequence[Sequence[Cut]]) -> tuple[dict[Dim, Cut], Ints]:
+    """Rows of cuts along `TILED`, one behind the other, and where each begins; shape (4, rows)."""
+    result: dict[Dim, Cut] = {}
+    starts = np.zeros((len(TILED), len(cuts)), np.int64)
+    for place, dim in enumerate(TILED):
+        parts = list({id(row[place]): row[place] for row in cuts}.values())
+        ends = np.cumsum([0] + [len(cut.size) for cut in parts])
+        begin = {id(cut): int(start) for cut, start in zip(parts, ends, strict=False)}
+        starts[place] = [begin[id(row[place])] for row in cuts]
+        numbers = parts[0].transfers
+        result[dim] = Cut(
+            outer=np.concatenate([cut.outer for cut in parts]),
+            blocks=np.concatenate([cut.blocks for cut in parts]),
+            full=np.concatenate([cut.full for cut in parts]),
+            whole=np.concatenate([cut.whole + begin[id(cut)] for cut in parts]),
+            size=np.concatenate([cut.size for cut in parts]),
+            calls=np.concatenate([cut.calls for cut in parts]),
+            work=np.concatenate([cut.work for cut in parts]),
+            transfers={n: np.concatenate([cut.transfers[n] for cut in parts]) for n in numbers},
+            covers={n: np.concatenate([cut.covers[n] for cut in parts]) for n in numbers},
+        )
+    return result, starts
+
+
+def _shortest(axis: Axis, size: int, extent: int) -> int:
+    """The fewest indices that `size` of `extent` iterations touch: those at a border."""
+    return min(axis.span(start, size)[1] for start in (0, extent - size))
+
+
+def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:
+    """Cycles of a kernel call on `size` iterations of a dimension and all of the others, wherever it costs least."""
+    layer = pricing.layer
+
+    def pixels(along: Dim, axis: Axis) -> tuple[int, int]:
+        extent = size if along is dim else layer.size(along)
+        return extent, _shortest(axis, extent, layer.size(along))
+
+    k = size if dim is Dim.K else layer.k
+    return pricing.kernel(k, pixels(Dim.OY, pricing.rows), pixels(Dim.OX, pricing.columns), (layer.c, True, True))
