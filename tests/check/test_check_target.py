@@ -99,7 +99,7 @@ def boom(*arguments: object) -> None:
 @pytest.mark.parametrize(
     ("method", "answer", "words"),
     [
-        ("compute", boom, ["compute(Tile(k=32", "raised KeyError"]),
+        ("compute", boom, ["compute(Tile(k=", "raised KeyError"]),
         ("transfer", lambda model, layer, block: -1, ["transfer(Block(operand='input'", "returned -1"]),
         ("overhead", lambda model, layer: float("nan"), ["overhead()", "returned nan"]),
         ("compute", lambda model, layer, tile: next(TICKS), ["compute(Tile", "must be deterministic"]),

@@ -5,6 +5,7 @@ The parameters are unpacked here from the packed constants, so that packing, dri
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -39,19 +40,23 @@ def unpack(plan: LayerPlan) -> Unpacked:
     """Take the packed constants of a convolution or dense layer apart, on NE16 or (filters alone) on the cluster."""
     assert plan.requantizer is not None
     layer, name = plan.layer, plan.requantizer.name
-    tiles = [loop.tile for loop in plan.schedule.loops if loop.dim is Dim.K]
-    assert len(tiles) <= 1
-    tile = tiles[0] if tiles else layer.k
+    loops = [loop for loop in plan.schedule.loops if loop.dim in (Dim.K, Dim.C)]
+    assert len({loop.dim for loop in loops}) == len(loops)
+    tile = next((loop.tile for loop in loops if loop.dim is Dim.K), layer.k)
+    reduced = next((loop.tile for loop in loops if loop.dim is Dim.C), layer.c)
     planes, depthwise = plan.module == "ne16", layer.op == "depthwise_conv2d"
     group = 16 if planes else 1
     positions = layer.fy * layer.fx
-    filter_bytes = positions * (round_up(tile, group) if depthwise else tile * round_up(layer.c, group))
+    filter_bytes = positions * (round_up(tile, group) if depthwise else tile * round_up(reduced, group))
     block_bytes = round_up(filter_bytes, 4) + round_up(tile * plan.requantizer.parameter_bytes, 4)
-    parts: list[tuple[Array, Array, Array, Array]] = []
-    for number, first in enumerate(range(0, layer.k, tile)):
+    blocks = list(itertools.product(range(0, layer.k, tile), range(0, layer.c, reduced)))
+    if [loop.dim for loop in loops] == [Dim.C, Dim.K]:
+        blocks.sort(key=lambda block: (block[1], block[0]))
+    parts: dict[int, list[tuple[Array, Array, Array, Array]]] = {}
+    for number, (first, begin) in enumerate(blocks):
         channels = min(tile, layer.k - first)
         block = plan.constants[number * block_bytes :][:block_bytes]
-        rows, columns = (1, channels) if depthwise and planes else (channels, layer.c)
+        rows, columns = (1, channels) if depthwise and planes else (channels, min(reduced, layer.c - begin))
         if planes:
             groups = -(-columns // 16)
             bits = np.unpackbits(np.frombuffer(block, "u1", rows * groups * positions * 16), bitorder="little")
@@ -65,12 +70,13 @@ def unpack(plan: LayerPlan) -> Unpacked:
             filters = filters.transpose(2, 1, 0)
         filters = filters.reshape(channels, layer.fy, layer.fx, -1)
         none = np.zeros(channels, np.int64)
+        mine = parts.setdefault(first, [])
         if name not in MULTIPLIERS:
-            parts.append((filters, none, none, none))
+            mine.append((filters, none, none, none))
             continue
         multiplier = MULTIPLIERS[name]
         parameters = block[round_up(filter_bytes, 4) :]
-        parts.append(
+        mine.append(
             (
                 filters,
                 np.frombuffer(parameters, "<i4", channels).astype(np.int64),
@@ -78,7 +84,8 @@ def unpack(plan: LayerPlan) -> Unpacked:
                 np.frombuffer(parameters, "u1", channels, (4 + multiplier.itemsize) * channels).astype(np.int64),
             )
         )
-    return Unpacked(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    tiles = [(np.concatenate([part[0] for part in mine], axis=-1), *mine[0][1:]) for mine in parts.values()]
+    return Unpacked(*(np.concatenate(arrays) for arrays in zip(*tiles, strict=True)))
 
 
 def same_channels(filters: Array, own: Array) -> list[int]:
