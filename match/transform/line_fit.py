@@ -42,17 +42,14 @@ def fit_line(steps: StepFunction, slope: FloatArray) -> Requantization:
     inner = (steps.thresholds > steps.low[:, None]) & (steps.thresholds <= steps.high[:, None])
     levels = np.arange(steps.clip[0] + 1, steps.clip[1] + 1, dtype=np.int64)
     shift = _shift(slope, steps)
-    multiplier = _multiplier(slope, shift)
-    least, most = _window(multiplier, shift, steps.thresholds, levels, inner)
+    multiplier, least, most = _window(slope, shift, steps.thresholds, levels, inner)
     missing = np.flatnonzero((least > most) & ~steps.constant)
     if len(missing):
-        thresholds = steps.thresholds[missing]
-        best = _multiplier(_best_slope(slope[missing], thresholds, levels, inner[missing]), shift[missing])
-        for candidate in (best + 1, best - 1, best):  # steps may leave room on one side of the best slope alone
-            retry = candidate, *_window(candidate, shift[missing], thresholds, levels, inner[missing])
-            found = retry[1] <= retry[2]
-            for whole, part in zip((multiplier, least, most), retry, strict=True):
-                whole[missing[found]] = part[found]
+        best = _best_slope(slope[missing], steps.thresholds[missing], levels, inner[missing])
+        retry = _window(best, shift[missing], steps.thresholds[missing], levels, inner[missing])
+        found = retry[1] <= retry[2]
+        for whole, part in zip((multiplier, least, most), retry, strict=True):
+            whole[missing[found]] = part[found]
     constant = steps.constant
     line = Requantization(
         np.where(constant, 0, multiplier),
@@ -85,20 +82,16 @@ def _shift(slope: FloatArray, steps: StepFunction) -> Int64Array:
     return np.clip(np.minimum(by_multiplier, by_bias), 0, _LARGEST_SHIFT).astype(np.int64)
 
 
-def _multiplier(slope: FloatArray, shift: Int64Array) -> Int64Array:
-    """The multiplier nearest to the slope."""
-    return np.rint(slope * np.exp2(shift)).astype(np.int64)
-
-
 def _window(
-    multiplier: Int64Array, shift: Int64Array, thresholds: Int64Array, levels: Int64Array, inner: BoolArray
-) -> tuple[Int64Array, Int64Array]:
-    """The smallest and largest B with which every step is right."""
+    slope: FloatArray, shift: Int64Array, thresholds: Int64Array, levels: Int64Array, inner: BoolArray
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The multiplier nearest to the slope, and the smallest and largest B with which every step is right."""
+    multiplier = np.rint(slope * np.exp2(shift)).astype(np.int64)
     reach = (levels << shift[:, None]) - thresholds * multiplier[:, None]
     limits = np.iinfo(np.int64)
     least = np.where(inner, reach, limits.min).max(axis=1, initial=limits.min)
     most = np.where(inner, reach + multiplier[:, None] - 1, limits.max).min(axis=1, initial=limits.max)
-    return least, most
+    return multiplier, least, most
 
 
 def _best_slope(slope: FloatArray, thresholds: Int64Array, levels: Int64Array, inner: BoolArray) -> FloatArray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,7 +26,8 @@ def test_line_with_late_steps(slope, offset, seed, late):
     """Steps of a real line, some of them one accumulator late: what rounding in floating point does."""
     rng = np.random.default_rng(seed)
     levels = np.arange(-10, 270)
-    thresholds = np.ceil((levels - offset) / slope).astype(np.int64)
+    exact = [math.ceil((level - Fraction(offset)) / Fraction(slope)) for level in levels.tolist()]
+    thresholds = np.array(exact)  # in floating point, steps where a level is met exactly would be early or late
     gaps = np.diff(thresholds, append=thresholds[-1])
     thresholds = thresholds + ((rng.integers(0, 256, len(levels)) < late) & (gaps > 1))
     low, high = int(thresholds[0]), int(thresholds[-1]) - 1
