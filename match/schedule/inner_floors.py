@@ -15,10 +15,10 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from match.layer import Dim, Role
-from match.schedule.pieces import Cell, Cut, Loose, Pieces, joined
+from match.schedule.inner_cuts import Cell, Cut, Loose, Pieces, joined
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
-from match.schedule.tiles import TILED, Sizes, TileCosts, product
+from match.schedule.tiles import TILED, Sizes, TileCosts, product, smallest, subsets
 
 FIRST_CHUNK, CHUNK = 64, 512
 """Kinds of inner tiles of an outer one that are looked at a time, the least work first."""
@@ -70,15 +70,15 @@ class InnerFloors:
         while any(map(len, left)):
             chosen: list[Ints] = []
             for n, work in enumerate(works):
-                least, left[n] = _least(work.ravel()[left[n]], left[n], count)
-                chosen.append(least)
+                first, left[n] = smallest(work.ravel()[left[n]], left[n], count)
+                chosen.append(first)
             cell = np.repeat(np.arange(len(cells)), [len(one) for one in chosen])
             places = [np.unravel_index(one, work.shape) for one, work in zip(chosen, works, strict=True)]
             rows = dict(zip(TILED, np.concatenate(places, axis=1) + starts[:, cell], strict=True))
             work = np.concatenate([work.ravel()[one] for one, work in zip(chosen, works, strict=True)])
             cycles = self._with_operands(cuts, rows, work, [price[cell] for price in prices])
             np.minimum.at(result, cell, cycles)
-            left = [one[work.ravel()[one] < least] for one, work, least in zip(left, works, result, strict=True)]
+            left = [one[work.ravel()[one] < most] for one, work, most in zip(left, works, result, strict=True)]
             count = CHUNK
         return result
 
@@ -150,7 +150,7 @@ class InnerFloors:
         full = once * product(cuts[dim].full[rows[dim]] for dim in own) * price
         result = np.full((2, 3, len(room)), math.inf)
         free = [dim for dim in own if dim not in operand.indivisible_dims]
-        for inside in itertools.chain.from_iterable(itertools.combinations(free, n) for n in range(len(free) + 1)):
+        for inside in subsets(free):
             cut = [dim for dim in own if dim in inside or dim not in free]
             at = {dim: rows[dim] if dim in cut else cuts[dim].whole[rows[dim]] for dim in own}
             size = {dim: (cuts[dim].size if dim in cut else cuts[dim].outer)[rows[dim]] for dim in own}
@@ -178,11 +178,3 @@ class InnerFloors:
         line = [sizes if d is dim else np.full_like(sizes, self._candidates[d][0]) for d in TILED]
         result[sizes] = self._costs.scratch(np.stack(line, axis=1))
         return result
-
-
-def _least(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
-    """`count` of some rows that have the least figures, and the others."""
-    if count >= len(rows):
-        return rows, rows[:0]
-    order = np.argpartition(figures, count)
-    return rows[order[:count]], rows[order[count:]]

@@ -12,7 +12,7 @@ import numpy as np
 from match.layer import Dim, Role
 from match.schedule.blocks import Span, array_limits, axis_length
 from match.schedule.nested import Level, Nested, cost_of
-from match.schedule.packing import Arrived, Packing
+from match.schedule.outer_constants import Arrived, Packing
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search

@@ -54,7 +54,6 @@ class Along:
     """
 
     def __init__(self, pricing: Pricing, dim: Dim, outer: int, *, last_block: bool = False) -> None:
-        self.outer = outer
         sizes = np.arange(1, outer + 1)
         one = np.ones_like(sizes)
         groups: tuple[list[Tiles], ...] = ([], [], [])
@@ -74,6 +73,11 @@ class Along:
         self.every, self.first, self.last = (
             _table(_joined(group), int(end)) for group, end in zip(groups, ends, strict=True)
         )
+
+    @property
+    def counts(self) -> Ints:
+        """How many tiles there are, by their size; of size 0 none."""
+        return self.every.times.sum(axis=1)
 
 
 class Kinds:

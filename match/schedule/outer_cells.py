@@ -11,7 +11,7 @@ import numpy as np
 from match.layer import Dim, Role
 from match.schedule.block_costs import Sums
 from match.schedule.floors import Floors
-from match.schedule.pieces import Cell, covering
+from match.schedule.inner_cuts import Cell, covering
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from match.schedule.floors import Floors
+from match.schedule.inner_cuts import Cell, Loose
 from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import Effort, InnerSearch
 from match.schedule.mapping import Schedule
 from match.schedule.outer_cells import OuterCells, fitting_sizes
-from match.schedule.pieces import Cell, Loose
 from match.schedule.rooms import Floats, Ints
 from match.schedule.search import refusal
 from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles

@@ -29,7 +29,7 @@ from match.schedule.promise import check_regular
 from match.schedule.rooms import Floats, Ints
 from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import MayWin, Nest, Nests, Structures
-from match.schedule.tiles import TILED, OuterBlocks, TileCosts, candidate_tiles
+from match.schedule.tiles import TILED, OuterBlocks, TileCosts, candidate_tiles, smallest
 
 GRAIN = 256
 """Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides
@@ -185,7 +185,7 @@ class Search:
         objective, second = self.keys(sieve.cycles, sieve.moved)
         left, count = np.nonzero(self.may_win(objective, second))[0], first
         while len(left):
-            rows, left = _least(objective, left, count)
+            rows, left = smallest(objective[left], left, count)
             yield rows[np.lexsort((-sieve.tiles[rows].prod(axis=1), second[rows], objective[rows]))]
             left, count = left[self.may_win(objective[left], second[left])], others
 
@@ -264,14 +264,6 @@ class Search:
 def rounded(figures: Floats) -> Floats:
     """In units of 1 / GRAIN."""
     return np.round(figures * GRAIN) / GRAIN
-
-
-def _least(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
-    """`count` of some rows that have the least figures, and the others."""
-    if count >= len(rows):
-        return rows, rows[:0]
-    order = np.argpartition(figures[rows], count)
-    return rows[order[:count]], rows[order[count:]]
 
 
 def refusal(costs: TileCosts, candidates: Mapping[Dim, Ints]) -> NoMappingError:

@@ -22,7 +22,7 @@ class Sieve:
     """Tiles, shape (n, 4), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
 
     `room` is the most that the tile's blocks may take of the shared room, in bytes. `beside` are cycles of the core in
-    which no kernel runs, and `tail` those that follow when all inputs are there, at least.
+    which no kernel runs, at least.
     """
 
     tiles: Ints
@@ -30,7 +30,6 @@ class Sieve:
     cycles: Floats
     moved: Floats
     beside: Floats
-    tail: Floats
 
     def __len__(self) -> int:
         return len(self.tiles)
@@ -66,8 +65,7 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
     calls = costs.repeats(costs.counts(tiles), TILED).astype(np.float64)
     beside = pricing.overhead + calls * pricing.launch
     cycles = beside if floors is None else beside + floors.compute(tiles)
-    nothing = np.zeros(len(tiles))
-    return Sieve(tiles, room(places), cycles, nothing, beside, nothing)
+    return Sieve(tiles, room(places), cycles, np.zeros(len(tiles)), beside)
 
 
 def _fitting(counts: Mapping[Dim, int], fit: Callable[[Mapping[Dim, Ints]], Flags]) -> dict[Dim, Ints]:
@@ -269,5 +267,5 @@ def _latency(
     for one, two in inputs:  # the core issues a fetch when the one before has arrived
         fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
     finish = pricing.issue * costs.outer_blocks * any(outputs)  # the last write-back begins behind the last kernel
-    dma = pricing.overhead + begun + np.maximum(transfer, fetched + sieve.tail + finish)
+    dma = pricing.overhead + begun + np.maximum(transfer, fetched + finish)
     return begun + core, dma

@@ -19,7 +19,7 @@ from match.schedule.blocks import axis_lengths, round_up, touched_lengths
 from match.schedule.kernel_costs import KernelCosts
 from match.schedule.kinds import Along
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Ints, Rooms
+from match.schedule.rooms import Floats, Ints, Rooms
 
 TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 """Dimensions that may be cut. No kernel adds up parts of a window, so FY and FX are not."""
@@ -78,17 +78,16 @@ class TileCosts:
         self.pricing = pricing
         self.outer = outer
         self.packing = packing
-        self._sizes = {dim: pricing.layer.size(dim) for dim in Dim}
-        self.extents = self._sizes | (dict(zip(TILED, outer.tile, strict=True)) if outer else {})
-        self.outer_extents = {dim: self._extents(dim) for dim in TILED}
-        self._counts = {dim: self._count(dim) for dim in TILED}
-        self.outer_counts = {dim: sum(times for _, times in self.outer_extents[dim]) for dim in TILED}
-        self.outer_blocks = math.prod(self.outer_counts.values())
+        self.extents = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.extents |= dict(zip(TILED, outer.tile, strict=True)) if outer else {}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
+        self.along = self._along(last_block=outer is not None and outer.last)
+        self.last_block = self.along if outer is None or outer.last else self._along(last_block=True)
+        self._counts = {dim: along.counts for dim, along in self.along.items()}
+        self.outer_counts = {dim: int(counts[-1]) for dim, counts in self._counts.items()}
+        self.outer_blocks = math.prod(self.outer_counts.values())
         self.rooms = Rooms(pricing.memory, pricing.operands)
         self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
-        self.along = self._along(last_block=self.outer is not None and self.outer.last)
-        self.last_block = self.along if outer is None or outer.last else self._along(last_block=True)
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
         self._blocks: list[BlockCosts] = []
         for number, operand in enumerate(pricing.operands):
@@ -175,19 +174,6 @@ class TileCosts:
         """The tiles along each dimension that may be cut."""
         return {dim: Along(self.pricing, dim, self.extents[dim], last_block=last_block) for dim in TILED}
 
-    def _count(self, dim: Dim) -> Ints:
-        """How many tiles there are along a dimension, by their size; of size 0 none."""
-        sizes = np.arange(1, self.extents[dim] + 1)
-        counts = total(times * -(-extent // sizes) for extent, times in self.outer_extents[dim])
-        return np.concatenate([[0], counts])
-
-    def _extents(self, dim: Dim) -> list[tuple[int, int]]:
-        """Extents of the outer blocks along a dimension, and how many have them."""
-        full, rest = divmod(self._sizes[dim], self.extents[dim])
-        if self.outer and self.outer.last:
-            return [(rest or self.extents[dim], 1)]
-        return [(self.extents[dim], full), *([(rest, 1)] if rest else [])]
-
     def _touched(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` that all tiles of a size touch together, by size."""
         known = self._lengths.get((component, dim))
@@ -198,6 +184,14 @@ class TileCosts:
             known = (elements[along.every.number] * along.every.times).sum(axis=1)
             self._lengths[component, dim] = known
         return known
+
+
+def smallest(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
+    """`count` of some rows that have the least of their `figures`, and the others."""
+    if count >= len(rows):
+        return rows, rows[:0]
+    order = np.argpartition(figures, count)
+    return rows[order[:count]], rows[order[count:]]
 
 
 def candidate_tiles(costs: TileCosts, multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:

@@ -42,16 +42,16 @@ class Held:
 
 def total_cycles(way: Held, cycles: Floats, last: Floats) -> Floats:
     """Lower bound of a mapping's latency from those of all its outer blocks, and of the last one."""
-    return np.maximum(np.maximum(cycles + way.core, way.dma), way.fetched + last)
+    return _total(way, cycles, way.core, last)
+
+
+def _total(ways: Held | Nests, cycles: Floats, added: Floats | float, last: Floats) -> Floats:
+    """The same, where ways add so many cycles to the core's."""
+    return np.maximum(np.maximum(cycles + added, ways.dma), ways.fetched + last)
 
 
 LooseCycles = Callable[[tuple[int, Dim], Ints], Floats]
 """`InnerFloors.cycles` of some of the outer tiles, by row, with an operand that is loose."""
-
-
-def _total(nests: Nests, cycles: Floats, added: Floats, last: Floats) -> Floats:
-    """`total_cycles` of many ways."""
-    return np.maximum(np.maximum(cycles + added, nests.dma), nests.fetched + last)
 
 
 class TwoMemories:
