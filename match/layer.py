@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 
@@ -183,7 +184,7 @@ class Operand:
     components: tuple[Component, ...]
     partial_bytes: int = 0
 
-    @property
+    @cached_property
     def dims(self) -> frozenset[Dim]:
         """Loop dimensions that this operand depends on."""
         return frozenset(axis.dim for component in self.components for axis in component.axes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -44,14 +45,21 @@ class BlockCosts:
         self._written = operand.role is Role.OUTPUT
         cut = [(n, dim) for n, dim in enumerate(along) if dim in operand.dims]
         self._places = [n for n, _ in cut]
-        self._positions = [[p for p, axis in enumerate(self._axes) if axis.dim is dim] for _, dim in cut]
+        positions = [[p for p, axis in enumerate(self._axes) if axis.dim is dim] for _, dim in cut]
         sizes = [pricing.layer.size(axis.dim) for axis in self._axes]
         self._whole = [
             axis_length(operand, axis, (0, size), size) for axis, size in zip(self._axes, sizes, strict=True)
         ]
+        self._length_at, self._limit_at = (list(range(len(self._axes))) for _ in range(2))
+        end = len(self._axes)
+        for own in positions:  # behind the lengths of the whole come looks, dimension by dimension
+            for places in (self._length_at, self._limit_at) if outer else (self._length_at,):
+                for position in own:
+                    places[position] = end
+                    end += 1
         kinds = [
-            Kinds(along[dim], partial(self._lengths, [self._axes[p] for p in positions]), at_last=self._written)
-            for (_, dim), positions in zip(cut, self._positions, strict=True)
+            Kinds(along[dim], partial(self._lengths, [self._axes[p] for p in own]), at_last=self._written)
+            for (_, dim), own in zip(cut, positions, strict=True)
         ]
         self._moves = Combined(kinds, self._transfer)
         self._asked: list[tuple[Ints, Sums]] = []
@@ -59,7 +67,7 @@ class BlockCosts:
     def sums(self, tiles: Ints) -> Sums:
         """Of tilings with these tiles, which are whole along the dimensions that the operand is not cut along."""
         sizes = tiles[:, self._places]
-        transfer, ends, nothing = self._moves.every(sizes), self._moves.ends(sizes), np.zeros(len(tiles))
+        (transfer, ends), nothing = self._moves.both(sizes), np.zeros(len(tiles))
         result = Sums(transfer, nothing, ends) if self._written else Sums(transfer, ends, nothing)
         self._asked.append((tiles, result))
         return result
@@ -79,11 +87,7 @@ class BlockCosts:
 
     def _transfer(self, looks: Sequence[Look]) -> float:
         """DMA cycles of the block whose lengths along each dimension are a look."""
-        lengths, limits = self._whole.copy(), self._whole.copy()
-        for positions, look in zip(self._positions, looks, strict=True):
-            for position, length in zip(positions, look, strict=False):
-                lengths[position] = length
-            for position, limit in zip(positions, look[len(positions) :], strict=False):
-                limits[position] = limit
-        within = tuple(limits) if self._outer else None
-        return self._pricing.block(self._number, tuple(lengths), within).transfer
+        parts = [*self._whole, *chain.from_iterable(looks)]
+        lengths = tuple([parts[place] for place in self._length_at])
+        within = tuple([parts[place] for place in self._limit_at]) if self._outer else None
+        return self._pricing.block(self._number, lengths, within).transfer

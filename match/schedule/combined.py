@@ -27,25 +27,38 @@ class Combined:
 
     def every(self, tilings: Ints) -> Floats:
         """Of all tiles."""
-        return self._sum(self._every, tilings)
+        return self._costs(*self._looks_of(self._every, tilings)).sum(axis=1)
 
     def ends(self, tilings: Ints) -> Floats:
         """Of the tiles at the ends of blocks along all dimensions."""
-        return self._sum(self._ends, tilings)
+        return self._costs(*self._looks_of(self._ends, tilings)).sum(axis=1)
 
-    def _sum(self, tables: Sequence[Table], tilings: Ints) -> Floats:
-        """Looks along the dimensions are the digits of one number, so that each combination of them is priced once."""
+    def both(self, tilings: Ints) -> tuple[Floats, Floats]:
+        """`every` and `ends`."""
+        every, ends = self._looks_of(self._every, tilings), self._looks_of(self._ends, tilings)
+        looks, times = (np.concatenate(columns, axis=1) for columns in zip(every, ends, strict=True))
+        costs, width = self._costs(looks, times), every[0].shape[1]
+        return costs[:, :width].sum(axis=1), costs[:, width:].sum(axis=1)
+
+    def _looks_of(self, tables: Sequence[Table], tilings: Ints) -> tuple[Ints, Ints]:
+        """Looks of the tiles and how many there are of each, which may be none; shape (n, width).
+
+        Looks along the dimensions are the digits of one number, so that each combination of them is priced once.
+        """
         count = len(tilings)
         looks, times = np.zeros((count, 1), np.int64), np.ones((count, 1), np.int64)
         for table, digit, sizes in zip(tables, self._digits, tilings.T, strict=True):
             width = int(table.width[sizes].max(initial=0))
             looks = (looks[:, :, None] + digit * table.number[sizes, None, :width]).reshape(count, -1)
             times = (times[:, :, None] * table.times[sizes, None, :width]).reshape(count, -1)
+        return looks, times
+
+    def _costs(self, looks: Ints, times: Ints) -> Floats:
+        """What so many tiles of these looks cost."""
         there = times > 0
         unique, which = np.unique(looks[there], return_inverse=True)
-        costs = np.zeros(times.shape)
-        costs[there] = times[there] * np.array([self._of(look) for look in unique.tolist()], np.float64)[which]
-        result: Floats = costs.sum(axis=1)
+        result = np.zeros(times.shape)
+        result[there] = times[there] * np.array([self._of(look) for look in unique.tolist()], np.float64)[which]
         return result
 
     def _of(self, combination: int) -> float:

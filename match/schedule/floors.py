@@ -42,13 +42,13 @@ class Floors:
     def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints]) -> None:
         pricing = costs.pricing
         gapless = pricing.gapless()
-        self._costs = costs if gapless is pricing else TileCosts(gapless, costs.outer, costs.packing)
+        self._costs = costs if gapless is pricing else TileCosts(gapless, costs.outer, costs.packing, costs.sizes)
         self._candidates = candidates
         self._output = [operand.role is Role.OUTPUT for operand in pricing.operands]
         self._compute = self._kernels_along()
         numbers = range(len(pricing.operands))
-        self._whole = [float(self._costs.sums(n, np.array([costs.whole])).transfer[0]) for n in numbers]
-        self._lines = [self._blocks_along(n, operand.dims) for n, operand in enumerate(pricing.operands)]
+        lines = [self._blocks_along(n, operand.dims) for n, operand in enumerate(pricing.operands)]
+        self._whole, self._lines = zip(*lines, strict=True)
         self.least_moved = [int(self._costs.moved(n, {})) for n in numbers]
 
     @cached_property
@@ -107,9 +107,10 @@ class Floors:
             result[dim][self._candidates[dim]] = cycles[rows]
         return result
 
-    def _blocks_along(self, operand: int, cut: Collection[Dim]) -> dict[Dim, _Lines]:
+    def _blocks_along(self, operand: int, cut: Collection[Dim]) -> tuple[float, dict[Dim, _Lines]]:
+        """DMA cycles of an operand that is not cut, and what it costs cut along each dimension."""
         dims = [dim for dim in TILED if dim in cut]
-        sums = self._costs.sums(operand, self._cutting(dims))
+        sums = self._costs.sums(operand, np.concatenate([self._cutting(dims), [self._costs.whole]]))
         end = sums.last if self._output[operand] else sums.first
         result: dict[Dim, _Lines] = {}
         for dim, rows in self._rows(dims):
@@ -118,7 +119,7 @@ class Floors:
             cover = self._cover(operand, dim, sizes)
             line.transfer[sizes], line.cover[sizes] = sums.transfer[rows], cover
             line.ends[sizes] = np.where(np.isfinite(cover), cover, 0.0) * end[rows]
-        return result
+        return float(sums.transfer[-1]), result
 
     def _cover(self, operand: int, dim: Dim, sizes: Ints) -> Floats:
         """Of the outer blocks, the most."""

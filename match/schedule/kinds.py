@@ -31,6 +31,9 @@ class Tiles(NamedTuple):
     times: Ints
 
 
+MOST = 1 << 62
+"""Numbers that stay below it are exact in 64 bits."""
+
 Asked = Callable[[Tiles], Sequence[Ints]]
 """Asks for looks: gives an array for each number of a `Look`, of the tiles' shape."""
 
@@ -47,15 +50,14 @@ class Table(NamedTuple):
 
 
 class Along:
-    """The tiles of all sizes along one dimension of blocks of `outer` iterations.
+    """The tiles along one dimension of `sizes`, which rise to that of a block.
 
     `every` table is of all tiles, one for those that lie in no border and are no smaller than others; `first` and
     `last` are of the first and the last tile of each block. With `last_block`, only the last of the blocks counts.
     """
 
-    def __init__(self, pricing: Pricing, dim: Dim, outer: int, *, last_block: bool = False) -> None:
-        sizes = np.arange(1, outer + 1)
-        one = np.ones_like(sizes)
+    def __init__(self, pricing: Pricing, dim: Dim, sizes: Ints, *, last_block: bool = False) -> None:
+        one, outer = np.ones_like(sizes), int(sizes[-1])
         groups: tuple[list[Tiles], ...] = ([], [], [])
         for (begin, extent), times in outer_blocks(pricing, dim, outer, last=last_block):
             low, high = pricing.unclipped(dim, begin + extent)
@@ -87,12 +89,16 @@ class Kinds:
     """
 
     def __init__(self, along: Along, asked: Asked, *, at_last: bool = False) -> None:
-        first, *others = asked(along.tiles)
-        _, place, number = np.unique(first, return_index=True, return_inverse=True)
-        for column in others:
-            both = number * (column.max() + 1) + column
-            _, place, number = np.unique(both, return_index=True, return_inverse=True)
-        self.looks: list[Look] = list(zip(*(column[place].tolist() for column in (first, *others)), strict=True))
+        columns = asked(along.tiles)
+        digits, range_ = columns[0], int(columns[0].max()) + 1
+        for column in columns[1:]:
+            values = int(column.max()) + 1
+            if range_ * values > MOST:
+                _, digits = np.unique(digits, return_inverse=True)
+                range_ = len(digits)
+            digits, range_ = digits * values + column, range_ * values
+        _, place, number = np.unique(digits, return_index=True, return_inverse=True)
+        self.looks: list[Look] = list(zip(*(column[place].tolist() for column in columns), strict=True))
         self.every = along.every._replace(number=number[along.every.number])
         ends = along.last if at_last else along.first
         self.ends = ends._replace(number=number[ends.number])

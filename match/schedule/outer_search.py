@@ -80,8 +80,8 @@ class OuterSearch:
 
     def __init__(self, problem: TwoMemories) -> None:
         self.problem = problem
-        self.sizes_inside = candidate_tiles(TileCosts(problem.inner_pricing), problem.multiples)
-        sizes = candidate_tiles(problem.costs, problem.multiples)
+        self.sizes_inside = candidate_tiles(problem.inner_pricing, problem.multiples)
+        sizes = candidate_tiles(problem.costs.pricing, problem.multiples, packing=problem.costs.packing)
         fitting = fitting_sizes(problem.costs, sizes)
         if fitting is None:
             raise refusal(problem.costs, sizes)

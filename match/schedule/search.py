@@ -85,8 +85,8 @@ class Search:
         self.pricing = pricing
         self.by_latency = objective == "latency"
         self.byte_energy = pricing.byte_energy(pricing.memory.name) if objective == "energy" else None
-        self.costs = TileCosts(pricing, outer)
-        self.candidates = candidate_tiles(self.costs, multiples)
+        self.candidates = candidate_tiles(pricing, multiples, outer)
+        self.costs = TileCosts(pricing, outer, sizes=self.candidates)
         self.floors = Floors(self.costs, self.candidates) if pricing.cost_model.regular else None
         self.rank: Rank | None = None
         self.nest: Nest | None = None

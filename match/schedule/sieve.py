@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
 
     places = _fitting({dim: len(candidates[dim]) for dim in TILED}, fit)
     tiles = np.stack([candidates[dim][places[dim]] for dim in TILED], axis=1)
-    calls = costs.repeats(costs.counts(tiles), TILED).astype(np.float64)
+    calls = costs.counts(tiles).prod(axis=0).astype(np.float64)
     beside = pricing.overhead + calls * pricing.launch
     cycles = beside if floors is None else beside + floors.compute(tiles)
     return Sieve(tiles, room(places), cycles, np.zeros(len(tiles)), beside)
@@ -106,20 +106,16 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     blocks = costs.blocks(sizes)
     room = costs.rooms.left(blocks, sieve.room)
     allowed = [most_moved - sum(floors.least_moved) + floors.least_moved[n] for n in numbers]
-    dims = [dim for dim in TILED if (counts[dim] > costs.outer_counts[dim]).any()]
-    starts = _starts(dims)
-    ways = [_Ways(costs, floors, n, sieve, room[n], allowed[n], starts) for n in numbers]
-    cycles, moved, waits = (np.full(len(sieve), np.inf) for _ in range(3))
-    uncut = costs.repeats(counts, TILED) == costs.outer_blocks
-    reduced = counts[Dim.C] > costs.outer_counts[Dim.C]
-    for start in starts:
-        first = counts[start.following] > costs.outer_counts[start.following]
-        possible = reduced if start.following is Dim.C else (uncut | first) & ~reduced
-        held = [way.floors[start] for way in ways]
-        core, dma = _latency(held, blocks, sieve, costs)
-        np.minimum(cycles, np.maximum(sieve.cycles + core, dma), out=cycles, where=possible)
-        np.minimum(waits, core, out=waits, where=possible)
-        np.minimum(moved, total(np.minimum(one.moved, two.moved) for one, two in held), out=moved, where=possible)
+    several = counts > costs.outer_counts[:, None]
+    starts = _starts([dim for n, dim in enumerate(TILED) if several[n].any()])
+    ways = [_Ways(costs, floors, n, sieve, counts, room[n], allowed[n], starts) for n in numbers]
+    first = {dim: several[n] | ~several.any(axis=0) for n, dim in enumerate(TILED)}
+    reduced = several[TILED.index(Dim.C)]
+    possible = np.stack([reduced if s.following is Dim.C else first[s.following] & ~reduced for s in starts])
+    held = [way.floors for way in ways]
+    core, dma = _latency(held, blocks, sieve, costs)
+    bounds = (np.maximum(sieve.cycles + core, dma), core, total(np.minimum(one.moved, two.moved) for one, two in held))
+    cycles, waits, moved = (np.where(possible, bound, np.inf).min(axis=0) for bound in bounds)
     return replace(sieve, cycles=cycles, moved=moved, beside=sieve.beside + waits)
 
 
@@ -153,7 +149,7 @@ def _starts(dims: Collection[Dim]) -> list[_Start]:
 
 
 class _Floor(NamedTuple):
-    """Lower bounds over several ways to hold an operand with the same number of buffers; arrays over tiles.
+    """Lower bounds over several ways to hold an operand with the same number of buffers; shape (starts, tiles).
 
     transfer: DMA cycles of all its blocks. moved: their bytes. exposed: cycles of them beside which no kernel runs.
     core: these and the cycles to issue transfers. chain: DMA cycles and those to issue all but the first transfers.
@@ -169,7 +165,10 @@ class _Floor(NamedTuple):
 
 
 class _Ways:
-    """What an operand costs at least in `room` bytes: `floors` by start of the order, with one buffer and with two."""
+    """What an operand costs at least in `room` bytes: `floors` with one buffer and with two, by start of the order.
+
+    `counts` are of the sieve's tiles, shape (4, n).
+    """
 
     def __init__(
         self,
@@ -177,78 +176,76 @@ class _Ways:
         floors: Floors,
         number: int,
         sieve: Sieve,
+        counts: Ints,
         room: Ints,
         most_moved: float,
-        starts: Collection[_Start],
+        starts: Sequence[_Start],
     ) -> None:
-        operand = costs.pricing.operands[number]
-        out = operand.role is Role.OUTPUT
+        self._operand = operand = costs.pricing.operands[number]
+        self._costs = costs
+        own, others = ([dim for dim in TILED if (dim in operand.dims) is mine] for mine in (True, False))
         dims = {dim for start in starts for dim in start.outside | {start.following}}
-        cuts = list(map(frozenset, subsets([dim for dim in TILED if dim in operand.dims & dims])))
-        inside = np.array([[dim in cut for dim in TILED] for cut in cuts])
+        self._cuts = list(map(frozenset, subsets([dim for dim in own if dim in dims])))
+        self._loops = list(map(frozenset, subsets([dim for dim in others if dim in dims])))
+        self._again = costs.iterations(counts, self._loops, others)
+        inside = np.array([[dim in cut for dim in TILED] for cut in self._cuts])
         tiles = np.where(inside[:, None, :], sieve.tiles, costs.whole)
         shape = tiles.shape[:2]
         sizes = {dim: tiles[:, :, n] for n, dim in enumerate(TILED)}
         block = np.broadcast_to(costs.block(number, sizes), shape)
         left = np.broadcast_to(room, shape)
-        if out and not any(name == operand.name for name, _ in costs.pricing.memory.private):  # in the shared room
-            own = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
-            left = left + costs.partial_sums(own, own[Dim.C]) - costs.partial_sums(sizes, own[Dim.C])
-        sums = (figures.reshape(shape) for figures in floors.sums(number, tiles.reshape(-1, len(TILED))))
+        if self._out and not any(name == operand.name for name, _ in costs.pricing.memory.private):  # the shared room
+            mine = {dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)}
+            left = left + costs.partial_sums(mine, mine[Dim.C]) - costs.partial_sums(sizes, mine[Dim.C])
+        sums = floors.sums(number, tiles.reshape(-1, len(TILED)))
+        transfer, first, last = (figures.reshape(shape) for figures in sums)
+        once = self._again[0]  # loops over no dimension have those of the outer blocks
         moved = np.broadcast_to(costs.moved(number, sizes), shape)
-        self._costs = costs
-        self._counts = costs.counts(sieve.tiles)
-        self._others = [dim for dim in TILED if dim not in operand.dims]
-        blocks = [self._repeats(cut, operand.dims) for cut in cuts]
-        self._figures = (block, left, moved, np.stack(blocks), *sums)
+        blocks = costs.iterations(counts, self._cuts, own)
+        cut = inside.any(axis=1, keepdims=True)
+        self._fits: Flags = np.stack([block <= left, cut & (2 * block <= left)])
+        self._figures = np.stack([moved, blocks, transfer, once * first, once * last])
         self._most_moved = most_moved
-        self._out = out
-        self.floors: dict[_Start, tuple[_Floor, _Floor]] = {}
-        for start in starts:
-            repeated = [start.repeated(operand, cut) for cut in cuts]
-            rows = [n for n, loops in enumerate(repeated) if loops is not None]
-            again = [self._repeats(loops, self._others) for loops in repeated if loops is not None]
-            cut_rows = [n for n in rows if cuts[n]]
-            cut_again = [times for n, times in zip(rows, again, strict=True) if cuts[n]]
-            self.floors[start] = self._floor(rows, again, 1), self._floor(cut_rows, cut_again, 2)
+        by_start = [self._floor(start) for start in starts]
+        self.floors = tuple(_Floor(*np.stack(floor, axis=1)) for floor in zip(*by_start, strict=True))
 
-    def _repeats(self, loops: Collection[Dim], among: Collection[Dim]) -> Ints:
-        """How many iterations loops over some dimensions, of those `among`, have."""
-        result = self._costs.repeats(self._counts, loops, [dim for dim in TILED if dim in among])
-        return np.broadcast_to(result, len(self._counts[Dim.K]))
+    @property
+    def _out(self) -> bool:
+        return self._operand.role is Role.OUTPUT
 
-    def _floor(self, rows: list[int], again: list[Ints], buffers: int) -> _Floor:
-        """The least of some ways to cut the operand, each of whose blocks are fetched so many times `again`."""
-        costs = self._costs
-        if not rows:
-            return _Floor(*np.full((len(_Floor._fields), len(self._counts[Dim.K])), np.inf))
-        block, left, moved, blocks, transfer, first, last = (figure[rows] for figure in self._figures)
-        issue, times = costs.pricing.issue, np.stack(again)
-        once = costs.repeats(self._counts, (), self._others)
-        moved = times * moved
-        fits = (buffers * block <= left) & (moved <= self._most_moved)
-        fetches = times * blocks
-        issues = issue * (fetches if self._out else np.maximum(0.0, fetches - buffers * costs.outer_blocks))
-        transfer, first, last = times * transfer, once * first, once * last
-        exposed = transfer if buffers == 1 else last if self._out else first
-        core = exposed + issues
-        chain = transfer + issue * (fetches - costs.outer_blocks)
-        figures = (transfer, moved, core if self._out else exposed, core, chain, last + issues)
-        return _Floor(*(np.where(fits, figure, np.inf).min(axis=0) for figure in figures))
+    def _floor(self, start: _Start) -> Floats:
+        """The least of all ways to cut the operand with loops that begin so; shape (buffers, fields, tiles)."""
+        costs, again = self._costs, [start.repeated(self._operand, cut) for cut in self._cuts]
+        rows = [row for row, loops in enumerate(again) if loops is not None]
+        times = self._again[[self._loops.index(loops) for loops in again if loops is not None]]
+        moved, blocks, transfer, first, last = self._figures[:, rows]
+        moved, fetches, transfer = times * moved, times * blocks, times * transfer
+        issue, chain = costs.pricing.issue, transfer + costs.pricing.issue * (fetches - costs.outer_blocks)
+        result = np.empty((2, len(_Floor._fields), *times.shape))
+        for buffers, figures in enumerate(result, 1):
+            floor = _Floor(*figures)
+            exposed = transfer if buffers == 1 else last if self._out else first
+            issues = issue * (fetches if self._out else np.maximum(0.0, fetches - buffers * costs.outer_blocks))
+            floor.transfer[:], floor.moved[:], floor.chain[:] = transfer, moved, chain
+            np.add(exposed, issues, out=floor.core)
+            floor.exposed[:] = floor.core if self._out else exposed
+            np.add(last, issues, out=floor.end)
+        fits = self._fits[:, rows] & (moved <= self._most_moved)
+        return np.where(fits[:, None], result, np.inf).min(axis=2, initial=np.inf)
 
 
 def _latency(
-    held: list[tuple[_Floor, _Floor]], blocks: list[Ints], sieve: Sieve, costs: TileCosts
+    held: Sequence[tuple[_Floor, ...]], blocks: list[Ints], sieve: Sieve, costs: TileCosts
 ) -> tuple[Floats, Floats]:
-    """Lower bounds when each operand is held in one of the ways of `held`, with one buffer or two.
+    """Lower bounds when each operand is held in one of the ways of `held`, with one buffer or two; as `_Floor`.
 
     Of the core's cycles beside those of `sieve`, and of the latency from what the DMA does.
     """
     pricing = costs.pricing
     transfer = total(np.minimum(one.transfer, two.transfer) for one, two in held)
     if not pricing.overlap:
-        return transfer, np.zeros(len(sieve))
-    core = np.full(len(sieve), np.inf)
+        return transfer, np.zeros_like(transfer)
+    core = np.full_like(transfer, np.inf)
     outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
     begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
     for buffers in itertools.product((0, 1), repeat=len(held)):

@@ -136,7 +136,7 @@ class Structures:
         self._exact = floors is None
         self._cut = tiles < np.array(costs.whole)
         pricing, numbers = costs.pricing, range(len(costs.pricing.operands))
-        self._counts = np.stack(list(costs.counts(tiles).values()))
+        self._counts = costs.counts(tiles)
         kernels, self._tail = self._kernels(floors)
         self.work = pricing.overhead + self._counts.prod(axis=0) * pricing.launch + kernels
         self._room = pricing.memory.size - costs.scratch(tiles)
@@ -145,9 +145,10 @@ class Structures:
 
     def nests(self, may_win: MayWin | None = None) -> Iterator[Nests]:
         """All mappings that fit, or those of them that `may_win`, by the dimensions they cut and by loop order."""
-        for cut in np.unique(self._cut, axis=0):
-            rows = np.nonzero((self._cut == cut).all(axis=1))[0]
-            dims = [dim for dim, is_cut in zip(TILED, cut.tolist(), strict=True) if is_cut]
+        patterns = self._cut @ (1 << np.arange(len(TILED)))
+        for pattern in np.unique(patterns).tolist():
+            rows = np.nonzero(patterns == pattern)[0]
+            dims = [dim for n, dim in enumerate(TILED) if pattern >> n & 1]
             for order in itertools.permutations(dims):
                 held = [self._held(operand, order) for operand in self.costs.pricing.operands]
                 if all(held):
@@ -192,14 +193,15 @@ class Structures:
         """Operand number `number` in all its ways: `_Stream`, shape (fields, ways, tiles)."""
         costs, operand = self.costs, self.costs.pricing.operands[number]
         own = [n for n, dim in enumerate(TILED) if dim in operand.dims]
-        others = [n for n in range(len(TILED)) if n not in own]
-        outer_counts = np.array([costs.outer_counts[dim] for dim in TILED])
-        inside = np.array([[dim in loops for dim in TILED] for loops, _ in ways])
-        counts = np.where(inside[:, :, None], self._counts, outer_counts[:, None])
-        fetches, again, once = counts.prod(axis=1), counts[:, others].prod(axis=1), outer_counts[others].prod()
+        others = [dim for dim in TILED if dim not in operand.dims]
+        loops = [dims for dims, _ in ways]
+        fetches, again = costs.iterations(self._counts, loops), costs.iterations(self._counts, loops, others)
+        once = costs.iterations(costs.outer_counts[:, None], [()], others)
         # Ways inside the same loops of its own have the same blocks.
-        cuts, which = np.unique(inside & [dim in operand.dims for dim in TILED], axis=0, return_inverse=True)
-        tiles = np.where(cuts[:, None, :], self.tiles, costs.whole)
+        cuts = list(dict.fromkeys(dims & operand.dims for dims in loops))
+        which = [cuts.index(dims & operand.dims) for dims in loops]
+        inside = np.array([[dim in cut for dim in TILED] for cut in cuts])
+        tiles = np.where(inside[:, None, :], self.tiles, costs.whole)
         sizes = {TILED[n]: tiles[:, :, n] for n in own}
         sums = self._transfers.sums(number, tiles.reshape(-1, len(TILED)))
         transfer, first, last = (figures.reshape(len(cuts), -1)[which] for figures in sums)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import operator
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,24 +70,31 @@ class TileCosts:
     Tiles are rows of extents along `TILED`, shape (n, 4). With `outer`, costs are of all the blocks that a memory
     outside of this one holds one after the other, and tiles are at most as large as one. `packing` is of a memory in
     which no kernels run: its alignment. It has no scratch, and constants take what they need at least when they are
-    packed with the alignment of the pricing's memory.
+    packed with the alignment of the pricing's memory. Of other `sizes` than those given, if any are, it knows nothing.
     """
 
-    def __init__(self, pricing: Pricing, outer: OuterBlocks | None = None, packing: int = 0) -> None:
+    def __init__(
+        self,
+        pricing: Pricing,
+        outer: OuterBlocks | None = None,
+        packing: int = 0,
+        sizes: Mapping[Dim, Ints] | None = None,
+    ) -> None:
         self.pricing = pricing
         self.outer = outer
         self.packing = packing
-        self.extents = {dim: pricing.layer.size(dim) for dim in Dim}
-        self.extents |= dict(zip(TILED, outer.tile, strict=True)) if outer else {}
+        self.sizes = sizes
+        self.extents = _whole(pricing, outer)
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.along = self._along(last_block=outer is not None and outer.last)
         self.last_block = self.along if outer is None or outer.last else self._along(last_block=True)
         self._counts = {dim: along.counts for dim, along in self.along.items()}
-        self.outer_counts = {dim: int(counts[-1]) for dim, counts in self._counts.items()}
-        self.outer_blocks = math.prod(self.outer_counts.values())
+        self.outer_counts = np.array([self._counts[dim][-1] for dim in TILED])
+        self.outer_blocks = int(self.outer_counts.prod())
         self.rooms = Rooms(pricing.memory, pricing.operands)
         self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
         self._lengths: dict[tuple[Component, Dim], Ints] = {}
+        self._touched_lengths: dict[tuple[Component, Dim], Ints] = {}
         self._blocks: list[BlockCosts] = []
         for number, operand in enumerate(pricing.operands):
             padded = operand.role is Role.CONSTANT and not packing
@@ -141,8 +147,18 @@ class TileCosts:
     def _elements(self, component: Component, sizes: Mapping[Dim, Ints]) -> Ints:
         """Of the largest block of a component."""
         return product(
-            axis_lengths(axis, sizes.get(axis.dim, np.array(self.extents[axis.dim]))) for axis in component.axes
+            self._largest(component, dim)[sizes.get(dim, self.extents[dim])]
+            for dim in sorted({axis.dim for axis in component.axes})
         )
+
+    def _largest(self, component: Component, dim: Dim) -> Ints:
+        """Elements along the axes of `dim` of the largest block, by tile size."""
+        known = self._lengths.get((component, dim))
+        if known is None:
+            sizes = np.arange(self.extents[dim] + 1)
+            known = product(axis_lengths(axis, sizes) for axis in component.axes if axis.dim is dim)
+            self._lengths[component, dim] = known
+        return known
 
     def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
         """`block` of every operand: what each needs at least in any mapping with these tiles."""
@@ -162,27 +178,34 @@ class TileCosts:
         sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
         return self.scratch(tiles) + self.partial_sums(sizes, sizes[Dim.C])
 
-    def counts(self, tiles: Ints) -> dict[Dim, Ints]:
-        """How many tiles each dimension has, those of all outer blocks together."""
-        return {dim: self._counts[dim][tiles[:, n]] for n, dim in enumerate(TILED)}
+    def counts(self, tiles: Ints) -> Ints:
+        """How many tiles each of the dimensions `TILED` has, those of all outer blocks together; shape (4, n)."""
+        return np.stack([self._counts[dim][tiles[:, n]] for n, dim in enumerate(TILED)])
 
-    def repeats(self, counts: Mapping[Dim, Ints], inside: Collection[Dim], among: Iterable[Dim] = TILED) -> Ints:
-        """How many iterations loops over the dimensions `inside`, of those `among`, have in all outer blocks."""
-        return product(counts[dim] if dim in inside else np.array(self.outer_counts[dim]) for dim in among)
+    def iterations(self, counts: Ints, inside: Sequence[Collection[Dim]], among: Collection[Dim] = TILED) -> Ints:
+        """How many iterations loops over some dimensions, of those `among`, have in all outer blocks.
+
+        A row for each entry of `inside`, a column for each of `counts`.
+        """
+        chosen = [n for n, dim in enumerate(TILED) if dim in among]
+        cut = np.array([[TILED[n] in dims for n in chosen] for dims in inside], np.bool_)
+        result: Ints = np.where(cut[:, :, None], counts[chosen], self.outer_counts[chosen, None]).prod(axis=1)
+        return result
 
     def _along(self, *, last_block: bool) -> dict[Dim, Along]:
         """The tiles along each dimension that may be cut."""
-        return {dim: Along(self.pricing, dim, self.extents[dim], last_block=last_block) for dim in TILED}
+        sizes = self.sizes or {dim: np.arange(1, self.extents[dim] + 1) for dim in TILED}
+        return {dim: Along(self.pricing, dim, sizes[dim], last_block=last_block) for dim in TILED}
 
     def _touched(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` that all tiles of a size touch together, by size."""
-        known = self._lengths.get((component, dim))
+        known = self._touched_lengths.get((component, dim))
         if known is None:
             axes = [axis for axis in component.axes if axis.dim is dim]
-            along = self.along.get(dim) or Along(self.pricing, dim, self.extents[dim])
+            along = self.along.get(dim) or Along(self.pricing, dim, np.array([self.extents[dim]]))
             elements = product(touched_lengths(axes, along.tiles.start, along.tiles.size))
             known = (elements[along.every.number] * along.every.times).sum(axis=1)
-            self._lengths[component, dim] = known
+            self._touched_lengths[component, dim] = known
         return known
 
 
@@ -194,11 +217,20 @@ def smallest(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
     return rows[order[:count]], rows[order[count:]]
 
 
-def candidate_tiles(costs: TileCosts, multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:
-    """Every tile size of each dimension; `multiples` as in `Problem`.
+def candidate_tiles(
+    pricing: Pricing, multiples: Mapping[Dim, int], outer: OuterBlocks | None = None, *, packing: int = 0
+) -> dict[Dim, Ints]:
+    """Every tile size of each dimension; `multiples` as in `Problem`, the others as in `TileCosts`.
 
     Input channels are cut where kernels run and where the output has partial sums.
     """
-    reduces = not costs.packing and any(operand.partial_bytes for operand in costs.pricing.operands)
+    reduces = not packing and any(operand.partial_bytes for operand in pricing.operands)
     multiples = {Dim.C: 0, **multiples} if reduces else {**multiples, Dim.C: 0}
-    return {dim: candidate_sizes(costs.extents[dim], multiples.get(dim, 1)) for dim in TILED}
+    whole = _whole(pricing, outer)
+    return {dim: candidate_sizes(whole[dim], multiples.get(dim, 1)) for dim in TILED}
+
+
+def _whole(pricing: Pricing, outer: OuterBlocks | None) -> dict[Dim, int]:
+    """Extents of what is tiled: of the layer or of an outer block."""
+    extents = {dim: pricing.layer.size(dim) for dim in Dim}
+    return extents | dict(zip(TILED, outer.tile, strict=True)) if outer else extents

@@ -34,7 +34,7 @@ def test_bounds_hold() -> None:
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
         pricing = Pricing(layer, operands, memory, random_cost(rng))
         costs = TileCosts(pricing)
-        candidates = candidate_tiles(costs, multiples)
+        candidates = candidate_tiles(costs.pricing, multiples)
         floors = Floors(costs, candidates)
         sieve = feasible(costs, floors, candidates)
         refined = with_transfers(sieve, costs, floors)
@@ -74,7 +74,7 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
         memory = Memory("L1", rng.randint(100, 700))
         expected = {(s.loops, s.placements) for s in schedules(layer, operands, memory, model, multiples)}
         costs = TileCosts(Pricing(layer, operands, memory, model))
-        tiles = feasible(costs, None, candidate_tiles(costs, multiples)).tiles
+        tiles = feasible(costs, None, candidate_tiles(costs.pricing, multiples)).tiles
         found = []
         for tile in tiles:
             for nests in Structures(costs, tile[None]).nests():

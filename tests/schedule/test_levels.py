@@ -17,7 +17,7 @@ from match.schedule.inner_floors import InnerFloors
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
 from match.schedule.pricing import Pricing
-from match.schedule.tiles import TILED, TileCosts, candidate_tiles
+from match.schedule.tiles import TILED, candidate_tiles
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import operands_of, random_cost, random_layer, random_operands
@@ -88,7 +88,7 @@ def test_bounds_of_outer_tiles_hold() -> None:
         model = random_cost(rng)
         layer, operands, memories, multiples, costs = limited_problem(rng, 500, model)
         pricing = Pricing(layer, operands, memories[1], model)
-        sizes = candidate_tiles(TileCosts(pricing), multiples)
+        sizes = candidate_tiles(pricing, multiples)
         held = [operand.name for operand in operands if memories[0].has(operand.name)]
         floors = InnerFloors(pricing, sizes, {dim: layer.size(dim) for dim in TILED}, held)
         least: dict[tuple[int, ...], float] = {}
