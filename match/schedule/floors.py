@@ -48,7 +48,8 @@ class Floors:
         self._compute = self._kernels_along()
         numbers = range(len(pricing.operands))
         lines = [self._blocks_along(n, operand.dims) for n, operand in enumerate(pricing.operands)]
-        self._whole, self._lines = zip(*lines, strict=True)
+        self._whole = [whole for whole, _ in lines]
+        self._lines = [line for _, line in lines]
         self.least_moved = [int(self._costs.moved(n, {})) for n in numbers]
 
     @cached_property

@@ -72,14 +72,15 @@ def _fitting(counts: Mapping[Dim, int], fit: Callable[[Mapping[Dim, Ints]], Flag
     """Places of all tiles that `fit`, among so many sizes of each dimension.
 
     What fits with a size fits with all smaller ones, but for input channels, all of which need no partial sums: of the
-    dimension with the most sizes, the largest is found by bisection.
+    dimension with the most sizes, the largest is found by bisection, unless that is the last.
     """
     last = max((dim for dim in TILED if dim is not Dim.C), key=lambda dim: counts[dim])
     others = [dim for dim in TILED if dim is not last]
     grid = np.meshgrid(*(np.arange(counts[dim]) for dim in others), indexing="ij", sparse=True)
     rows = dict(zip(others, grid, strict=True))
-    fitting = np.zeros([counts[dim] for dim in others], np.int64)
-    step = 1 << counts[last].bit_length() - 1
+    whole = fit({**rows, last: np.array(counts[last] - 1)})
+    fitting = np.broadcast_to(counts[last] * whole, [counts[dim] for dim in others]).copy()
+    step = 0 if fitting.all() else 1 << counts[last].bit_length() - 1
     while step:
         more = fitting + step
         fits = fit({**rows, last: np.minimum(more, counts[last]) - 1}) & (more <= counts[last])

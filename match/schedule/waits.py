@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Held:
     depth: Ints
     double: Flags
 
-    @property
+    @cached_property
     def single(self) -> Flags:
         """Whether a block is fetched, and waited for, in the iteration that needs it."""
         return (self.depth > 0) & ~self.double
@@ -34,20 +35,22 @@ def idle_before_first_kernel(inputs: Sequence[Held], first: Sequence[Floats], is
     single ones.
     """
     now, busy = np.zeros(()), np.zeros(())
-    done: list[Floats] = []
+    arrivals: list[Floats] = []
     for held, transfer in zip(inputs, first, strict=True):
         early = ~held.single
         now = now + issue * early
         busy = np.where(early, np.maximum(busy, now) + transfer, busy)
-        done.append(busy)
+        arrivals.append(busy)
     for depth in range(max((int(held.depth.max(initial=0)) for held in inputs), default=0) + 1):
-        for held, transfer, arrival in zip(inputs, first, done, strict=True):
+        for held, transfer, arrival in zip(inputs, first, arrivals, strict=True):
             here = held.depth == depth
-            waited = np.maximum(now, arrival) + issue * held.double
-            now = np.where(here & ~held.single, waited, now)
-            fetched = np.maximum(busy, now + issue) + transfer
-            now = np.where(here & held.single, fetched, now)
-            busy = np.where(here & held.single, fetched, busy)
+            if not here.any():
+                continue
+            waits, fetches = here & ~held.single, here & held.single
+            now = np.where(waits, np.maximum(now, arrival) + issue * held.double, now)
+            if fetches.any():
+                busy = np.where(fetches, np.maximum(busy, now + issue) + transfer, busy)
+                now = np.where(fetches, busy, now)
     return now - sum(first, start=np.zeros(()))
 
 
