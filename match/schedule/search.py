@@ -41,10 +41,10 @@ MOST_VIEWS = 1 << 12
 SAMPLE, CROWD = 512, 1 << 15
 """Tiles that are tried first, of more than a crowd: bounds drop few of these as long as only a bad mapping is known."""
 
-FIRST_SLAB, SLAB = 256, 1 << 14
+FIRST_SLAB, SLAB = 128, 1 << 14
 """Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
 
-FIRST_CHUNK, CHUNK = 8, 256
+FIRST_CHUNK, CHUNK = 4, 256
 """Tiles whose mappings are enumerated at a time."""
 
 FEW, MANY = 16, 2048
