@@ -17,6 +17,10 @@ from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts, subsets, total
 
 
+PART = 4096
+"""Tiles whose transfers are bounded at a time: so many that what is computed of them stays in a processor's cache."""
+
+
 @dataclass(frozen=True)
 class Sieve:
     """Tiles, shape (n, 4), with lower bounds of `cycles` and of bytes `moved`, shape (n,).
@@ -41,6 +45,12 @@ class Sieve:
     def with_kernels(self, kernels: Floats) -> Sieve:
         """With the bounds that follow when all kernel calls take so many cycles at least, without their `launch`."""
         return replace(self, cycles=np.maximum(self.cycles, self.beside + kernels))
+
+
+def joined(parts: Sequence[Sieve]) -> Sieve:
+    """One sieve of the tiles of all."""
+    names = [field.name for field in fields(Sieve)]
+    return Sieve(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints]) -> Sieve:
@@ -100,6 +110,12 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     They count how often each block is fetched at least, and what of that no kernel can hide: for each operand by
     itself, in the room that the others leave.
     """
+    rows = np.arange(len(sieve))
+    parts = [sieve.select(rows[begin : begin + PART]) for begin in range(0, len(sieve) or 1, PART)]
+    return joined([_with_transfers(part, costs, floors, most_moved) for part in parts])
+
+
+def _with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float) -> Sieve:
     tiles, pricing = sieve.tiles, costs.pricing
     counts = costs.counts(tiles)
     sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
@@ -207,32 +223,32 @@ class _Ways:
         self._fits: Flags = np.stack([block <= left, cut & (2 * block <= left)])
         self._figures = np.stack([moved, blocks, transfer, once * first, once * last])
         self._most_moved = most_moved
-        by_start = [self._floor(start) for start in starts]
-        self.floors = tuple(_Floor(*np.stack(floor, axis=1)) for floor in zip(*by_start, strict=True))
+        self.floors = tuple(_Floor(*figures) for figures in self._floors(starts))
 
     @property
     def _out(self) -> bool:
         return self._operand.role is Role.OUTPUT
 
-    def _floor(self, start: _Start) -> Floats:
-        """The least of all ways to cut the operand with loops that begin so; shape (buffers, fields, tiles)."""
-        costs, again = self._costs, [start.repeated(self._operand, cut) for cut in self._cuts]
-        rows = [row for row, loops in enumerate(again) if loops is not None]
-        times = self._again[[self._loops.index(loops) for loops in again if loops is not None]]
-        moved, blocks, transfer, first, last = self._figures[:, rows]
+    def _floors(self, starts: Sequence[_Start]) -> Floats:
+        """The least of all ways to cut the operand; shape (buffers, fields, starts, tiles)."""
+        repeated = [[start.repeated(self._operand, cut) for cut in self._cuts] for start in starts]
+        possible = np.array([[loops is not None for loops in row] for row in repeated])
+        times = self._again[[[self._loops.index(loops or frozenset()) for loops in row] for row in repeated]]
+        moved, blocks, transfer, first, last = self._figures
         moved, fetches, transfer = times * moved, times * blocks, times * transfer
-        issue, chain = costs.pricing.issue, transfer + costs.pricing.issue * (fetches - costs.outer_blocks)
+        issue, outer = self._costs.pricing.issue, self._costs.outer_blocks
         result = np.empty((2, len(_Floor._fields), *times.shape))
         for buffers, figures in enumerate(result, 1):
             floor = _Floor(*figures)
             exposed = transfer if buffers == 1 else last if self._out else first
-            issues = issue * (fetches if self._out else np.maximum(0.0, fetches - buffers * costs.outer_blocks))
-            floor.transfer[:], floor.moved[:], floor.chain[:] = transfer, moved, chain
+            issues = issue * (fetches if self._out else np.maximum(0.0, fetches - buffers * outer))
+            floor.transfer[:], floor.moved[:] = transfer, moved
+            floor.chain[:] = transfer + issue * (fetches - outer)
             np.add(exposed, issues, out=floor.core)
             floor.exposed[:] = floor.core if self._out else exposed
             np.add(last, issues, out=floor.end)
-        fits = self._fits[:, rows] & (moved <= self._most_moved)
-        return np.where(fits[:, None], result, np.inf).min(axis=2, initial=np.inf)
+        fits = self._fits[:, None] & possible[:, :, None] & (moved <= self._most_moved)
+        return np.where(fits[:, None], result, np.inf).min(axis=3)
 
 
 def _latency(
