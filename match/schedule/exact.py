@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from match.cost import CostModel
 from match.errors import NoMappingError
+from match.schedule.limits import DEFAULT, Limits
 from match.schedule.mapping import Schedule
 from match.schedule.objective import check_objective
 from match.schedule.outer_search import OuterSearch
@@ -17,7 +18,9 @@ from match.schedule.two_memories import TwoMemories
 
 @dataclass(frozen=True)
 class ExactEngine:
-    """Finds a mapping whose predicted cost no other has less of."""
+    """Finds a mapping whose predicted cost no other has less of; onto two memories, as far as `limits` allow."""
+
+    limits: Limits = DEFAULT
 
     def search(self, problem: Problem) -> Schedule:
         """See `Engine.search`."""
@@ -39,4 +42,4 @@ class ExactEngine:
                 f"is to pass two levels of scratchpad, and the search for that needs a cost model that is regular and "
                 f"leaves the latency of mappings to the engine, which {type(cost_model).__name__} does not",
             )
-        return OuterSearch(TwoMemories(problem)).best()
+        return OuterSearch(TwoMemories(problem), self.limits).best()

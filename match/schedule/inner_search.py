@@ -12,7 +12,6 @@ import numpy as np
 from match.layer import Dim, Role
 from match.schedule.blocks import Span, array_limits, axis_length
 from match.schedule.nested import Level, Nested, cost_of
-from match.schedule.outer_constants import Arrived, Packing
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search
@@ -21,11 +20,8 @@ from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
-SLAB, CHUNK = 64, 64
-"""Inner tiles whose constants are packed, and whose mappings are bounded, at a time."""
-
-PACKED = 4
-"""So many inner tiles whose constants are packed count as one whose mappings are bounded."""
+CHUNK = 64
+"""Inner tiles whose mappings are bounded at a time."""
 
 
 @dataclass
@@ -57,7 +53,6 @@ class InnerSearch(Search):
         self.least_moved = np.array(min(way.moved for way in self.ways))
         self.tail = parent.tail(np.array([tile]))
         self.tile = dict(zip(TILED, tile, strict=True))
-        self.packing = Packing(parent, tile, ways)
         self.blocks = list(_blocks(parent.pricing, self.tile))
 
     def run(self) -> bool:
@@ -79,43 +74,25 @@ class InnerSearch(Search):
         """See `Search.promising`: there are few tiles, `candidates` being what bounds have left."""
         assert self.floors is not None, "the cost model is regular"
         slab = with_transfers(sieve, self.costs, self.floors)
-        objective, _ = self.keys(slab.cycles, slab.moved)
-        order = np.lexsort((slab.cycles, objective))
-        for begin in range(0, len(order), SLAB):
-            rows = order[begin : begin + SLAB]
-            if self.tired or not self.may_win(objective[rows[:1]], np.zeros(1))[0]:
-                return
-            yield from self.packed(slab.select(rows))
-
-    def packed(self, slab: Sieve) -> Iterator[tuple[float, Ints]]:
-        """See `promising`: with bounds that know how inner tiles cut constants."""
-        self.effort.tiles -= len(slab) // PACKED
-        ways = self.packing.of_tiles(self.costs, slab.tiles, slab.room)
-        cycles = np.minimum.reduce([self.totals(slab.cycles, self.tail, way) for way in ways])
-        objective, second = self.parent.keys(cycles, self.least_moved, slab.moved)
+        objective, second = self.keys(slab.cycles, slab.moved)
         left = np.lexsort((slab.cycles, objective))
-        while len(left := left[self.may_win(objective[left], second[left])]):
+        while not self.tired and len(left := left[self.may_win(objective[left], second[left])]):
             chunk, left = left[:CHUNK], left[CHUNK:]
             yield float(objective[chunk[0]]), self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""
-        totals = np.minimum.reduce([total_cycles(way, cycles, self.tail) for way in self.ways])
-        return self.parent.keys(totals, self.least_moved, moved)
+        return self.parent.keys(self.totals(cycles, self.tail), self.least_moved, moved)
 
-    def totals(self, cycles: Floats, last: Floats, constants: Arrived) -> Floats:
-        """Cycles of mappings with the ways to hold the outer blocks in which their constants fit."""
-        result = np.full(len(cycles), math.inf)
-        for way, fits in zip(self.ways, constants.fits, strict=True):
-            np.minimum(result, total_cycles(way, cycles, last), out=result, where=fits)
-        return np.maximum(result, self.pricing.overhead + constants.cycles + last) if self.pricing.overlap else result
+    def totals(self, cycles: Floats, last: Floats) -> Floats:
+        """Cycles with the way to hold the outer blocks that adds least."""
+        return np.minimum.reduce([total_cycles(way, cycles, last) for way in self.ways])
 
     def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
         both = zip(Structures(self.costs, tiles).nests(), Structures(self.last, tiles).nests(), strict=True)
         for nests, lasts in both:
-            constants = self.packing.of_nests(nests, tiles)
-            cycles = self.totals(nests.cycles, lasts.cycles - self.pricing.overhead, constants)
+            cycles = self.totals(nests.cycles, lasts.cycles - self.pricing.overhead)
             keys = self.parent.keys(cycles, self.least_moved, nests.moved)
             yield nests, keys, (keys[0], nests.cycles)
 
