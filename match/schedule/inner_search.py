@@ -6,11 +6,15 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from match.layer import Dim, Role
 from match.schedule.blocks import Span, array_limits, axis_length
+from match.schedule.floors import Floors
+from match.schedule.inner_floors import InnerTiles
+from match.schedule.kinds import Along
 from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Floats, Ints
@@ -20,8 +24,8 @@ from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
-CHUNK = 64
-"""Inner tiles whose mappings are bounded at a time."""
+FIRST_SLAB, SLAB, CHUNK = 256, 1024, 64
+"""Inner tiles whose transfers, and whose mappings, are bounded at a time."""
 
 
 @dataclass
@@ -37,23 +41,65 @@ class Effort:
         return self.mappings <= 0 or self.tiles <= 0
 
 
+class InnerCosts(TileCosts):
+    """Costs for one outer tile. `known` are the inner tiles along a dimension, which others with its size share."""
+
+    def __init__(self, pricing: Pricing, outer: OuterBlocks, known: dict[tuple[Dim, int, bool], Along]) -> None:
+        self._known = known
+        super().__init__(pricing, outer)
+
+    def _along(self, *, last_block: bool) -> dict[Dim, Along]:
+        result: dict[Dim, Along] = {}
+        for dim in TILED:
+            key = dim, self.extents[dim], last_block
+            if key not in self._known:
+                self._known[key] = Along(self.pricing, *key[:2], last_block=last_block)
+            result[dim] = self._known[key]
+        return result
+
+
 class InnerSearch(Search):
-    """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all."""
+    """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all.
+
+    `known` is what searches of other outer tiles of the layer share.
+    """
 
     def __init__(
-        self, parent: TwoMemories, tile: Sizes, ways: list[Held], candidates: Mapping[Dim, Ints], effort: Effort
+        self,
+        parent: TwoMemories,
+        tile: Sizes,
+        ways: list[Held],
+        inside: InnerTiles,
+        effort: Effort,
+        known: dict[tuple[Dim, int, bool], Along],
     ) -> None:
-        super().__init__(parent.inner_pricing, "latency", parent.multiples, OuterBlocks(tile, parent.held))
-        self.candidates = dict(candidates)
+        # Not `Search.__init__`, which would price what only other sizes of inner tiles need.
+        self.pricing = pricing = parent.inner_pricing
+        self.by_latency, self.byte_energy = True, None
+        self.outer = OuterBlocks(tile, parent.held)
+        self.costs = InnerCosts(pricing, self.outer, known)
+        self.candidates = inside.sizes
+        self.floors = Floors(self.costs, self.candidates)
+        self.rank, self.nest, self.loss = parent.rank, None, 0.0
+        self.views_left = math.inf
         self.parent = parent
-        self.rank = parent.rank
+        self.inside = inside
         self.effort = effort
-        self.last = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held, last=True))
         self.ways = ways
-        self.least_moved = np.array(min(way.moved for way in self.ways))
+        self.least_moved = np.array(min(way.moved for way in ways))
         self.tail = parent.tail(np.array([tile]))
         self.tile = dict(zip(TILED, tile, strict=True))
-        self.blocks = list(_blocks(parent.pricing, self.tile))
+        self._known = known
+
+    @cached_property
+    def last(self) -> TileCosts:
+        """Costs of the last outer block alone."""
+        return InnerCosts(self.pricing, replace(self.outer, last=True), self._known)
+
+    @cached_property
+    def blocks(self) -> list[tuple[dict[Dim, Span], int]]:
+        """Outer blocks that look different, and how many look the same."""
+        return list(_blocks(self.parent.pricing, self.tile))
 
     def run(self) -> bool:
         """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
@@ -71,14 +117,14 @@ class InnerSearch(Search):
         return self.effort.spent and self.rank is not None
 
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
-        """See `Search.promising`: there are few tiles, `candidates` being what bounds have left."""
-        assert self.floors is not None, "the cost model is regular"
-        slab = with_transfers(sieve, self.costs, self.floors)
-        objective, second = self.keys(slab.cycles, slab.moved)
-        left = np.lexsort((slab.cycles, objective))
-        while not self.tired and len(left := left[self.may_win(objective[left], second[left])]):
-            chunk, left = left[:CHUNK], left[CHUNK:]
-            yield float(objective[chunk[0]]), self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
+        """See `Search.promising`."""
+        assert self.floors is not None, "two memories need them"
+        cycles = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
+        sieve = replace(sieve, cycles=cycles)
+        for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
+            slab = with_transfers(sieve.select(rows), self.costs, self.floors)
+            for chunk in self.ordered(slab, CHUNK, CHUNK):
+                yield 0.0, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""

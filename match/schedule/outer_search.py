@@ -17,10 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from match.layer import Dim
 from match.schedule.floors import Floors
 from match.schedule.inner_cuts import Cell, Loose
 from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import Effort, InnerSearch
+from match.schedule.kinds import Along
 from match.schedule.limits import Limits
 from match.schedule.mapping import Schedule
 from match.schedule.outer_cells import OuterCells, fitting_sizes
@@ -75,6 +77,7 @@ class OuterSearch:
         self.whole = problem.costs.kernels.compute(np.array([problem.costs.whole]))
         pairs = math.prod(len(sizes[dim]) * len(self.sizes_inside[dim]) for dim in TILED)
         self.limits = limits.of(pairs)
+        self.along: dict[tuple[Dim, int, bool], Along] = {}
         self.left_out = math.inf
         self.queues: list[list[_Node]] = []
         self.unbounded: list[_Node] = []
@@ -115,8 +118,10 @@ class OuterSearch:
         With no mapping to compare with yet, there is no end to the effort.
         """
         most = min(most, self.problem.most_cycles(ways, self.problem.best_objective))
-        sizes = self.inner_floors.sizes(tile, most)
-        complete = not all(map(len, sizes.values())) or InnerSearch(self.problem, tile, ways, sizes, effort).run()
+        inside = self.inner_floors.tiles(tile, most)
+        if inside and effort.spent and self.problem.rank is not None:
+            return False
+        complete = not inside or InnerSearch(self.problem, tile, ways, inside, effort, self.along).run()
         return complete and most >= self.problem.most_cycles(ways, self.problem.best_objective)
 
     def promising(self) -> Iterator[_Node]:
