@@ -119,10 +119,10 @@ class InnerSearch(Search):
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
         """See `Search.promising`."""
         assert self.floors is not None, "two memories need them"
-        cycles = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
-        sieve = replace(sieve, cycles=cycles)
-        for rows in self.ordered(sieve, FIRST_SLAB, SLAB):
+        least = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
+        for rows in self.ordered(replace(sieve, cycles=least), FIRST_SLAB, SLAB):
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
+            slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
             for chunk in self.ordered(slab, CHUNK, CHUNK):
                 yield 0.0, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
 
@@ -136,10 +136,8 @@ class InnerSearch(Search):
 
     def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
-        both = zip(Structures(self.costs, tiles).nests(), Structures(self.last, tiles).nests(), strict=True)
-        for nests, lasts in both:
-            cycles = self.totals(nests.cycles, lasts.cycles - self.pricing.overhead)
-            keys = self.parent.keys(cycles, self.least_moved, nests.moved)
+        for nests in Structures(self.costs, tiles).nests(self.wanted()):
+            keys = self.keys(nests.cycles, nests.moved)
             yield nests, keys, (keys[0], nests.cycles)
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
