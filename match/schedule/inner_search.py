@@ -24,7 +24,7 @@ from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
 from match.schedule.two_memories import Held, TwoMemories, total_cycles
 
-FIRST_SLAB, SLAB, CHUNK = 256, 1024, 64
+FIRST_SLAB, SLAB, CHUNK = 256, 1 << 13, 64
 """Inner tiles whose transfers, and whose mappings, are bounded at a time."""
 
 
@@ -119,8 +119,9 @@ class InnerSearch(Search):
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
         """See `Search.promising`."""
         assert self.floors is not None, "two memories need them"
+        first = FIRST_SLAB if self.rank is None else SLAB
         least = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
-        for rows in self.ordered(replace(sieve, cycles=least), FIRST_SLAB, SLAB):
+        for rows in self.ordered(replace(sieve, cycles=least), first, SLAB):
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
             for chunk in self.ordered(slab, CHUNK, CHUNK):
