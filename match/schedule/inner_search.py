@@ -22,7 +22,7 @@ from match.schedule.search import Keys, Search
 from match.schedule.sieve import Sieve, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
-from match.schedule.two_memories import Held, TwoMemories, total_cycles
+from match.schedule.two_memories import Held, TwoMemories, least_ways, total_cycles
 
 FIRST_SLAB, SLAB, CHUNK = 256, 1 << 13, 64
 """Inner tiles whose transfers, and whose mappings, are bounded at a time."""
@@ -86,6 +86,7 @@ class InnerSearch(Search):
         self.inside = inside
         self.effort = effort
         self.ways = ways
+        self.least = least_ways(ways)
         self.least_moved = np.array(min(way.moved for way in ways))
         self.tail = parent.tail(np.array([tile]))
         self.tile = dict(zip(TILED, tile, strict=True))
@@ -133,7 +134,7 @@ class InnerSearch(Search):
 
     def totals(self, cycles: Floats, last: Floats) -> Floats:
         """Cycles with the way to hold the outer blocks that adds least."""
-        return np.minimum.reduce([total_cycles(way, cycles, last) for way in self.ways])
+        return np.minimum.reduce([total_cycles(way, cycles, last) for way in self.least])
 
     def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
@@ -153,13 +154,14 @@ class InnerSearch(Search):
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)
         least, last, moved = self._executed(inner)
-        totals = [total_cycles(way, np.array([least]), np.array([last])) for way in self.ways]
-        for cycles, way in sorted(
-            zip(totals, self.ways, strict=True), key=lambda pair: (float(pair[0][0]), pair[1].moved)
-        ):
-            if self.may_win(*parent.keys(cycles, np.array([way.moved]), np.array([moved])))[0]:
-                outer = Level(parent.pricing, way.nest.loops, parent.placements(way.nest))
-                self._try((outer, level), inner)
+        cycles = [float(total_cycles(way, least, last)) for way in self.ways]
+        outer = np.array([way.moved for way in self.ways])
+        keys = parent.keys(np.array(cycles), outer, np.array(float(moved)))
+        bounds = list(zip(*(figures.tolist() for figures in keys), strict=True))
+        for row in sorted(range(len(cycles)), key=lambda row: (cycles[row], outer[row])):
+            if self.rank is None or bounds[row] < self.rank[:2]:
+                nest = self.ways[row].nest
+                self._try((Level(parent.pricing, nest.loops, parent.placements(nest)), level), inner)
 
     def _try(self, levels: tuple[Level, Level], inner: Nested) -> None:
         """Predict a mapping, if it fits, and keep it if it is the best so far."""
