@@ -30,7 +30,10 @@ FIRST_SLAB, SLAB, CHUNK = 256, 1 << 13, 64
 
 @dataclass
 class Effort:
-    """How many mappings may still be predicted, and the mappings of how many inner tiles bounded."""
+    """How many mappings may still be predicted, and the mappings of how many inner tiles bounded.
+
+    A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with.
+    """
 
     mappings: float
     tiles: float
@@ -110,7 +113,7 @@ class InnerSearch(Search):
                 self.try_tiles(tiles)
                 if self.tired:
                     return False
-        return not self.tired
+        return True
 
     @property
     def tired(self) -> bool:
@@ -150,7 +153,7 @@ class InnerSearch(Search):
         """Predict a mapping with every way to hold the outer blocks that may still win."""
         parent = self.parent
         self.effort.mappings -= 1
-        self.views_left = self.effort.mappings if parent.rank is not None else math.inf
+        self.views_left = self.effort.mappings if self.rank is not None else math.inf
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)
         least, last, moved = self._executed(inner)
@@ -160,11 +163,14 @@ class InnerSearch(Search):
         bounds = list(zip(*(figures.tolist() for figures in keys), strict=True))
         for row in sorted(range(len(cycles)), key=lambda row: (cycles[row], outer[row])):
             if self.rank is None or bounds[row] < self.rank[:2]:
+                if self.tired:
+                    break
                 nest = self.ways[row].nest
                 self._try((Level(parent.pricing, nest.loops, parent.placements(nest)), level), inner)
 
     def _try(self, levels: tuple[Level, Level], inner: Nested) -> None:
         """Predict a mapping, if it fits, and keep it if it is the best so far."""
+        self.effort.mappings -= 1
         loops = tuple(replace(loop, level=number) for number, level in enumerate(levels) for loop in level.loops)
         first = len(levels[0].loops)
         placements = tuple(p for p in levels[0].placements if p is not None)

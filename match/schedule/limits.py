@@ -16,9 +16,9 @@ class Limits:
     searched: outer tiles whose mappings are searched. alike: those of them that are of one cell.
     cells: cells that are bounded in both memories. divided: those that are divided into tiles. refined: tiles that are
         bounded by themselves.
-    first_predicted, predicted: mappings that are predicted: of one outer tile at first, to have one to compare with,
-        and then of all outer tiles. Where the outer memory's transfers take longest, the bounds of thousands are
-        equal, and next to nothing tells them apart.
+    first_predicted, predicted: mappings that are predicted, as `Effort` counts them: of one outer tile at first, to
+        have one to compare with, and then of all outer tiles. Where the outer memory's transfers take longest, the
+        bounds of thousands are equal, and next to nothing tells them apart.
     first_bounded, bounded: inner tiles whose mappings are bounded, likewise.
     """
 
@@ -29,8 +29,8 @@ class Limits:
     cells: float = 128
     divided: float = 24
     refined: float = 80
-    first_predicted: float = 1 << 4
-    predicted: float = 1 << 6
+    first_predicted: float = 1 << 5
+    predicted: float = 1 << 7
     first_bounded: float = 3 << 6
     bounded: float = 1 << 8
 
@@ -40,6 +40,7 @@ class Limits:
 
 
 DEFAULT = Limits()
+"""One to three seconds for the largest layers of MobileNet on GAP8."""
 
 UNLIMITED = Limits(*[math.inf] * 11)
 """A search that ends when nothing is left."""

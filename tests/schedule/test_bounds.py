@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
+from match.cost import Tile
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
@@ -20,10 +24,30 @@ from tests.schedule.random_schedules import SteppedCost, operands_of, random_cos
 SLACK = 1e-9
 
 
-def test_bounds_hold() -> None:
+@dataclass(frozen=True)
+class DearIssues(SteppedCost):
+    """It takes the core longer to issue a transfer than to compute a tile."""
+
+    def launch(self, layer: Layer) -> float:
+        return 1.0
+
+    def issue(self, layer: Layer) -> float:
+        return 50.0
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return super().compute(layer, tile) / 64
+
+
+def dear_issues(rng: random.Random) -> SteppedCost:
+    """One in two of them is bound by the DMA."""
+    return DearIssues(fixed=0.0, bandwidth=rng.choice([0.125, 4.0]), overlap=rng.random() < 0.85)
+
+
+@pytest.mark.parametrize(("random_model", "count"), [(random_cost, 60), (dear_issues, 30)])
+def test_bounds_hold(random_model: Callable[[random.Random], SteppedCost], count: int) -> None:
     rng = random.Random(20)
     layers = 0
-    while layers < 60:
+    while layers < count:
         layer = random_layer(rng, rng.choice([4, 6, 9]))
         operands = operands_of(layer)
         multiples = {Dim.C: rng.choice([0, 1, 2])}
@@ -32,7 +56,7 @@ def test_bounds_hold() -> None:
         layers += 1
         whole = sum(o.components[0].element_bytes * 200 for o in operands)
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
-        pricing = Pricing(layer, operands, memory, random_cost(rng))
+        pricing = Pricing(layer, operands, memory, random_model(rng))
         costs = TileCosts(pricing)
         candidates = candidate_tiles(costs, multiples)
         floors = Floors(costs, candidates)
