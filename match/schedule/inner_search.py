@@ -79,8 +79,7 @@ class InnerSearch(Search):
         # Not `Search.__init__`, which would price what only other sizes of inner tiles need.
         self.pricing = pricing = parent.inner_pricing
         self.by_latency, self.byte_energy = True, None
-        self.outer = OuterBlocks(tile, parent.held)
-        self.costs = InnerCosts(pricing, self.outer, known)
+        self.costs = InnerCosts(pricing, OuterBlocks(tile, parent.held), known)
         self.candidates = inside.sizes
         self.floors = Floors(self.costs, self.candidates)
         self.rank, self.nest, self.loss = parent.rank, None, 0.0
@@ -93,12 +92,6 @@ class InnerSearch(Search):
         self.least_moved = np.array(min(way.moved for way in ways))
         self.tail = parent.tail(np.array([tile]))
         self.tile = dict(zip(TILED, tile, strict=True))
-        self._known = known
-
-    @cached_property
-    def last(self) -> TileCosts:
-        """Costs of the last outer block alone."""
-        return InnerCosts(self.pricing, replace(self.outer, last=True), self._known)
 
     @cached_property
     def blocks(self) -> list[tuple[dict[Dim, Span], int]]:
@@ -121,7 +114,7 @@ class InnerSearch(Search):
         return self.effort.spent and self.rank is not None
 
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
-        """See `Search.promising`."""
+        """See `Search.promising`; no bound comes with them, as what is left out is bounded by the outer tile's."""
         assert self.floors is not None, "two memories need them"
         first = FIRST_SLAB if self.rank is None else SLAB
         least = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
@@ -129,7 +122,7 @@ class InnerSearch(Search):
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
             for chunk in self.ordered(slab, CHUNK, CHUNK):
-                yield 0.0, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
+                yield -math.inf, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""
