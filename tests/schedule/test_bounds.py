@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from match.cost import Tile
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
@@ -19,28 +17,9 @@ from match.schedule.sieve import feasible, with_transfers
 from match.schedule.structures import Structures
 from match.schedule.tiles import TileCosts, candidate_tiles
 from tests.schedule.brute_force import size_of_search
-from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
+from tests.schedule.random_schedules import SteppedCost, dear_issues, operands_of, random_cost, random_layer
 
 SLACK = 1e-9
-
-
-@dataclass(frozen=True)
-class DearIssues(SteppedCost):
-    """It takes the core longer to issue a transfer than to compute a tile."""
-
-    def launch(self, layer: Layer) -> float:
-        return 1.0
-
-    def issue(self, layer: Layer) -> float:
-        return 50.0
-
-    def compute(self, layer: Layer, tile: Tile) -> float:
-        return super().compute(layer, tile) / 64
-
-
-def dear_issues(rng: random.Random) -> SteppedCost:
-    """One in two of them is bound by the DMA."""
-    return DearIssues(fixed=0.0, bandwidth=rng.choice([0.125, 4.0]), overlap=rng.random() < 0.85)
 
 
 @pytest.mark.parametrize(("random_model", "count"), [(random_cost, 60), (dear_issues, 30)])

@@ -25,7 +25,7 @@ from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
 from tests.schedule.problems import searched
-from tests.schedule.random_schedules import operands_of, random_cost, random_layer, random_operands
+from tests.schedule.random_schedules import dear_issues, operands_of, random_cost, random_layer, random_operands
 
 Unlimited = tuple[Layer, tuple[Operand, ...], tuple[Memory, Memory], dict[Dim, int]]
 
@@ -73,9 +73,8 @@ def outer_tile(schedule: Schedule) -> Sizes:
     return tuple(extents[dim] for dim in TILED)
 
 
-def check_optimal(rng: random.Random, most: int) -> Schedule:
+def check_optimal(rng: random.Random, most: int, model: CostModel) -> Schedule:
     """The best mapping, which is equal to the best of all."""
-    model = random_cost(rng)
     layer, operands, memories, multiples, costs = limited_problem(rng, problem(rng, most), model)
     objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
     best = searched("exact", layer, operands, memories, model, objective, multiples)
@@ -88,9 +87,15 @@ def check_optimal(rng: random.Random, most: int) -> Schedule:
 
 def test_equals_brute_force() -> None:
     rng = random.Random(44)
-    found = [check_optimal(rng, 1200) for _ in range(65)]
+    found = [check_optimal(rng, 1200, random_cost(rng)) for _ in range(65)]
     assert max(len(schedule.loops) for schedule in found) >= 3
     assert any(schedule.partial_bytes > 0 for schedule in found)
+
+
+def test_equals_brute_force_where_it_takes_long_to_issue_transfers() -> None:
+    rng = random.Random(48)
+    for _ in range(25):
+        check_optimal(rng, 500, dear_issues(rng))
 
 
 def test_bounds_of_outer_tiles_hold() -> None:
@@ -125,7 +130,7 @@ def test_bounds_of_outer_tiles_hold() -> None:
 def test_equals_brute_force_on_larger_layers() -> None:
     rng = random.Random(41)
     for _ in range(100):
-        check_optimal(rng, 6000)
+        check_optimal(rng, 6000, random_cost(rng))
 
 
 @dataclass(frozen=True)
