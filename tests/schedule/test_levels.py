@@ -101,9 +101,11 @@ def test_equals_brute_force_where_it_takes_long_to_issue_transfers() -> None:
 def test_bounds_of_outer_tiles_hold() -> None:
     """Those of an outer tile, and of all that make the same number of blocks: below every mapping of theirs."""
     rng, ratios = random.Random(45), list[float]()
-    for _ in range(20):
-        model = random_cost(rng)
-        layer, operands, memories, multiples, costs = limited_problem(rng, problem(rng, 500), model)
+    for number in range(40):
+        several = number % 2 == 0
+        model = random_cost(rng) if several else random_cost(rng, speed=3.0, fixed=0.0)
+        unlimited = problem(rng, 500) if several else oblong(rng)
+        layer, operands, memories, multiples, costs = limited_problem(rng, unlimited, model)
         pricing = Pricing(layer, operands, memories[1], model)
         sizes = candidate_tiles(TileCosts(pricing), multiples)
         held = [operand.name for operand in operands if memories[0].has(operand.name)]
