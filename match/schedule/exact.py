@@ -6,18 +6,22 @@ from dataclasses import dataclass, replace
 
 from match.cost import CostModel
 from match.errors import NoMappingError
+from match.schedule.limits import DEFAULT, Limits
 from match.schedule.mapping import Schedule
 from match.schedule.objective import check_objective
 from match.schedule.outer_search import OuterSearch
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 from match.schedule.search import Search
+from match.schedule.tiles import TileCosts, candidate_tiles
 from match.schedule.two_memories import TwoMemories
 
 
 @dataclass(frozen=True)
 class ExactEngine:
-    """Finds a mapping whose predicted cost no other has less of."""
+    """Finds a mapping whose predicted cost no other has less of; onto two memories, as far as `limits` allow."""
+
+    limits: Limits = DEFAULT
 
     def search(self, problem: Problem) -> Schedule:
         """See `Engine.search`."""
@@ -25,7 +29,8 @@ class ExactEngine:
         check_objective(problem.objective, cost_model)
         if len(memories) == 1:
             pricing = Pricing(layer, problem.operands, memories[0], cost_model)
-            search = Search(pricing, problem.objective, dict(problem.multiples))
+            sizes = candidate_tiles(pricing, dict(problem.multiples))
+            search = Search(TileCosts(pricing, sizes=sizes), sizes, problem.objective)
             schedule = search.best().schedule(layer, problem.operands, memories, cost_model)
             return replace(schedule, loss=search.loss)
         if len(memories) > 2:
@@ -39,4 +44,4 @@ class ExactEngine:
                 f"is to pass two levels of scratchpad, and the search for that needs a cost model that is regular and "
                 f"leaves the latency of mappings to the engine, which {type(cost_model).__name__} does not",
             )
-        return OuterSearch(TwoMemories(problem)).best()
+        return OuterSearch(TwoMemories(problem), self.limits).best()

@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +23,26 @@ from match.schedule.tiles import TILED, Sizes, TileCosts, product, smallest, sub
 
 FIRST_CHUNK, CHUNK = 64, 512
 """Kinds of inner tiles of an outer one that are looked at a time, the least work first."""
+
+
+@dataclass(frozen=True)
+class InnerTiles:
+    """Inner tiles of an outer one, with bounds that those share which cut it into as many pieces.
+
+    sizes: candidates of each dimension, all of whose combinations are meant. kinds: by dimension and size, where tiles
+    are in `bounds`, which has an axis for each of `TILED`.
+    """
+
+    sizes: dict[Dim, Ints]
+    kinds: dict[Dim, Ints]
+    bounds: Floats
+
+    def __bool__(self) -> bool:
+        return all(map(len, self.sizes.values()))
+
+    def cycles(self, tiles: Ints) -> Floats:
+        """Cycles, without the layer's overhead, that no mapping of each of `tiles` takes less than."""
+        return self.bounds[tuple(self.kinds[dim][tiles[:, n]] for n, dim in enumerate(TILED))]
 
 
 class InnerFloors:
@@ -82,22 +103,27 @@ class InnerFloors:
             count = CHUNK
         return result
 
-    def sizes(self, tile: Sizes, most: float) -> dict[Dim, Ints]:
-        """Of each dimension the sizes of inner tiles, without the others', whose mappings may take at most `most`."""
+    def tiles(self, tile: Sizes, most: float) -> InnerTiles:
+        """The inner tiles of an outer tile whose mappings may take at most `most`, without the layer's overhead."""
         cell = tuple((size,) for size in tile)
         cut = self._pieces.cuts(cell, None)
         work = self._works(cut)
         rows = np.unravel_index(np.nonzero(work.ravel() <= most)[0], work.shape)
         prices = [np.full(len(rows[0]), self._pieces.outer_price(n, cell, None)) for n in self._numbers]
         cuts = dict(zip(TILED, cut, strict=True))
-        possible = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices) <= most
-        result: dict[Dim, Ints] = {}
-        for dim, places in zip(TILED, rows, strict=True):
-            whole = int(cuts[dim].outer[0])
-            sizes = self._candidates[dim][self._candidates[dim] <= whole]
-            numbers = -(-whole // cuts[dim].size[np.unique(places[possible])])
-            result[dim] = sizes[np.isin(-(-whole // sizes), numbers)]
-        return result
+        cycles = np.full(work.shape, math.inf)
+        cycles[rows] = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices)
+        possible = np.nonzero(cycles <= most)
+        sizes: dict[Dim, Ints] = {}
+        kinds: dict[Dim, Ints] = {}
+        for dim, places, whole in zip(TILED, possible, tile, strict=True):
+            candidates = self._candidates[dim][self._candidates[dim] <= whole]
+            kind = np.searchsorted(-(-whole // cuts[dim].size), -(-whole // candidates))
+            chosen = np.isin(kind, places)
+            sizes[dim] = candidates[chosen]
+            kinds[dim] = np.zeros(whole + 1, np.int64)
+            kinds[dim][sizes[dim]] = kind[chosen]
+        return InnerTiles(sizes, kinds, cycles)
 
     def _works(self, cuts: Sequence[Cut]) -> Floats:
         """Cycles of the kernel calls of all kinds of inner tiles, by their numbers of pieces along `TILED`."""

@@ -6,31 +6,33 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from match.layer import Dim, Role
 from match.schedule.blocks import Span, array_limits, axis_length
+from match.schedule.inner_floors import InnerTiles
+from match.schedule.kinds import Along
 from match.schedule.nested import Level, Nested, cost_of
-from match.schedule.outer_constants import Arrived, Packing
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search
 from match.schedule.sieve import Sieve, with_transfers
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
-from match.schedule.two_memories import Held, TwoMemories, total_cycles
+from match.schedule.two_memories import Held, TwoMemories, least_ways, total_cycles
 
-SLAB, CHUNK = 64, 64
-"""Inner tiles whose constants are packed, and whose mappings are bounded, at a time."""
-
-PACKED = 4
-"""So many inner tiles whose constants are packed count as one whose mappings are bounded."""
+FIRST_SLAB, SLAB, CHUNK = 256, 1 << 13, 64
+"""Inner tiles whose transfers, and whose mappings, are bounded at a time."""
 
 
 @dataclass
 class Effort:
-    """How many mappings may still be predicted, and the mappings of how many inner tiles bounded."""
+    """How many mappings may still be predicted, and the mappings of how many inner tiles bounded.
+
+    A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with.
+    """
 
     mappings: float
     tiles: float
@@ -41,24 +43,54 @@ class Effort:
         return self.mappings <= 0 or self.tiles <= 0
 
 
+class InnerCosts(TileCosts):
+    """Costs for one outer tile. `known` are the inner tiles along a dimension, which others with its size share."""
+
+    def __init__(self, pricing: Pricing, outer: OuterBlocks, known: dict[tuple[Dim, int, bool], Along]) -> None:
+        self._known = known
+        super().__init__(pricing, outer)
+
+    def _along(self, *, last_block: bool = False) -> dict[Dim, Along]:
+        result: dict[Dim, Along] = {}
+        for dim in TILED:
+            key = dim, self.extents[dim], last_block
+            if key not in self._known:
+                self._known[key] = Along(self.pricing, dim, np.arange(1, key[1] + 1), last_block=last_block)
+            result[dim] = self._known[key]
+        return result
+
+
 class InnerSearch(Search):
-    """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all."""
+    """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all.
+
+    `known` is what searches of other outer tiles of the layer share.
+    """
 
     def __init__(
-        self, parent: TwoMemories, tile: Sizes, ways: list[Held], candidates: Mapping[Dim, Ints], effort: Effort
+        self,
+        parent: TwoMemories,
+        tile: Sizes,
+        ways: list[Held],
+        inside: InnerTiles,
+        effort: Effort,
+        known: dict[tuple[Dim, int, bool], Along],
     ) -> None:
-        super().__init__(parent.inner_pricing, "latency", parent.multiples, OuterBlocks(tile, parent.held))
-        self.candidates = dict(candidates)
-        self.parent = parent
+        costs = InnerCosts(parent.inner_pricing, OuterBlocks(tile, parent.held), known)
+        super().__init__(costs, inside.sizes, "latency")
         self.rank = parent.rank
+        self.parent = parent
+        self.inside = inside
         self.effort = effort
-        self.last = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held, last=True))
         self.ways = ways
-        self.least_moved = np.array(min(way.moved for way in self.ways))
+        self.least = least_ways(ways)
+        self.least_moved = np.array(min(way.moved for way in ways))
         self.tail = parent.tail(np.array([tile]))
         self.tile = dict(zip(TILED, tile, strict=True))
-        self.packing = Packing(parent, tile, ways)
-        self.blocks = list(_blocks(parent.pricing, self.tile))
+
+    @cached_property
+    def blocks(self) -> list[tuple[dict[Dim, Span], int]]:
+        """Outer blocks that look different, and how many look the same."""
+        return list(_blocks(self.parent.pricing, self.tile))
 
     def run(self) -> bool:
         """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
@@ -68,7 +100,7 @@ class InnerSearch(Search):
                 self.try_tiles(tiles)
                 if self.tired:
                     return False
-        return not self.tired
+        return True
 
     @property
     def tired(self) -> bool:
@@ -76,47 +108,28 @@ class InnerSearch(Search):
         return self.effort.spent and self.rank is not None
 
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
-        """See `Search.promising`: there are few tiles, `candidates` being what bounds have left."""
-        assert self.floors is not None, "the cost model is regular"
-        slab = with_transfers(sieve, self.costs, self.floors)
-        objective, _ = self.keys(slab.cycles, slab.moved)
-        order = np.lexsort((slab.cycles, objective))
-        for begin in range(0, len(order), SLAB):
-            rows = order[begin : begin + SLAB]
-            if self.tired or not self.may_win(objective[rows[:1]], np.zeros(1))[0]:
-                return
-            yield from self.packed(slab.select(rows))
-
-    def packed(self, slab: Sieve) -> Iterator[tuple[float, Ints]]:
-        """See `promising`: with bounds that know how inner tiles cut constants."""
-        self.effort.tiles -= len(slab) // PACKED
-        ways = self.packing.of_tiles(self.costs, slab.tiles, slab.room)
-        cycles = np.minimum.reduce([self.totals(slab.cycles, self.tail, way) for way in ways])
-        objective, second = self.parent.keys(cycles, self.least_moved, slab.moved)
-        left = np.lexsort((slab.cycles, objective))
-        while len(left := left[self.may_win(objective[left], second[left])]):
-            chunk, left = left[:CHUNK], left[CHUNK:]
-            yield float(objective[chunk[0]]), self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
+        """See `Search.promising`; no bound comes with them, as what is left out is bounded by the outer tile's."""
+        assert self.floors is not None, "two memories need them"
+        first = FIRST_SLAB if self.rank is None else SLAB
+        least = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
+        for rows in self.ordered(replace(sieve, cycles=least), first, SLAB):
+            slab = with_transfers(sieve.select(rows), self.costs, self.floors)
+            slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
+            for chunk in self.ordered(slab, CHUNK, CHUNK):
+                yield -math.inf, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:
         """With the least that the outer memory adds."""
-        totals = np.minimum.reduce([total_cycles(way, cycles, self.tail) for way in self.ways])
-        return self.parent.keys(totals, self.least_moved, moved)
+        return self.parent.keys(self.totals(cycles, self.tail), self.least_moved, moved)
 
-    def totals(self, cycles: Floats, last: Floats, constants: Arrived) -> Floats:
-        """Cycles of mappings with the ways to hold the outer blocks in which their constants fit."""
-        result = np.full(len(cycles), math.inf)
-        for way, fits in zip(self.ways, constants.fits, strict=True):
-            np.minimum(result, total_cycles(way, cycles, last), out=result, where=fits)
-        return np.maximum(result, self.pricing.overhead + constants.cycles + last) if self.pricing.overlap else result
+    def totals(self, cycles: Floats, last: Floats) -> Floats:
+        """Cycles with the way to hold the outer blocks that adds least."""
+        return np.minimum.reduce([total_cycles(way, cycles, last) for way in self.least])
 
     def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
-        both = zip(Structures(self.costs, tiles).nests(), Structures(self.last, tiles).nests(), strict=True)
-        for nests, lasts in both:
-            constants = self.packing.of_nests(nests, tiles)
-            cycles = self.totals(nests.cycles, lasts.cycles - self.pricing.overhead, constants)
-            keys = self.parent.keys(cycles, self.least_moved, nests.moved)
+        for nests in Structures(self.costs, tiles).nests(self.wanted()):
+            keys = self.keys(nests.cycles, nests.moved)
             yield nests, keys, (keys[0], nests.cycles)
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
@@ -127,20 +140,24 @@ class InnerSearch(Search):
         """Predict a mapping with every way to hold the outer blocks that may still win."""
         parent = self.parent
         self.effort.mappings -= 1
-        self.views_left = self.effort.mappings if parent.rank is not None else math.inf
+        self.views_left = self.effort.mappings if self.rank is not None else math.inf
         level = Level(self.pricing, nest.loops, nest.placements)
         inner = Nested([level], parent.sizes | self.tile)
         least, last, moved = self._executed(inner)
-        totals = [total_cycles(way, np.array([least]), np.array([last])) for way in self.ways]
-        for cycles, way in sorted(
-            zip(totals, self.ways, strict=True), key=lambda pair: (float(pair[0][0]), pair[1].moved)
-        ):
-            if self.may_win(*parent.keys(cycles, np.array([way.moved]), np.array([moved])))[0]:
-                outer = Level(parent.pricing, way.nest.loops, parent.placements(way.nest))
-                self._try((outer, level), inner)
+        cycles = [float(total_cycles(way, least, last)) for way in self.ways]
+        outer = np.array([way.moved for way in self.ways])
+        keys = parent.keys(np.array(cycles), outer, np.array(float(moved)))
+        bounds = list(zip(*(figures.tolist() for figures in keys), strict=True))
+        for row in sorted(range(len(cycles)), key=lambda row: (cycles[row], outer[row])):
+            if self.rank is None or bounds[row] < self.rank[:2]:
+                if self.tired:
+                    break
+                nest = self.ways[row].nest
+                self._try((Level(parent.pricing, nest.loops, parent.placements(nest)), level), inner)
 
     def _try(self, levels: tuple[Level, Level], inner: Nested) -> None:
         """Predict a mapping, if it fits, and keep it if it is the best so far."""
+        self.effort.mappings -= 1
         loops = tuple(replace(loop, level=number) for number, level in enumerate(levels) for loop in level.loops)
         first = len(levels[0].loops)
         placements = tuple(p for p in levels[0].placements if p is not None)

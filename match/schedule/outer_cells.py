@@ -15,22 +15,19 @@ from match.schedule.inner_cuts import Cell, covering
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 
-LARGEST_GRID = 1 << 8
-"""So many outer tiles are all candidates; of more, only some sizes of each dimension are. What the others may gain is
-reported as the schedule's loss."""
-
 
 class OuterCells:
     """The cells of a layer's outer tiles, `candidates` being their sizes. Also what all tiles of a cell cost at least.
 
+    Of more than `grid` outer tiles a cell is divided into some only; what the others may gain is the schedule's loss.
     tiles: the smallest tile of each cell in which blocks fit. last: the largest, whose last block is the smallest.
     """
 
-    def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints], floors: Floors) -> None:
+    def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints], floors: Floors, grid: float) -> None:
         self._costs = costs
         self._floors = floors
         self._sizes = {dim: _by_number(candidates[dim], costs.extents[dim]) for dim in TILED}
-        self._all = math.prod(len(candidates[dim]) for dim in TILED) <= LARGEST_GRID
+        self._all = math.prod(len(candidates[dim]) for dim in TILED) <= grid
         self._lines: dict[tuple[int, Dim], tuple[Floats, Floats]] = {}
         grids = np.meshgrid(*([sizes[0] for sizes in self._sizes[dim]] for dim in TILED), indexing="ij")
         tiles = np.stack([grid.ravel() for grid in grids], axis=1).astype(np.int64)

@@ -17,35 +17,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from match.layer import Dim
 from match.schedule.floors import Floors
 from match.schedule.inner_cuts import Cell, Loose
 from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import Effort, InnerSearch
+from match.schedule.kinds import Along
+from match.schedule.limits import Limits
 from match.schedule.mapping import Schedule
 from match.schedule.outer_cells import OuterCells, fitting_sizes
 from match.schedule.rooms import Floats, Ints
 from match.schedule.search import refusal
 from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
-
-COMPLETE = 1 << 16
-"""With at most so many pairs of an outer and an inner tile, fitting or not, there is no end to the effort: none of the
-following numbers is a limit."""
-
-MOST_SEARCHED, MOST_ALIKE = 16, 3
-"""Outer tiles whose mappings are searched at most, and those of them that are of one cell."""
-
-MOST_CELLS, MOST_DIVIDED, MOST_REFINED = 128, 24, 80
-"""Cells that are bounded in both memories, cells that are divided into tiles, and tiles that are bounded by themselves,
-at most."""
-
-FIRST_PREDICTED, MOST_PREDICTED = 1 << 4, 1 << 6
-"""Mappings that are predicted at most: of one outer tile at first, to have one to compare with, and then of all outer
-tiles. Where the outer memory's transfers take longest, the bounds of thousands are equal, and next to nothing tells
-them apart."""
-
-FIRST_BOUNDED, MOST_BOUNDED = 3 << 6, 1 << 8
-"""Inner tiles whose mappings are bounded at most, likewise."""
 
 LIKELY = 1 + 1 / 32
 """What the first mappings that are looked at are bounded to take, at most: so many times the bound of their tile."""
@@ -78,7 +62,7 @@ class _Node(NamedTuple):
 class OuterSearch:
     """Finds a mapping onto two memories whose predicted cost no other has less of."""
 
-    def __init__(self, problem: TwoMemories) -> None:
+    def __init__(self, problem: TwoMemories, limits: Limits) -> None:
         self.problem = problem
         self.sizes_inside = candidate_tiles(problem.inner_pricing, problem.multiples)
         sizes = candidate_tiles(problem.costs.pricing, problem.multiples, packing=problem.costs.packing)
@@ -86,13 +70,14 @@ class OuterSearch:
         if fitting is None:
             raise refusal(problem.costs, sizes)
         self.floors = Floors(problem.costs, fitting)
-        self.cells = OuterCells(problem.costs, fitting, self.floors)
+        self.cells = OuterCells(problem.costs, fitting, self.floors, limits.grid)
         largest = {dim: int(sizes[-1]) for dim, sizes in fitting.items()}
         self.inner_floors = InnerFloors(problem.inner_pricing, self.sizes_inside, largest, problem.held)
         self.least_moved = float(sum(self.floors.least_moved))
         self.whole = problem.costs.kernels.compute(np.array([problem.costs.whole]))
         pairs = math.prod(len(sizes[dim]) * len(self.sizes_inside[dim]) for dim in TILED)
-        self.effort = math.inf if pairs <= COMPLETE else 1.0
+        self.limits = limits.of(pairs)
+        self.along: dict[tuple[Dim, int, bool], Along] = {}
         self.left_out = math.inf
         self.queues: list[list[_Node]] = []
         self.unbounded: list[_Node] = []
@@ -104,19 +89,19 @@ class OuterSearch:
             ScheduleError: if none fits.
             CostModelError: if the cost model fails.
         """
-        problem, factor = self.problem, self.effort
+        problem, limits = self.problem, self.limits
         waiting: list[tuple[_Node, list[Held]]] = []
         for searched, node in enumerate(self.promising()):
-            if problem.rank is not None and searched >= MOST_SEARCHED * factor:
+            if problem.rank is not None and searched >= limits.searched:
                 self.left_out = min(self.left_out, node.objective)
                 break
             ways = problem.ways(node.tile)
             likely = math.inf if problem.rank is not None else problem.most_cycles(ways, node.objective * LIKELY)
-            if not self.try_tile(node.tile, ways, Effort(FIRST_PREDICTED * factor, FIRST_BOUNDED * factor), likely):
+            if not self.try_tile(node.tile, ways, Effort(limits.first_predicted, limits.first_bounded), likely):
                 waiting.append((node, ways))
         for place in range(len(self.queues)):
             self.leave_out(place)
-        effort = Effort(MOST_PREDICTED * factor, MOST_BOUNDED * factor)
+        effort = Effort(limits.predicted, limits.bounded)
         for node, ways in waiting:
             if not self.try_tile(node.tile, ways, effort, math.inf):
                 self.left_out = min(self.left_out, node.objective)
@@ -133,8 +118,10 @@ class OuterSearch:
         With no mapping to compare with yet, there is no end to the effort.
         """
         most = min(most, self.problem.most_cycles(ways, self.problem.best_objective))
-        sizes = self.inner_floors.sizes(tile, most)
-        complete = not all(map(len, sizes.values())) or InnerSearch(self.problem, tile, ways, sizes, effort).run()
+        inside = self.inner_floors.tiles(tile, most)
+        if inside and effort.spent and self.problem.rank is not None:
+            return False
+        complete = not inside or InnerSearch(self.problem, tile, ways, inside, effort, self.along).run()
         return complete and most >= self.problem.most_cycles(ways, self.problem.best_objective)
 
     def promising(self) -> Iterator[_Node]:
@@ -144,8 +131,8 @@ class OuterSearch:
         """
         steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
         self.queues = [self.all_cells(), [], [], [], []]
-        most_of = {self.bound: MOST_CELLS, self.divide: MOST_DIVIDED, self.refine: MOST_REFINED}
-        effort = {step: most * self.effort for step, most in most_of.items()}
+        limits = self.limits
+        effort = {self.bound: limits.cells, self.divide: limits.divided, self.refine: limits.refined}
         searched: dict[int, int] = {}
         while any(self.queues):
             place = min((n for n, queue in enumerate(self.queues) if queue), key=lambda n: (*self.queues[n][0][:2], -n))
@@ -156,7 +143,7 @@ class OuterSearch:
             if place == len(steps):
                 node = heapq.heappop(queue)
                 searched[node.cell] = searched.get(node.cell, 0) + 1
-                if self.problem.rank is None or searched[node.cell] <= MOST_ALIKE * self.effort:
+                if self.problem.rank is None or searched[node.cell] <= limits.alike:
                     yield node
                 else:
                     self.left_out = min(self.left_out, node.objective)
@@ -188,12 +175,13 @@ class OuterSearch:
     def tighten(self) -> None:
         """Take in what was left out before it was bounded in both memories: that is done now, the least first."""
         left = sorted((node for node in self.unbounded if self.may_win(node)), key=lambda node: node.objective)
-        for begin in range(0, MOST_CELLS // 2, CELLS):
-            chunk = left[begin : begin + CELLS]
-            if chunk and chunk[0].objective < self.left_out:
+        count = int(min(len(left), self.limits.cells // 2))
+        for begin in range(0, count, CELLS):
+            chunk = left[begin : min(begin + CELLS, count)]
+            if chunk[0].objective < self.left_out:
                 bounds = [node.objective for node in self.bound(chunk)]
                 self.left_out = min([self.left_out, *bounds])
-        self.left_out = min([self.left_out, *(node.objective for node in left[MOST_CELLS // 2 :])])
+        self.left_out = min([self.left_out, *(node.objective for node in left[count:])])
 
     def all_cells(self) -> list[_Node]:
         """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""

@@ -24,12 +24,11 @@ from match.errors import NoMappingError
 from match.layer import Dim
 from match.schedule.floors import Floors
 from match.schedule.predict import latency
-from match.schedule.pricing import Pricing
 from match.schedule.promise import check_regular
 from match.schedule.rooms import Floats, Ints
 from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import MayWin, Nest, Nests, Structures
-from match.schedule.tiles import TILED, OuterBlocks, TileCosts, candidate_tiles, smallest
+from match.schedule.tiles import TILED, TileCosts, smallest
 
 GRAIN = 256
 """Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides
@@ -76,18 +75,16 @@ class Rank(NamedTuple):
 class Search:
     """Finds a mapping whose predicted cost no other has less of; among equals, by `Rank`.
 
-    With `outer`, the mappings are of all the blocks that an outer memory holds one after the other.
+    Tiles have the sizes of `candidates`. Of costs with outer blocks, mappings are of all these one after the other.
     """
 
-    def __init__(
-        self, pricing: Pricing, objective: str, multiples: Mapping[Dim, int], outer: OuterBlocks | None = None
-    ) -> None:
-        self.pricing = pricing
+    def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints], objective: str) -> None:
+        self.pricing = pricing = costs.pricing
         self.by_latency = objective == "latency"
         self.byte_energy = pricing.byte_energy(pricing.memory.name) if objective == "energy" else None
-        self.candidates = candidate_tiles(pricing, multiples, outer)
-        self.costs = TileCosts(pricing, outer, sizes=self.candidates)
-        self.floors = Floors(self.costs, self.candidates) if pricing.cost_model.regular else None
+        self.costs = costs
+        self.candidates = candidates
+        self.floors = Floors(costs, candidates) if pricing.cost_model.regular else None
         self.rank: Rank | None = None
         self.nest: Nest | None = None
         self.views_left = MOST_VIEWS if pricing.has_latency else math.inf

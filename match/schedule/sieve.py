@@ -16,7 +16,6 @@ from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts, subsets, total
 
-
 PART = 4096
 """Tiles whose transfers are bounded at a time: so many that what is computed of them stays in a processor's cache."""
 

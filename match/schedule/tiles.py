@@ -56,12 +56,11 @@ def subsets(dims: Collection[Dim]) -> Iterator[tuple[Dim, ...]]:
 class OuterBlocks:
     """Blocks that the memory outside holds one after the other, each of which is tiled by itself.
 
-    `tile` are their extents along `TILED`, `held` the operands that lie in them. With `last`, only the last one counts.
+    `tile` are their extents along `TILED`, `held` the operands that lie in them.
     """
 
     tile: Sizes
     held: frozenset[str]
-    last: bool = False
 
 
 class TileCosts:
@@ -84,10 +83,11 @@ class TileCosts:
         self.outer = outer
         self.packing = packing
         self.sizes = sizes
-        self.extents = _whole(pricing, outer)
+        self.extents = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.extents |= dict(zip(TILED, outer.tile, strict=True)) if outer else {}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
-        self.along = self._along(last_block=outer is not None and outer.last)
-        self.last_block = self.along if outer is None or outer.last else self._along(last_block=True)
+        self.along = self._along()
+        self.last_block = self.along if outer is None else self._along(last_block=True)
         self._counts = {dim: along.counts for dim, along in self.along.items()}
         self.outer_counts = np.array([self._counts[dim][-1] for dim in TILED])
         self.outer_blocks = int(self.outer_counts.prod())
@@ -192,7 +192,7 @@ class TileCosts:
         result: Ints = np.where(cut[:, :, None], counts[chosen], self.outer_counts[chosen, None]).prod(axis=1)
         return result
 
-    def _along(self, *, last_block: bool) -> dict[Dim, Along]:
+    def _along(self, *, last_block: bool = False) -> dict[Dim, Along]:
         """The tiles along each dimension that may be cut."""
         sizes = self.sizes or {dim: np.arange(1, self.extents[dim] + 1) for dim in TILED}
         return {dim: Along(self.pricing, dim, sizes[dim], last_block=last_block) for dim in TILED}
@@ -217,20 +217,11 @@ def smallest(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:
     return rows[order[:count]], rows[order[count:]]
 
 
-def candidate_tiles(
-    pricing: Pricing, multiples: Mapping[Dim, int], outer: OuterBlocks | None = None, *, packing: int = 0
-) -> dict[Dim, Ints]:
-    """Every tile size of each dimension; `multiples` as in `Problem`, the others as in `TileCosts`.
+def candidate_tiles(pricing: Pricing, multiples: Mapping[Dim, int], *, packing: int = 0) -> dict[Dim, Ints]:
+    """Every tile size of each dimension of a layer; `multiples` as in `Problem`, `packing` as in `TileCosts`.
 
     Input channels are cut where kernels run and where the output has partial sums.
     """
     reduces = not packing and any(operand.partial_bytes for operand in pricing.operands)
     multiples = {Dim.C: 0, **multiples} if reduces else {**multiples, Dim.C: 0}
-    whole = _whole(pricing, outer)
-    return {dim: candidate_sizes(whole[dim], multiples.get(dim, 1)) for dim in TILED}
-
-
-def _whole(pricing: Pricing, outer: OuterBlocks | None) -> dict[Dim, int]:
-    """Extents of what is tiled: of the layer or of an outer block."""
-    extents = {dim: pricing.layer.size(dim) for dim in Dim}
-    return extents | dict(zip(TILED, outer.tile, strict=True)) if outer else extents
+    return {dim: candidate_sizes(pricing.layer.size(dim), multiples.get(dim, 1)) for dim in TILED}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,12 +40,21 @@ class Held:
         return self.nests.nest(self.row)
 
 
-def total_cycles(way: Held, cycles: Floats, last: Floats) -> Floats:
+def total_cycles(way: Held, cycles: Floats | float, last: Floats | float) -> Floats:
     """Lower bound of a mapping's latency from those of all its outer blocks, and of the last one."""
     return _total(way, cycles, way.core, last)
 
 
-def _total(ways: Held | Nests, cycles: Floats, added: Floats | float, last: Floats) -> Floats:
+def least_ways(ways: Sequence[Held]) -> list[Held]:
+    """Some of them, one of which has the least of `total_cycles`, whatever the blocks take."""
+    result: list[Held] = []
+    for way in sorted(ways, key=lambda way: (way.core, way.dma, way.fetched)):
+        if not any(other.dma <= way.dma and other.fetched <= way.fetched for other in result):
+            result.append(way)
+    return result
+
+
+def _total(ways: Held | Nests, cycles: Floats | float, added: Floats | float, last: Floats | float) -> Floats:
     """The same, where ways add so many cycles to the core's."""
     return np.maximum(np.maximum(cycles + added, ways.dma), ways.fetched + last)
 

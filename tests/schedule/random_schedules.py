@@ -106,6 +106,25 @@ def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
     return SteppedCost(**{**choices, **fixed})  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class DearIssues(SteppedCost):
+    """It takes the core longer to issue a transfer than to compute a tile."""
+
+    def launch(self, layer: Layer) -> float:
+        return 1.0
+
+    def issue(self, layer: Layer) -> float:
+        return 50.0
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return super().compute(layer, tile) / 64
+
+
+def dear_issues(rng: random.Random) -> SteppedCost:
+    """One in two of them is bound by the DMA."""
+    return DearIssues(fixed=0.0, bandwidth=rng.choice([0.125, 4.0]), overlap=rng.random() < 0.85)
+
+
 def random_schedule(
     rng: random.Random, layer: Layer, depth: int = 4, memories: tuple[Memory, ...] = (Memory("L1", 1 << 30),)
 ) -> Schedule:

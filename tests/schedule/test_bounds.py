@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
@@ -15,15 +17,16 @@ from match.schedule.sieve import feasible, with_transfers
 from match.schedule.structures import Structures
 from match.schedule.tiles import TileCosts, candidate_tiles
 from tests.schedule.brute_force import size_of_search
-from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer
+from tests.schedule.random_schedules import SteppedCost, dear_issues, operands_of, random_cost, random_layer
 
 SLACK = 1e-9
 
 
-def test_bounds_hold() -> None:
+@pytest.mark.parametrize(("random_model", "count"), [(random_cost, 60), (dear_issues, 30)])
+def test_bounds_hold(random_model: Callable[[random.Random], SteppedCost], count: int) -> None:
     rng = random.Random(20)
     layers = 0
-    while layers < 60:
+    while layers < count:
         layer = random_layer(rng, rng.choice([4, 6, 9]))
         operands = operands_of(layer)
         multiples = {Dim.C: rng.choice([0, 1, 2])}
@@ -32,7 +35,7 @@ def test_bounds_hold() -> None:
         layers += 1
         whole = sum(o.components[0].element_bytes * 200 for o in operands)
         memory = Memory("L1", rng.choice([1 << 20, rng.randint(60, 200 + whole)]))
-        pricing = Pricing(layer, operands, memory, random_cost(rng))
+        pricing = Pricing(layer, operands, memory, random_model(rng))
         costs = TileCosts(pricing)
         candidates = candidate_tiles(costs.pricing, multiples)
         floors = Floors(costs, candidates)

@@ -12,6 +12,7 @@ from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
 from match.schedule.search import Search
 from match.schedule.structures import Nest
+from match.schedule.tiles import TileCosts, candidate_tiles
 
 WIDE = Layer("wide", Op.CONV2D, 512, 512, 56, 56, 56, 56, 3, 3, padding=Padding(1, 1, 1, 1))
 
@@ -41,7 +42,8 @@ def test_a_wide_convolution_whose_input_channels_are_cut() -> None:
     """It has 100,000 tiles that fit; of most, bounds that they share with others must be enough."""
     model = CountingCost()
     pricing = Pricing(WIDE, standard_operands(WIDE, 16, 4), Memory("L1", 32 * 1024), model)
-    search = CountingSearch(pricing, "latency", {Dim.C: 16})
+    sizes = candidate_tiles(pricing, {Dim.C: 16})
+    search = CountingSearch(TileCosts(pricing, sizes=sizes), sizes, "latency")
     best = search.best()
     assert Dim.C in {loop.dim for loop in best.loops}
     assert len(model.asked) < 20_000

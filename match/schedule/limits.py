@@ -1,0 +1,46 @@
+"""How much effort a search of mappings onto two memories takes at most."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is left out when a limit is reached is bounded, and in the schedule's loss.
+
+    complete: with at most so many pairs of an outer and an inner tile, fitting or not, none of the others but `grid` is
+        a limit.
+    grid: so many outer tiles are all candidates; of more, only some sizes of each dimension are.
+    searched: outer tiles whose mappings are searched. alike: those of them that are of one cell.
+    cells: cells that are bounded in both memories. divided: those that are divided into tiles. refined: tiles that are
+        bounded by themselves.
+    first_predicted, predicted: mappings that are predicted, as `Effort` counts them: of one outer tile at first, to
+        have one to compare with, and then of all outer tiles. Where the outer memory's transfers take longest, the
+        bounds of thousands are equal, and next to nothing tells them apart.
+    first_bounded, bounded: inner tiles whose mappings are bounded, likewise.
+    """
+
+    complete: float = 1 << 16
+    grid: float = 1 << 8
+    searched: float = 16
+    alike: float = 3
+    cells: float = 128
+    divided: float = 24
+    refined: float = 80
+    first_predicted: float = 1 << 5
+    predicted: float = 1 << 7
+    first_bounded: float = 3 << 6
+    bounded: float = 1 << 8
+
+    def of(self, pairs: int) -> Limits:
+        """Those of a layer with so many pairs of an outer and an inner tile."""
+        return self if pairs > self.complete else replace(UNLIMITED, grid=self.grid)
+
+
+DEFAULT = Limits()
+"""One to three seconds for the largest layers of MobileNet on GAP8."""
+
+UNLIMITED = Limits(*[math.inf] * 11)
+"""A search that ends when nothing is left."""
