@@ -90,13 +90,13 @@ class Kinds:
 
     def __init__(self, along: Along, asked: Asked, *, at_last: bool = False) -> None:
         columns = asked(along.tiles)
-        digits, range_ = columns[0], int(columns[0].max()) + 1
+        digits, count = columns[0], int(columns[0].max()) + 1
         for column in columns[1:]:
             values = int(column.max()) + 1
-            if range_ * values > MOST:
+            if count * values > MOST:
                 _, digits = np.unique(digits, return_inverse=True)
-                range_ = len(digits)
-            digits, range_ = digits * values + column, range_ * values
+                count = len(digits)
+            digits, count = digits * values + column, count * values
         _, place, number = np.unique(digits, return_index=True, return_inverse=True)
         self.looks: list[Look] = list(zip(*(column[place].tolist() for column in columns), strict=True))
         self.every = along.every._replace(number=number[along.every.number])
