@@ -59,6 +59,7 @@ LAYERS = [
     conv(35, 16, 14, stride=2),
     replace(conv(20, 16, 13), oy=15, ox=14, padding=Padding(2, 1, 2, 2)),
     replace(conv(5, 7, 10), fy=2, fx=5, padding=Padding(0, 2, 1, 2)),
+    conv(21, 3, 6, fy=1),
     depthwise(40, 13),
     depthwise(24, 12, stride=2),
     replace(depthwise(9, 12), dilation=(2, 2), padding=Padding(2, 2, 2, 2)),
@@ -235,6 +236,21 @@ MEASURED: list[tuple[Layer, Form, int]] = [
     (Layer("dense", Op.DENSE, 128, 8, 1, 1, 1, 1), "sums", 1_605),
 ]
 
+# Likewise, vectors shorter than a word.
+SHORT: list[tuple[Layer, Form, int]] = [
+    (replace(conv(8, 3, 5, fy=1), name="1x1"), "int32", 11_309),
+    (replace(conv(8, 3, 5, fy=1), name="1x1"), "high", 12_082),
+    (replace(conv(16, 1, 8, fy=1), name="1x1"), "high", 36_682),
+    (replace(conv(64, 2, 3, fy=1), name="1x1", ox=5, ix=5), "int32", 26_445),
+    (replace(conv(64, 2, 3, fy=1), name="1x1", ox=5, ix=5), "high", 30_478),
+    (Layer("1x3", Op.CONV2D, 8, 1, 1, 16, 1, 16, 1, 3, padding=Padding(0, 1, 0, 1)), "high", 8_920),
+    (Layer("dense", Op.DENSE, 32, 1, 1, 1, 1, 1), "high", 1_204),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "high", 4_756),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "high_signed", 5_218),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "int64", 12_707),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "sums", 3_204),
+]
+
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
     (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 36_615),
@@ -255,6 +271,13 @@ def test_cluster_is_near_what_was_measured_on_rtl(layer: Layer, form: Form, cycl
 
 
 @pytest.mark.parametrize(
+    ("layer", "form", "cycles"), SHORT, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
+)
+def test_vectors_shorter_than_a_word_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.1)
+
+
+@pytest.mark.parametrize(
     ("layer", "form", "cycles"), RESUMED, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_partial_sums_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
@@ -265,8 +288,9 @@ def test_partial_sums_take_what_was_measured_on_rtl(layer: Layer, form: Form, cy
 
 
 def test_cluster_ranks_what_was_measured_as_the_core_does() -> None:
-    predicted = [compute(PulpClusterCost(cores=1, form=form), layer) for layer, form, _ in MEASURED]
-    measured = [cycles for _, _, cycles in MEASURED]
+    calls = [*MEASURED, *SHORT]
+    predicted = [compute(PulpClusterCost(cores=1, form=form), layer) for layer, form, _ in calls]
+    measured = [cycles for _, _, cycles in calls]
     errors = [abs(p / m - 1) for p, m in zip(predicted, measured, strict=True)]
     assert sum(errors) / len(errors) < 0.05
     assert tau(predicted, measured) >= 0.97
