@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,8 @@ def test_built_in_functions_of_the_gap_sdk(tmp_path: Path) -> None:
             convolve_on(harness, SAME, "match_pulp_conv2d", conv2d_scratch(SAME, 8), form)
             convolve_on(harness, SAME, "match_pulp_depthwise_conv2d", depthwise_scratch(SAME, 8), form)
             convolve_on(harness, POINTS, "match_pulp_pointwise", 0, form)
-            parts, margin = [(0, 4), (4, 9), (9, 13)], ((0, 0, 0, 0), (0, 0, 0, 0))
+            convolve_on(harness, replace(POINTS, channels_in=3), "match_pulp_pointwise", 0, form)
+            parts, margin = [(0, 4), (4, 9), (9, 11), (11, 13)], ((0, 0, 0, 0), (0, 0, 0, 0))
             accumulate_on(harness, POINTS, margin, "pointwise", form, parts, np.random.default_rng(4))
             pool_on(harness, SAME, form)
     finally:
