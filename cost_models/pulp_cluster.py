@@ -64,8 +64,8 @@ class KernelCycles:
     block: float = 13.7
     single: float = 28.3
     rest: float = 65.5
-    short: float = 119.8
-    short_block: float = 19.4
+    short: float = 96.6
+    short_block: float = 18.6
     short_single: float = 16.5
     sums: float = 2.1
     resumed: float = 1.6

@@ -193,24 +193,24 @@ static __attribute__((noinline)) void short_rows(const product_t *product, int32
     }
 }
 
+static __attribute__((noinline)) void other_pixel(const product_t *product, int32_t channels)
+{
+    any_rows(product, channels, 1, true);
+}
+
+static __attribute__((noinline)) void other_pixels(const product_t *product, int32_t channels)
+{
+    any_rows(product, channels, MATCH_BLOCK_PIXELS, true);
+}
+
 /* All but the fast forms by themselves. */
 MATCH_INLINE void other_rows(const product_t *product, int32_t channels, int pixels)
 {
     if (product->length < 4) {
         short_rows(product, channels, pixels);
     } else {
-        any_rows(product, channels, pixels, true);
+        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
     }
-}
-
-static __attribute__((noinline)) void other_pixel(const product_t *product, int32_t channels)
-{
-    other_rows(product, channels, 1);
-}
-
-static __attribute__((noinline)) void other_pixels(const product_t *product, int32_t channels)
-{
-    other_rows(product, channels, MATCH_BLOCK_PIXELS);
 }
 
 /* Each fast form in loops of its own: what is live in them just fits the registers. All others are in other functions,
@@ -219,7 +219,7 @@ MATCH_INLINE void all_rows(const product_t *product, int32_t channels, int pixel
 {
     const match_finish_t *finish = &product->finish;
     if (product->length < 4 || finish->sums_in != NULL || finish->sums_out != NULL) {
-        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
+        other_rows(product, channels, pixels);
     } else if (finish->form == MATCH_FORM_32) {
         rows(product, NULL, channels, pixels, MATCH_FORM_32, SUMS_FAST, true);
     } else if (finish->form == MATCH_FORM_HIGH) {
@@ -227,7 +227,7 @@ MATCH_INLINE void all_rows(const product_t *product, int32_t channels, int pixel
     } else if (finish->form == MATCH_FORM_HIGH_SIGNED) {
         rows(product, NULL, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_FAST, true);
     } else {
-        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
+        other_rows(product, channels, pixels);
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -42,6 +43,40 @@ def test_compile_for_rv32(isa: str, tmp_path: Path) -> None:
     if isa:
         words = {int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code) - 3, 2)}
         assert DOT_PRODUCTS[isa] in {(word & 0x7F, word >> 12 & 7, word >> 25) for word in words}
+
+
+@pytest.mark.parametrize("isa", ["XPULP2", "COREV"])
+def test_kernels_fit_the_stack_of_a_core(isa: str, tmp_path: Path) -> None:
+    """By the compiler's own account of frames and calls; 128 bytes of the kilobyte are left to what starts kernels."""
+    if shutil.which(COMPILER) is None:
+        pytest.skip(f"{COMPILER} is not installed (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)")
+    include = [f"-I{PACKAGE / 'kernels' / folder}" for folder in ("include", "pulp")]
+    frames: dict[str, int] = {}
+    calls: dict[str, set[str]] = {}
+    for source in KERNELS:
+        binary = tmp_path / f"{source.stem}.o"
+        command = [
+            COMPILER,
+            "-O2",
+            *RV32,
+            f"-DMATCH_PULP_ISA_{isa}",
+            *include,
+            "-fcallgraph-info=su",
+            "-c",
+            str(source),
+        ]
+        subprocess.run([*command, "-o", str(binary)], check=True)
+        graph = binary.with_suffix(".ci").read_text()
+        frames |= {name: int(size) for name, size in re.findall(r'node: { title: "([^"]+)" .*\\n(\d+) bytes', graph)}
+        for caller, callee in re.findall(r'edge: { sourcename: "([^"]+)" targetname: "([^"]+)"', graph):
+            calls.setdefault(caller, set()).add(callee)
+
+    def deepest(name: str) -> int:
+        return frames.get(name, 0) + max(map(deepest, calls.get(name, ())), default=0)
+
+    depths = {name: deepest(name) for name in frames if name.startswith("match_pulp_")}
+    assert len(depths) > 20
+    assert max(depths.values()) <= 1024 - 128, depths
 
 
 def test_built_in_functions_of_the_gap_sdk(tmp_path: Path) -> None:
