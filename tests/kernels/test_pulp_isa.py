@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -45,8 +46,7 @@ def test_compile_for_rv32(isa: str, tmp_path: Path) -> None:
         assert DOT_PRODUCTS[isa] in {(word & 0x7F, word >> 12 & 7, word >> 25) for word in words}
 
 
-@pytest.mark.parametrize("isa", ["XPULP2", "COREV"])
-def test_kernels_fit_the_stack_of_a_core(isa: str, tmp_path: Path) -> None:
+def test_kernels_fit_the_stack_of_a_core(tmp_path: Path) -> None:
     """By the compiler's own account of frames and calls; 128 bytes of the kilobyte are left to what starts kernels."""
     if shutil.which(COMPILER) is None:
         pytest.skip(f"{COMPILER} is not installed (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)")
@@ -55,17 +55,9 @@ def test_kernels_fit_the_stack_of_a_core(isa: str, tmp_path: Path) -> None:
     calls: dict[str, set[str]] = {}
     for source in KERNELS:
         binary = tmp_path / f"{source.stem}.o"
-        command = [
-            COMPILER,
-            "-O2",
-            *RV32,
-            f"-DMATCH_PULP_ISA_{isa}",
-            *include,
-            "-fcallgraph-info=su",
-            "-c",
-            str(source),
-        ]
-        subprocess.run([*command, "-o", str(binary)], check=True)
+        command = [COMPILER, "-O2", *RV32, "-DMATCH_PULP_ISA_XPULP2", *include, "-fcallgraph-info=su"]
+        environment = {**os.environ, "CCACHE_DISABLE": "1"}  # it keeps no such accounts
+        subprocess.run([*command, "-c", str(source), "-o", str(binary)], check=True, env=environment)
         graph = binary.with_suffix(".ci").read_text()
         frames |= {name: int(size) for name, size in re.findall(r'node: { title: "([^"]+)" .*\\n(\d+) bytes', graph)}
         for caller, callee in re.findall(r'edge: { sourcename: "([^"]+)" targetname: "([^"]+)"', graph):
