@@ -27,6 +27,9 @@ PIXEL = 35
 Form = Literal["int32", "high", "high_signed", "int64", "sums"]
 """Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
+WORD = 4
+"""Bytes of a vector that a core loads at once; shorter vectors are multiplied byte by byte."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -39,6 +42,8 @@ class KernelCycles:
 
     call: a kernel call, on each core. product: all output channels of one pixel or two. block: one of four channels
     beside its steps and outputs. single: that of one channel. rest: a block whose vectors are no whole words.
+    short: a pixel whose vectors are shorter than a word. short_block, short_single: its blocks of four channels and of
+    one, beside bytes and outputs.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
     int32, high, high_signed, int64: an output's requantization. rare: a block in int64 beside that, which is copied to
@@ -59,6 +64,9 @@ class KernelCycles:
     block: float = 13.7
     single: float = 28.3
     rest: float = 65.5
+    short: float = 96.6
+    short_block: float = 18.6
+    short_single: float = 16.5
     sums: float = 2.1
     resumed: float = 1.6
     taken: float = 4.0
@@ -102,6 +110,11 @@ def step(channels: int, pixels: int) -> int:
     A single product waits a cycle for its load.
     """
     return channels + pixels + channels * pixels + (channels == pixels == 1)
+
+
+def short_step(channels: int) -> int:
+    """Cycles of a byte of `channels` rows and of a vector, all shorter than a word: addresses, loads and products."""
+    return 5 + 4 * channels
 
 
 def is_pointwise(layer: Layer) -> bool:
@@ -189,11 +202,18 @@ class PulpClusterCost(CostModel):
                 return self._pool(layer, tile)
 
     def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
-        """Output channels of a pixel or two: blocks of four channels, then one by one."""
+        """Output channels of a pixel or two: blocks of four channels, then one by one.
+
+        Vectors shorter than a word are a pixel's after the other's.
+        """
         blocks, rest = divmod(channels, 4)
         cycles = self.cycles
         each = self._finish(tile)
         rare = cycles.rare if self.form == "int64" and tile.end else 0
+        if length < WORD:
+            fours = cycles.short_block + rare + short_step(4) * length + 4 * each
+            ones = cycles.short_single + rare + short_step(1) * length + each
+            return cycles.product + pixels * (cycles.short + blocks * fours + rest * ones)
         fours = cycles.block + rare + self._steps(4, pixels, length, tile) + 4 * pixels * each
         ones = cycles.single + rare + self._steps(1, pixels, length, tile) + pixels * each
         return cycles.product + blocks * fours + rest * ones
@@ -205,7 +225,7 @@ class PulpClusterCost(CostModel):
         and words across a border take a cycle more. That is charged for the channels behind the last multiple of
         `CHANNEL_GROUP`: the others can be cut off.
         """
-        words, rest = divmod(length, 4)
+        words, rest = divmod(length, WORD)
         if rest == 0:
             return step(channels, pixels) * words
         loose = length // tile.c * (tile.c % CHANNEL_GROUP) // 4
@@ -247,11 +267,14 @@ class PulpClusterCost(CostModel):
         return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one."""
+        """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one.
+
+        `rest` is paid for each window, whole words or not: there it is mostly the calls around a window's products.
+        """
         cycles = self.cycles
         strip = tile.fx * (cycles.strip_row + _seen_rows(layer, tile) * cycles.gather)
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
-        dots = sum(step(1, 1) * (length // 4) + (cycles.rest if length % 4 else 0) for length in lengths)
+        dots = sum(step(1, 1) * (length // WORD) + cycles.rest for length in lengths)
         output = dots + self.requantize
         return ceil_div(tile.k, self.cores) * tile.ox * (strip + tile.oy * output)
 

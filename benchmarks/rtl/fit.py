@@ -15,6 +15,9 @@ from match.cost_models.pulp_cluster import KernelCycles, PulpClusterCost
 COUNTED = ("run",)
 """Constants that no measured call has."""
 
+LATER = ("short", "short_block", "short_single")
+"""Constants that are fitted when the others are known, to the calls that have them, which leave the others alone."""
+
 
 def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) -> float:
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
@@ -31,7 +34,13 @@ def fit(cases: Sequence[Case], measured: Sequence[int]) -> KernelCycles:
     columns = [[predicted(case, KernelCycles(**{**none, name: 1.0})) for case in cases] for name in names]
     design = np.array(columns).T - loops[:, None]
     target = np.array(measured)
-    solution: list[float] = solve(design / target[:, None], (target - loops) / target)[0].tolist()
+    later = np.array([name in LATER for name in names])
+    calls = design[:, later].any(axis=1)
+    found = np.zeros(len(names))
+    for rows, constants in ((~calls, ~later), (calls, later)):
+        left = (target - loops - design @ found)[rows] / target[rows]
+        found[constants] = solve(design[np.ix_(rows, constants)] / target[rows, None], left)[0]
+    solution: list[float] = found.tolist()
     return KernelCycles(
         **{name: round(value, 1 if value > 1 else 2) for name, value in zip(names, solution, strict=True)}
     )

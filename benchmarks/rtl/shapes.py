@@ -27,6 +27,11 @@ def conv(k: int, c: int, size: tuple[int, int], f: int = 3, stride: int = 1, nam
     return Layer(name, Op.CONV2D, k, c, oy, ox, oy * stride, ox * stride, f, f, (stride, stride), padding=pad)
 
 
+def samples(k: int, size: int) -> Layer:
+    """A convolution of three samples at a time of a signal with one channel."""
+    return Layer(f"conv2d 1x3 1 to {k}, 1x{size}", Op.CONV2D, k, 1, 1, size, 1, size, 1, 3, padding=Padding(0, 1, 0, 1))
+
+
 def pointwise(k: int, c: int, size: tuple[int, int], name: str = "") -> Layer:
     """A 1x1 convolution."""
     return conv(k, c, size, 1, 1, name or f"pointwise {c} to {k}, {size[0]}x{size[1]}")
@@ -111,7 +116,12 @@ def fitted() -> list[Case]:
         *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 6)), (64, 16, (2, 4)), (33, 32, (1, 4))]),
         *(dense(k, c) for k, c in [(16, 64), (32, 16), (12, 256), (11, 32), (96, 8)]),
     ]
-    return _cases(products, rare, others, partial)
+    pixels = [
+        *(pointwise(k, c, size) for k, c, size in [(8, 1, (4, 4)), (16, 2, (3, 3)), (6, 3, (2, 5))]),
+        *(pointwise(k, c, size) for k, c, size in [(33, 1, (1, 4)), (64, 3, (2, 2)), (11, 2, (1, 3))]),
+    ]
+    short = [*(dense(k, c) for k, c in [(16, 1), (12, 2), (64, 3), (9, 3)]), conv(8, 3, (4, 4), 1, 2)]
+    return _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
 
 
 def tested() -> list[Case]:
@@ -126,6 +136,7 @@ def tested() -> list[Case]:
         *(depthwise(k, size) for k, size in [(4, (16, 16)), (6, (6, 10)), (4, (5, 5)), (3, (24, 8))]),
         *(depthwise(k, size, 3, 2) for k, size in [(4, (12, 12)), (6, (5, 5))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(3, (6, 6), 5, 1), (4, (6, 4), 7, 2)]),
+        *(depthwise(4, size, f) for size, f in [((5, 6), 4), ((8, 4), 2)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
         *(plain(Op.ADD, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
@@ -142,7 +153,15 @@ def tested() -> list[Case]:
         *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (18, 20, (3, 5)), (64, 128, (2, 3))]),
         *(dense(k, c) for k, c in [(64, 64), (10, 64), (128, 8), (24, 640)]),
     ]
-    return _cases(products, rare, others, partial)
+    pixels = [
+        *(pointwise(k, c, size) for k, c, size in [(8, 3, (5, 5)), (16, 1, (8, 8)), (64, 2, (3, 5))]),
+        *(pointwise(k, c, size) for k, c, size in [(10, 3, (4, 4)), (24, 2, (1, 1)), (48, 3, (2, 6))]),
+    ]
+    short = [
+        *(dense(k, c) for k, c in [(32, 1), (10, 2), (128, 3), (24, 3)]),
+        *(conv(16, 2, (4, 4), 1, 2), samples(8, 16)),
+    ]
+    return _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
 
 
 def _cases(products: list[Layer], rare: list[Layer], others: list[Layer], partial: list[Layer]) -> list[Case]:

@@ -23,6 +23,45 @@ typedef struct {
 
 #define MATCH_INLINE static inline __attribute__((always_inline))
 
+/* The vectors of a block: `channels` rows of weights, `length` bytes apart, and `pixels` vectors of activations. */
+MATCH_INLINE match_vectors_t match_vectors_of(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
+                                              int pixels)
+{
+    match_vectors_t v;
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+        v.x[j] = x[j];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++) {
+        v.w[i] = w + (ptrdiff_t)i * length;
+    }
+    return v;
+}
+
+MATCH_INLINE void match_start(int channels, int pixels, match_block_t *block)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++) {
+#pragma GCC unroll 2
+        for (int j = 0; j < pixels; j++) {
+            block->acc[i][j] = 0;
+        }
+    }
+}
+
+/* Byte number `at` of every vector. */
+MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels, int pixels, match_block_t *block)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < channels; i++) {
+#pragma GCC unroll 2
+        for (int j = 0; j < pixels; j++) {
+            block->acc[i][j] += v->x[j][at] * v->w[i][at];
+        }
+    }
+}
+
 #if defined(MATCH_PULP_INSN)
 
 /* One step of each kind of block, 4 bytes of every vector; DOT4 is what the products are added up by. Loads stay away
@@ -132,17 +171,6 @@ MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, i
 
 #else
 
-MATCH_INLINE void match_start(int channels, int pixels, match_block_t *block)
-{
-#pragma GCC unroll 4
-    for (int i = 0; i < channels; i++) {
-#pragma GCC unroll 2
-        for (int j = 0; j < pixels; j++) {
-            block->acc[i][j] = 0;
-        }
-    }
-}
-
 /* All vectors move on. */
 MATCH_INLINE void match_advance(match_vectors_t *v, int32_t bytes, int channels, int pixels)
 {
@@ -177,18 +205,6 @@ MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels,
 }
 
 #else
-
-/* Byte number `at` of every vector. */
-MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels, int pixels, match_block_t *block)
-{
-#pragma GCC unroll 4
-    for (int i = 0; i < channels; i++) {
-#pragma GCC unroll 2
-        for (int j = 0; j < pixels; j++) {
-            block->acc[i][j] += v->x[j][at] * v->w[i][at];
-        }
-    }
-}
 
 /* The next 4 bytes of every vector, one by one: taking words apart costs more than loading bytes. */
 MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels, match_block_t *block)
@@ -245,7 +261,34 @@ MATCH_INLINE void match_rest(const match_vectors_t *v, int32_t rest, int channel
 
 #endif
 
-/* Vectors of fewer than 4 bytes. */
+/* Accumulators of `channels` (4 or 1) rows of weights, `length` bytes apart, and `pixels` (2 or 1) vectors of
+ * activations, all of `length` bytes, at least 4, from any address. */
+MATCH_INLINE match_block_t match_dot_block(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
+                                           int pixels)
+{
+    match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
+    match_block_t block;
+    match_words(&v, length >> 2, channels, pixels, &block);
+    if (__builtin_expect(length & 3, 0)) {
+        match_rest(&v, length & 3, channels, pixels, &block);
+    }
+    return block;
+}
+
+/* The same for vectors of fewer than 4 bytes, a byte at a time. */
+MATCH_INLINE match_block_t match_short_dot_block(const uint8_t *const x[], const int8_t *w, int32_t length,
+                                                 int channels, int pixels)
+{
+    match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
+    match_block_t block;
+    match_start(channels, pixels, &block);
+    for (int32_t at = 0; at < length; at++) {
+        match_byte(&v, at, channels, pixels, &block);
+    }
+    return block;
+}
+
+/* One of these products. */
 static inline int32_t match_short_dot(const uint8_t *x, const int8_t *w, int32_t length)
 {
     int32_t acc = 0;
@@ -253,28 +296,6 @@ static inline int32_t match_short_dot(const uint8_t *x, const int8_t *w, int32_t
         acc += x[i] * w[i];
     }
     return acc;
-}
-
-/* Accumulators of `channels` (4 or 1) rows of weights, `length` bytes apart, and `pixels` (2 or 1) vectors of
- * activations, all of `length` bytes, at least 4, from any address. */
-MATCH_INLINE match_block_t match_dot_block(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
-                                           int pixels)
-{
-    match_block_t block;
-    match_vectors_t v;
-#pragma GCC unroll 2
-    for (int j = 0; j < pixels; j++) {
-        v.x[j] = x[j];
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < channels; i++) {
-        v.w[i] = w + (ptrdiff_t)i * length;
-    }
-    match_words(&v, length >> 2, channels, pixels, &block);
-    if (__builtin_expect(length & 3, 0)) {
-        match_rest(&v, length & 3, channels, pixels, &block);
-    }
-    return block;
 }
 
 #endif

@@ -127,12 +127,14 @@ MATCH_INLINE void store_outputs(const product_t *product, const match_block_t *b
     }
 }
 
-/* `count` blocks of `channels` channels. */
+/* `count` blocks of `channels` channels, whose vectors have words or are too short for one. */
 MATCH_INLINE void blocks(product_t *product, sums_t *sums, int32_t count, int channels, int pixels, match_form_t form,
-                         way_t way)
+                         way_t way, bool words)
 {
     for (; count > 0; count--) {
-        match_block_t block = match_dot_block(product->x, product->weights, product->length, channels, pixels);
+        const int8_t *w = product->weights;
+        match_block_t block = words ? match_dot_block(product->x, w, product->length, channels, pixels)
+                                    : match_short_dot_block(product->x, w, product->length, channels, pixels);
         if (way != SUMS_FAST && sums->in[0] != NULL) {
             take_up(sums, &block, channels, pixels);
         }
@@ -154,67 +156,61 @@ MATCH_INLINE void blocks(product_t *product, sums_t *sums, int32_t count, int ch
     }
 }
 
-MATCH_INLINE void rows(const product_t *given, sums_t *sums, int32_t channels, int pixels, match_form_t form, way_t way)
+MATCH_INLINE void rows(const product_t *given, sums_t *sums, int32_t channels, int pixels, match_form_t form, way_t way,
+                       bool words)
 {
     product_t product = *given;
-    blocks(&product, sums, channels / MATCH_BLOCK_CHANNELS, MATCH_BLOCK_CHANNELS, pixels, form, way);
-    blocks(&product, sums, channels % MATCH_BLOCK_CHANNELS, 1, pixels, form, way);
+    blocks(&product, sums, channels / MATCH_BLOCK_CHANNELS, MATCH_BLOCK_CHANNELS, pixels, form, way, words);
+    blocks(&product, sums, channels % MATCH_BLOCK_CHANNELS, 1, pixels, form, way, words);
 }
 
-/* Vectors too short for words. */
-static void short_rows(const product_t *given, int32_t channels, int pixels)
-{
-    product_t product = *given;
-    sums_t sums = sums_of(given, pixels);
-    for (int32_t k = 0; k < channels; k++) {
-        match_block_t block;
-        for (int j = 0; j < pixels; j++) {
-            block.acc[0][j] = match_short_dot(product.x[j], product.weights, product.length);
-        }
-        if (sums.in[0] != NULL) {
-            take_up(&sums, &block, 1, pixels);
-        }
-        if (sums.out[0] != NULL) {
-            store_sums(&sums, &block, 1, pixels);
-        } else {
-            store_rare(&product, &block, 1, pixels);
-        }
-        product.weights += product.length;
-        product.parameters += match_parameter_bytes(product.finish.form);
-        for (int j = 0; j < pixels; j++) {
-            product.output[j]++;
-        }
-    }
-}
-
-/* All but the fast forms by themselves. */
-MATCH_INLINE void other_rows(const product_t *product, int32_t channels, int pixels)
+/* Any form and sums, of vectors that have words or are too short for them. */
+MATCH_INLINE void any_rows(const product_t *product, int32_t channels, int pixels, bool words)
 {
     match_form_t form = product->finish.form;
     sums_t sums = sums_of(product, pixels);
-    if (product->length < 4) {
-        short_rows(product, channels, pixels);
-    } else if (product->finish.sums_out != NULL) {
-        rows(product, &sums, channels, pixels, form, SUMS_LEFT);
+    if (product->finish.sums_out != NULL) {
+        rows(product, &sums, channels, pixels, form, SUMS_LEFT, words);
     } else if (form == MATCH_FORM_32) {
-        rows(product, &sums, channels, pixels, MATCH_FORM_32, SUMS_RESUMED);
+        rows(product, &sums, channels, pixels, MATCH_FORM_32, SUMS_RESUMED, words);
     } else if (form == MATCH_FORM_HIGH) {
-        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH, SUMS_RESUMED);
+        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH, SUMS_RESUMED, words);
     } else if (form == MATCH_FORM_HIGH_SIGNED) {
-        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_RESUMED);
+        rows(product, &sums, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_RESUMED, words);
     } else {
-        rows(product, &sums, channels, pixels, form, SUMS_RARE);
+        rows(product, &sums, channels, pixels, form, SUMS_RARE, words);
+    }
+}
+
+/* Vectors too short for words, of one pixel after the other: there is little that two of them could share. */
+static __attribute__((noinline)) void short_rows(const product_t *product, int32_t channels, int pixels)
+{
+    product_t pixel = *product;
+    for (int j = 0; j < pixels; j++) {
+        pixel.x[0] = product->x[j];
+        pixel.output[0] = product->output[j];
+        any_rows(&pixel, channels, 1, false);
     }
 }
 
 static __attribute__((noinline)) void other_pixel(const product_t *product, int32_t channels)
 {
-    other_rows(product, channels, 1);
+    any_rows(product, channels, 1, true);
 }
 
 static __attribute__((noinline)) void other_pixels(const product_t *product, int32_t channels)
 {
-    other_rows(product, channels, MATCH_BLOCK_PIXELS);
+    any_rows(product, channels, MATCH_BLOCK_PIXELS, true);
+}
+
+/* All but the fast forms by themselves. */
+MATCH_INLINE void other_rows(const product_t *product, int32_t channels, int pixels)
+{
+    if (product->length < 4) {
+        short_rows(product, channels, pixels);
+    } else {
+        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
+    }
 }
 
 /* Each fast form in loops of its own: what is live in them just fits the registers. All others are in other functions,
@@ -223,15 +219,15 @@ MATCH_INLINE void all_rows(const product_t *product, int32_t channels, int pixel
 {
     const match_finish_t *finish = &product->finish;
     if (product->length < 4 || finish->sums_in != NULL || finish->sums_out != NULL) {
-        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
+        other_rows(product, channels, pixels);
     } else if (finish->form == MATCH_FORM_32) {
-        rows(product, NULL, channels, pixels, MATCH_FORM_32, SUMS_FAST);
+        rows(product, NULL, channels, pixels, MATCH_FORM_32, SUMS_FAST, true);
     } else if (finish->form == MATCH_FORM_HIGH) {
-        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH, SUMS_FAST);
+        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH, SUMS_FAST, true);
     } else if (finish->form == MATCH_FORM_HIGH_SIGNED) {
-        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_FAST);
+        rows(product, NULL, channels, pixels, MATCH_FORM_HIGH_SIGNED, SUMS_FAST, true);
     } else {
-        (pixels == 1 ? other_pixel : other_pixels)(product, channels);
+        other_rows(product, channels, pixels);
     }
 }
 

@@ -13,15 +13,17 @@ import pytest
 
 from benchmarks.rtl import __main__ as command
 from benchmarks.rtl import shapes, toolchain
-from benchmarks.rtl.fit import fit, predicted
+from benchmarks.rtl.fit import LATER, fit, predicted
 from benchmarks.rtl.results import Measurement, schema, summary
 from benchmarks.rtl.run import run
 from benchmarks.rtl.simulator import Simulator
 from match.cost_models.pulp_cluster import KernelCycles
 from match.errors import OptionError, ToolchainError
+from match.layer import Op
 from match.run.rtl.simulator import CORE_PACKAGE, simulator
 
 SCHEMA = Path(command.__file__).with_name("schema.json")
+MATRIX = (Op.CONV2D, Op.DENSE)
 
 
 def measurement(cycles: int, predicted: float) -> Measurement:
@@ -51,6 +53,15 @@ def test_fit_finds_constants_that_made_the_cycles() -> None:
     cycles = [predicted(case, made) for case in cases]
     constants = fit(cases, [round(one) for one in cycles])
     np.testing.assert_allclose([predicted(case, constants) for case in cases], cycles, rtol=0.01)
+
+
+def test_calls_with_short_vectors_do_not_change_what_others_are_priced_at() -> None:
+    cases = shapes.fitted()
+    short = [case.layer.op in MATRIX and case.layer.fy * case.layer.fx * case.layer.c < 4 for case in cases]
+    cycles = [round(predicted(case)) for case in cases]
+    slower = [2 * count if is_short else count for count, is_short in zip(cycles, short, strict=True)]
+    before, after = asdict(fit(cases, cycles)), asdict(fit(cases, slower))
+    assert {name for name in before if before[name] != after[name]} == set(LATER)
 
 
 def test_expected_outputs_are_spread() -> None:

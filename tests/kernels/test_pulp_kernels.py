@@ -443,6 +443,16 @@ def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int,
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", ["conv2d", "pointwise", "dense"])
+def test_vectors_shorter_than_a_word(harness: Harness, kernel: str, form: str) -> None:
+    """Blocks of four channels and single ones, pairs of pixels and a last one."""
+    for channels in (1, 2, 3):
+        geometry = Geometry(channels, 11, (5, 5), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+        scratch = conv2d_scratch(geometry, CORES) if kernel == "conv2d" else 0
+        convolve_on(harness, geometry, f"match_pulp_{kernel}", scratch, form)
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kernel", ["conv2d", "depthwise_conv2d", "pointwise", "dense", "avg_pool2d"])
 def test_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str, form: str) -> None:
     side = 1 if kernel in ("pointwise", "dense") else 3
