@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts, subsets, total
 
-PART = 4096
-"""Tiles whose transfers are bounded at a time: so many that what is computed of them stays in a processor's cache."""
+PART = 1 << 14
+"""Tiles whose transfers are bounded at a time, times the ways in which loop orders begin: so many that what is
+computed of them stays in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
 
     def room(places: Mapping[Dim, Ints]) -> Ints:
         sizes = {dim: candidates[dim][places[dim]] for dim in TILED}
-        most = functools.reduce(np.maximum, (scratch[dim][places[dim]] for dim in TILED))
+        most = reduce(np.maximum, (scratch[dim][places[dim]] for dim in TILED))
         return pricing.memory.size - most - costs.partial_sums(sizes, sizes[Dim.C])
 
     def fit(places: Mapping[Dim, Ints]) -> Flags:
@@ -109,8 +110,9 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     They count how often each block is fetched at least, and what of that no kernel can hide: for each operand by
     itself, in the room that the others leave.
     """
-    rows = np.arange(len(sieve))
-    parts = [sieve.select(rows[begin : begin + PART]) for begin in range(0, len(sieve) or 1, PART)]
+    cut: Flags = (sieve.tiles < costs.whole).any(axis=0)
+    rows, size = np.arange(len(sieve)), PART // len(_starts([dim for n, dim in enumerate(TILED) if cut[n]]))
+    parts = [sieve.select(rows[begin : begin + size]) for begin in range(0, len(sieve) or 1, size)]
     return joined([_with_transfers(part, costs, floors, most_moved) for part in parts])
 
 
@@ -167,15 +169,16 @@ def _starts(dims: Collection[Dim]) -> list[_Start]:
 class _Floor(NamedTuple):
     """Lower bounds over several ways to hold an operand with the same number of buffers; shape (starts, tiles).
 
-    transfer: DMA cycles of all its blocks. moved: their bytes. exposed: cycles of them beside which no kernel runs.
-    core: these and the cycles to issue transfers. chain: DMA cycles and those to issue all but the first transfers.
-    end: of an output, cycles of the write-back behind the last kernel and to issue all.
+    transfer: DMA cycles of all its blocks. moved: their bytes. core: those of the cycles beside which no kernel runs,
+    and the cycles to issue all. exposed: the former alone, of an input. chain: of an input, DMA cycles and those to
+    issue all but the first transfers. end: of an output, cycles of the write-back behind the last kernel and to issue
+    all.
     """
 
     transfer: Floats
     moved: Floats
-    exposed: Floats
     core: Floats
+    exposed: Floats
     chain: Floats
     end: Floats
 
@@ -222,36 +225,44 @@ class _Ways:
         self._fits: Flags = np.stack([block <= left, cut & (2 * block <= left)])
         self._figures = np.stack([moved, blocks, transfer, once * first, once * last])
         self._most_moved = most_moved
-        self.floors = tuple(_Floor(*figures) for figures in self._floors(starts))
+        self.floors = self._floors(starts)
 
     @property
     def _out(self) -> bool:
         return self._operand.role is Role.OUTPUT
 
-    def _floors(self, starts: Sequence[_Start]) -> Floats:
-        """The least of all ways to cut the operand; shape (buffers, fields, starts, tiles)."""
+    def _floors(self, starts: Sequence[_Start]) -> list[_Floor]:
+        """The least of all ways to cut the operand."""
         repeated = [[start.repeated(self._operand, cut) for cut in self._cuts] for start in starts]
-        possible = np.array([[loops is not None for loops in row] for row in repeated])
+        possible = np.array([[loops is not None for loops in row] for row in repeated])[:, :, None]
         times = self._again[[[self._loops.index(loops or frozenset()) for loops in row] for row in repeated]]
         moved, blocks, transfer, first, last = self._figures
         moved, fetches, transfer = times * moved, times * blocks, times * transfer
         issue, outer = self._costs.pricing.issue, self._costs.outer_blocks
-        result = np.empty((2, len(_Floor._fields), *times.shape))
-        for buffers, figures in enumerate(result, 1):
-            floor = _Floor(*figures)
+        possible = possible & (moved <= self._most_moved)
+        result: list[_Floor] = []
+        for buffers, fitting in enumerate(self._fits, 1):
+            least = partial(_least, fits=fitting & possible)
             exposed = transfer if buffers == 1 else last if self._out else first
             issues = issue * (fetches if self._out else np.maximum(0.0, fetches - buffers * outer))
-            floor.transfer[:], floor.moved[:] = transfer, moved
-            floor.chain[:] = transfer + issue * (fetches - outer)
-            np.add(exposed, issues, out=floor.core)
-            floor.exposed[:] = floor.core if self._out else exposed
-            np.add(last, issues, out=floor.end)
-        fits = self._fits[:, None] & possible[:, :, None] & (moved <= self._most_moved)
-        return np.where(fits[:, None], result, np.inf).min(axis=3)
+            cycles, core = least(transfer), least(exposed + issues)
+            if self._out:
+                floor = _Floor(cycles, least(moved), core, core, cycles, least(last + issues))
+            else:
+                chain = transfer + issue * (fetches - outer)
+                floor = _Floor(cycles, least(moved), core, least(exposed), least(chain), core)
+            result.append(floor)
+        return result
+
+
+def _least(figures: Floats, fits: Flags) -> Floats:
+    """Of the ways that fit; shape (starts, ways, tiles) becomes (starts, tiles)."""
+    result: Floats = np.where(fits, figures, np.inf).min(axis=1)
+    return result
 
 
 def _latency(
-    held: Sequence[tuple[_Floor, ...]], blocks: list[Ints], sieve: Sieve, costs: TileCosts
+    held: Sequence[Sequence[_Floor]], blocks: list[Ints], sieve: Sieve, costs: TileCosts
 ) -> tuple[Floats, Floats]:
     """Lower bounds when each operand is held in one of the ways of `held`, with one buffer or two; as `_Floor`.
 
