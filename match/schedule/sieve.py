@@ -110,8 +110,8 @@ def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: f
     They count how often each block is fetched at least, and what of that no kernel can hide: for each operand by
     itself, in the room that the others leave.
     """
-    cut: Flags = (sieve.tiles < costs.whole).any(axis=0)
-    rows, size = np.arange(len(sieve)), PART // len(_starts([dim for n, dim in enumerate(TILED) if cut[n]]))
+    cut = np.flatnonzero((sieve.tiles < costs.whole).any(axis=0)).tolist()
+    rows, size = np.arange(len(sieve)), PART // len(_starts([TILED[n] for n in cut]))
     parts = [sieve.select(rows[begin : begin + size]) for begin in range(0, len(sieve) or 1, size)]
     return joined([_with_transfers(part, costs, floors, most_moved) for part in parts])
 
