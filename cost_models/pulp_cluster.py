@@ -207,16 +207,27 @@ class PulpClusterCost(CostModel):
         Vectors shorter than a word are a pixel's after the other's.
         """
         blocks, rest = divmod(channels, 4)
-        cycles = self.cycles
-        each = self._finish(tile)
+        short = length < WORD
+        work = self.cycles.short if short else self.cycles.product
+        if blocks:
+            work += blocks * self._block(4, pixels, length, tile)
+        if rest:
+            work += rest * self._block(1, pixels, length, tile)
+        return self.cycles.product + pixels * work if short else work
+
+    def _block(self, channels: Literal[1, 4], pixels: int, length: int, tile: Tile) -> float:
+        """Four channels of a pixel or two, or one of them; of vectors shorter than a word, of a pixel."""
+        cycles, each = self.cycles, channels * self._finish(tile)
         rare = cycles.rare if self.form == "int64" and tile.end else 0
         if length < WORD:
-            fours = cycles.short_block + rare + short_step(4) * length + 4 * each
-            ones = cycles.short_single + rare + short_step(1) * length + each
-            return cycles.product + pixels * (cycles.short + blocks * fours + rest * ones)
-        fours = cycles.block + rare + self._steps(4, pixels, length, tile) + 4 * pixels * each
-        ones = cycles.single + rare + self._steps(1, pixels, length, tile) + pixels * each
-        return cycles.product + blocks * fours + rest * ones
+            return (
+                (cycles.short_block if channels == 4 else cycles.short_single)
+                + rare
+                + short_step(channels) * length
+                + each
+            )
+        beside = cycles.block if channels == 4 else cycles.single
+        return beside + rare + self._steps(channels, pixels, length, tile) + pixels * each
 
     def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
         """Loads and dot products of a block, for vectors of `length` bytes.
@@ -247,14 +258,17 @@ class PulpClusterCost(CostModel):
         column = cycles.column + tile.fy * cycles.row + length * cycles.byte
         pairs, single = divmod(tile.ox, 2)
         row = pairs * (2 * column + self._product(tile.k, 2, length, tile))
-        row += single * (column + self._product(tile.k, 1, length, tile))
+        if single:
+            row += column + self._product(tile.k, 1, length, tile)
         return ceil_div(tile.oy, self.cores) * row
 
     def _pointwise(self, tile: Tile) -> float:
         """Pixels are shared out."""
         pixels = ceil_div(tile.oy * tile.ox, self.cores)
         pairs, single = divmod(pixels, 2)
-        work = pairs * self._product(tile.k, 2, tile.c, tile) + single * self._product(tile.k, 1, tile.c, tile)
+        work = pairs * self._product(tile.k, 2, tile.c, tile)
+        if single:
+            work += self._product(tile.k, 1, tile.c, tile)
         return pixels * self.cycles.pixel + work
 
     def _depthwise_3x3(self, layer: Layer, tile: Tile) -> float:
