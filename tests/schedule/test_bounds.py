@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
+import match.schedule.sieve
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
-from match.schedule.sieve import feasible, with_transfers
+from match.schedule.sieve import Sieve, feasible, with_transfers
 from match.schedule.structures import Structures
 from match.schedule.tiles import TileCosts, candidate_tiles
 from tests.schedule.brute_force import size_of_search
 from tests.schedule.random_schedules import SteppedCost, dear_issues, operands_of, random_cost, random_layer
 
 SLACK = 1e-9
+
+
+def test_bounds_are_those_of_each_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tiles they are computed for at a time."""
+    rng, parts = random.Random(21), 0
+    for _ in range(20):
+        layer = random_layer(rng, rng.choice([6, 9]))
+        pricing = Pricing(layer, operands_of(layer), Memory("L1", rng.choice([1 << 20, 600])), random_cost(rng))
+        costs, candidates = TileCosts(pricing), candidate_tiles(pricing, {Dim.C: rng.choice([0, 1])})
+        floors = Floors(costs, candidates)
+        tiles = feasible(costs, floors, candidates)
+        together = with_transfers(tiles, costs, floors)
+        with monkeypatch.context() as patch:
+            patch.setattr(match.schedule.sieve, "PART", 40)
+            apart = with_transfers(tiles, costs, floors)
+        parts = max(parts, len(tiles) // 40)
+        for field in fields(Sieve):
+            np.testing.assert_array_equal(getattr(apart, field.name), getattr(together, field.name))
+    assert parts > 3
 
 
 @pytest.mark.parametrize(("random_model", "count"), [(random_cost, 60), (dear_issues, 30)])
