@@ -101,18 +101,19 @@ def block_of_lengths(
     The components of constants are aligned and stored as one contiguous piece; others lie in a dense array of `limits`,
     by default the tensor's.
     """
-    size = position = 0
-    for component in operand.components:
-        end = position + len(component.axes)
-        part = component.element_bytes * math.prod(lengths[position:end])
-        size += align(part, memory.alignment) if operand.role is Role.CONSTANT else part
-        position = end
-    axes = operand.components[0].axes
-    shape = tuple(lengths[: len(axes)])
+    axes = len(operand.components[0].axes)
+    shape = tuple(lengths[:axes])
     if operand.role is Role.CONSTANT:
-        return Block(operand.name, shape, size, 1, memory=memory.name)
-    chunks, series = pieces(shape, (limits or array_limits(operand))[: len(axes)])
-    return Block(operand.name, shape, size, chunks, series, memory.name)
+        size = position = 0
+        for component in operand.components:
+            end = position + len(component.axes)
+            size += align(component.element_bytes * math.prod(lengths[position:end]), memory.alignment)
+            position = end
+        return Block(operand.name, shape, size, 1, 1, memory.name)
+    chunks, series = pieces(shape, (limits or array_limits(operand))[:axes])
+    return Block(
+        operand.name, shape, operand.components[0].element_bytes * math.prod(shape), chunks, series, memory.name
+    )
 
 
 def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], memory: Memory) -> Block:
