@@ -206,28 +206,33 @@ class PulpClusterCost(CostModel):
 
         Vectors shorter than a word are a pixel's after the other's.
         """
+        if length < WORD:
+            return self.cycles.product + pixels * self._short_product(channels, length, tile)
         blocks, rest = divmod(channels, 4)
-        short = length < WORD
-        work = self.cycles.short if short else self.cycles.product
+        work = self.cycles.product
         if blocks:
             work += blocks * self._block(4, pixels, length, tile)
         if rest:
             work += rest * self._block(1, pixels, length, tile)
-        return self.cycles.product + pixels * work if short else work
+        return work
 
     def _block(self, channels: Literal[1, 4], pixels: int, length: int, tile: Tile) -> float:
-        """Four channels of a pixel or two, or one of them; of vectors shorter than a word, of a pixel."""
-        cycles, each = self.cycles, channels * self._finish(tile)
-        rare = cycles.rare if self.form == "int64" and tile.end else 0
-        if length < WORD:
-            return (
-                (cycles.short_block if channels == 4 else cycles.short_single)
-                + rare
-                + short_step(channels) * length
-                + each
-            )
-        beside = cycles.block if channels == 4 else cycles.single
-        return beside + rare + self._steps(channels, pixels, length, tile) + pixels * each
+        """Four channels of a pixel or two, or one of them."""
+        beside = self.cycles.block if channels == 4 else self.cycles.single
+        each = channels * self._finish(tile)
+        return beside + self._rare(tile) + self._steps(channels, pixels, length, tile) + pixels * each
+
+    def _short_product(self, channels: int, length: int, tile: Tile) -> float:
+        """A pixel whose vectors are shorter than a word."""
+        blocks, rest = divmod(channels, 4)
+        cycles, each, rare = self.cycles, self._finish(tile), self._rare(tile)
+        fours = cycles.short_block + rare + short_step(4) * length + 4 * each
+        ones = cycles.short_single + rare + short_step(1) * length + each
+        return cycles.short + blocks * fours + rest * ones
+
+    def _rare(self, tile: Tile) -> float:
+        """What a block takes beside its outputs in the form that has no loops of its own."""
+        return self.cycles.rare if self.form == "int64" and tile.end else 0
 
     def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
         """Loads and dot products of a block, for vectors of `length` bytes.

@@ -18,9 +18,10 @@ from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search
-from match.schedule.sieve import Sieve, with_transfers
+from match.schedule.sieve import Sieve
 from match.schedule.structures import Nest, Nests, Structures
-from match.schedule.tiles import TILED, OuterBlocks, Sizes, TileCosts
+from match.schedule.tiles import TILED, AlongKey, OuterBlocks, Sizes, TileCosts
+from match.schedule.transfer_floors import with_transfers
 from match.schedule.two_memories import Held, TwoMemories, least_ways, total_cycles
 
 FIRST_SLAB, SLAB, CHUNK = 256, 1 << 13, 64
@@ -43,23 +44,6 @@ class Effort:
         return self.mappings <= 0 or self.tiles <= 0
 
 
-class InnerCosts(TileCosts):
-    """Costs for one outer tile. `known` are the inner tiles along a dimension, which others with its size share."""
-
-    def __init__(self, pricing: Pricing, outer: OuterBlocks, known: dict[tuple[Dim, int, bool], Along]) -> None:
-        self._known = known
-        super().__init__(pricing, outer)
-
-    def _along(self, *, last_block: bool = False) -> dict[Dim, Along]:
-        result: dict[Dim, Along] = {}
-        for dim in TILED:
-            key = dim, self.extents[dim], last_block
-            if key not in self._known:
-                self._known[key] = Along(self.pricing, dim, np.arange(1, key[1] + 1), last_block=last_block)
-            result[dim] = self._known[key]
-        return result
-
-
 class InnerSearch(Search):
     """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all.
 
@@ -73,9 +57,9 @@ class InnerSearch(Search):
         ways: list[Held],
         inside: InnerTiles,
         effort: Effort,
-        known: dict[tuple[Dim, int, bool], Along],
+        known: dict[AlongKey, Along],
     ) -> None:
-        costs = InnerCosts(parent.inner_pricing, OuterBlocks(tile, parent.held), known)
+        costs = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held), known=known)
         super().__init__(costs, inside.sizes, "latency")
         self.rank = parent.rank
         self.parent = parent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Limits:
 
 
 DEFAULT = Limits()
-"""One to three seconds for the largest layers of MobileNet on GAP8."""
+"""Half a second to three seconds for the layers of MobileNet on GAP8."""
 
-UNLIMITED = Limits(*[math.inf] * 11)
+UNLIMITED = Limits(*(math.inf for _ in fields(Limits)))
 """A search that ends when nothing is left."""

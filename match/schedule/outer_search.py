@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Dim
 from match.schedule.floors import Floors
 from match.schedule.inner_cuts import Cell, Loose
 from match.schedule.inner_floors import InnerFloors
@@ -28,7 +27,7 @@ from match.schedule.mapping import Schedule
 from match.schedule.outer_cells import OuterCells, fitting_sizes
 from match.schedule.rooms import Floats, Ints
 from match.schedule.search import refusal
-from match.schedule.tiles import TILED, Sizes, TileCosts, candidate_tiles
+from match.schedule.tiles import TILED, AlongKey, Sizes, TileCosts, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
 
 LIKELY = 1 + 1 / 32
@@ -77,7 +76,7 @@ class OuterSearch:
         self.whole = problem.costs.kernels.compute(np.array([problem.costs.whole]))
         pairs = math.prod(len(sizes[dim]) * len(self.sizes_inside[dim]) for dim in TILED)
         self.limits = limits.of(pairs)
-        self.along: dict[tuple[Dim, int, bool], Along] = {}
+        self.along: dict[AlongKey, Along] = {}
         self.left_out = math.inf
         self.queues: list[list[_Node]] = []
         self.unbounded: list[_Node] = []

@@ -26,9 +26,10 @@ from match.schedule.floors import Floors
 from match.schedule.predict import latency
 from match.schedule.promise import check_regular
 from match.schedule.rooms import Floats, Ints
-from match.schedule.sieve import Sieve, feasible, with_transfers
+from match.schedule.sieve import Sieve, feasible
 from match.schedule.structures import MayWin, Nest, Nests, Structures
 from match.schedule.tiles import TILED, TileCosts, smallest
+from match.schedule.transfer_floors import with_transfers
 
 GRAIN = 256
 """Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides

@@ -17,8 +17,8 @@ import numpy as np
 
 from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
-from match.schedule.block_costs import Sums
 from match.schedule.blocks import largest_tile
+from match.schedule.cut_operands import TransferCosts, cut_operand
 from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts, subsets, total
@@ -83,15 +83,11 @@ class Nests:
         return Nest(loops, placements)
 
 
-class TilingCosts(Protocol):
+class TilingCosts(TransferCosts, Protocol):
     """Lower bounds of what tilings cost: `Floors`."""
 
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all kernel calls, without `launch`."""
-        ...
-
-    def sums(self, operand: int, tiles: Ints) -> Sums:
-        """Of the blocks of an operand that is cut into `tiles`."""
         ...
 
 
@@ -192,7 +188,6 @@ class Structures:
     def _streams(self, number: int, ways: list[_Way]) -> Floats:
         """Operand number `number` in all its ways: `_Stream`, shape (fields, ways, tiles)."""
         costs, operand = self.costs, self.costs.pricing.operands[number]
-        own = [n for n, dim in enumerate(TILED) if dim in operand.dims]
         others = [dim for dim in TILED if dim not in operand.dims]
         loops = [dims for dims, _ in ways]
         fetches, again = costs.iterations(self._counts, loops), costs.iterations(self._counts, loops, others)
@@ -200,23 +195,19 @@ class Structures:
         # Ways inside the same loops of its own have the same blocks.
         cuts = list(dict.fromkeys(dims & operand.dims for dims in loops))
         which = [cuts.index(dims & operand.dims) for dims in loops]
-        inside = np.array([[dim in cut for dim in TILED] for cut in cuts])
-        tiles = np.where(inside[:, None, :], self.tiles, costs.whole)
-        sizes = {TILED[n]: tiles[:, :, n] for n in own}
-        sums = self._transfers.sums(number, tiles.reshape(-1, len(TILED)))
-        transfer, first, last = (figures.reshape(len(cuts), -1)[which] for figures in sums)
+        cut = cut_operand(costs, self._transfers, number, self.tiles, cuts)
+        block, partial, moved, transfer, first, last = (figures[which] for figures in cut)
         buffers = np.array([count for _, count in ways])[:, None]
         result = np.zeros((len(_Stream._fields), len(ways), len(self.tiles)))
         stream = _Stream(*result)
-        stream.need[:] = buffers * np.broadcast_to(costs.block(number, sizes), tiles.shape[:2])[which]
-        stream.moved[:] = again * np.broadcast_to(costs.moved(number, sizes), tiles.shape[:2])[which]
+        stream.need[:] = buffers * block
+        stream.sums[:] = partial
+        stream.moved[:] = again * moved
         stream.transfer[:] = again * transfer
         if operand.role is Role.OUTPUT:
             stream.last[:] = once * last
             stream.exposed[:] = np.where(buffers == 1, stream.transfer - stream.last, 0.0)
             stream.issues[:] = fetches
-            sums_beside = costs.partial_sums(sizes, self.tiles[:, TILED.index(Dim.C)])
-            stream.sums[:] = np.broadcast_to(sums_beside, tiles.shape[:2])[which]
         else:
             stream.first[:] = once * first
             stream.exposed[:] = np.where(buffers == 1, stream.transfer, stream.first)

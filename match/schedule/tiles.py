@@ -26,6 +26,9 @@ TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 Sizes = tuple[int, ...]
 """A tile: extents along `TILED`."""
 
+AlongKey = tuple[Dim, int, bool]
+"""A dimension, the extent of a block along it, whether only the last block counts."""
+
 
 def candidate_sizes(size: int, multiple: int) -> Ints:
     """Every tile size of a dimension, rising: the multiples of a number, none of 0, and the whole `size`."""
@@ -70,6 +73,7 @@ class TileCosts:
     outside of this one holds one after the other, and tiles are at most as large as one. `packing` is of a memory in
     which no kernels run: its alignment. It has no scratch, and constants take what they need at least when they are
     packed with the alignment of the pricing's memory. Of other `sizes` than those given, if any are, it knows nothing.
+    `known` are tables of tiles along a dimension, which costs of the same layer and sizes may share.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class TileCosts:
         outer: OuterBlocks | None = None,
         packing: int = 0,
         sizes: Mapping[Dim, Ints] | None = None,
+        known: dict[AlongKey, Along] | None = None,
     ) -> None:
         self.pricing = pricing
         self.outer = outer
@@ -86,14 +91,15 @@ class TileCosts:
         self.extents = {dim: pricing.layer.size(dim) for dim in Dim}
         self.extents |= dict(zip(TILED, outer.tile, strict=True)) if outer else {}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
-        self.along = self._along()
-        self.last_block = self.along if outer is None else self._along(last_block=True)
+        self._known_along = {} if known is None else known
+        self.along = self._all_along(last_block=False)
+        self.last_block = self.along if outer is None else self._all_along(last_block=True)
         self._counts = {dim: along.counts for dim, along in self.along.items()}
         self.outer_counts = np.array([self._counts[dim][-1] for dim in TILED])
         self.outer_blocks = int(self.outer_counts.prod())
         self.rooms = Rooms(pricing.memory, pricing.operands)
         self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
-        self._lengths: dict[tuple[Component, Dim], Ints] = {}
+        self._largest_lengths: dict[tuple[Component, Dim], Ints] = {}
         self._touched_lengths: dict[tuple[Component, Dim], Ints] = {}
         self._blocks: list[BlockCosts] = []
         for number, operand in enumerate(pricing.operands):
@@ -153,11 +159,11 @@ class TileCosts:
 
     def _largest(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` of the largest block, by tile size."""
-        known = self._lengths.get((component, dim))
+        known = self._largest_lengths.get((component, dim))
         if known is None:
             sizes = np.arange(self.extents[dim] + 1)
             known = product(axis_lengths(axis, sizes) for axis in component.axes if axis.dim is dim)
-            self._lengths[component, dim] = known
+            self._largest_lengths[component, dim] = known
         return known
 
     def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
@@ -192,10 +198,18 @@ class TileCosts:
         result: Ints = np.where(cut[:, :, None], counts[chosen], self.outer_counts[chosen, None]).prod(axis=1)
         return result
 
-    def _along(self, *, last_block: bool = False) -> dict[Dim, Along]:
+    def _all_along(self, *, last_block: bool) -> dict[Dim, Along]:
         """The tiles along each dimension that may be cut."""
-        sizes = self.sizes or {dim: np.arange(1, self.extents[dim] + 1) for dim in TILED}
-        return {dim: Along(self.pricing, dim, sizes[dim], last_block=last_block) for dim in TILED}
+        return {dim: self._along(dim, last_block=last_block) for dim in TILED}
+
+    def _along(self, dim: Dim, *, last_block: bool) -> Along:
+        extent = self.extents[dim]
+        known = self._known_along.get((dim, extent, last_block))
+        if known is None:
+            sizes = self.sizes[dim] if self.sizes else np.arange(1, extent + 1)
+            known = Along(self.pricing, dim, sizes, last_block=last_block)
+            self._known_along[dim, extent, last_block] = known
+        return known
 
     def _touched(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` that all tiles of a size touch together, by size."""

@@ -9,15 +9,16 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-import match.schedule.sieve
+import match.schedule.transfer_floors
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
-from match.schedule.sieve import Sieve, feasible, with_transfers
+from match.schedule.sieve import Sieve, feasible
 from match.schedule.structures import Structures
 from match.schedule.tiles import TileCosts, candidate_tiles
+from match.schedule.transfer_floors import with_transfers
 from tests.schedule.brute_force import size_of_search
 from tests.schedule.random_schedules import SteppedCost, dear_issues, operands_of, random_cost, random_layer
 
@@ -35,7 +36,7 @@ def test_bounds_are_those_of_each_tile(monkeypatch: pytest.MonkeyPatch) -> None:
         tiles = feasible(costs, floors, candidates)
         together = with_transfers(tiles, costs, floors)
         with monkeypatch.context() as patch:
-            patch.setattr(match.schedule.sieve, "PART", 40)
+            patch.setattr(match.schedule.transfer_floors, "PART", 40)
             apart = with_transfers(tiles, costs, floors)
         parts = max(parts, len(tiles) // 40)
         for field in fields(Sieve):

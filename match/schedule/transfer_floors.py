@@ -1,0 +1,183 @@
+"""Lower bounds of what any mapping with a tile costs, from how often each block is fetched at least."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from match.layer import Dim, Operand, Role
+from match.schedule.cut_operands import cut_operand
+from match.schedule.floors import Floors
+from match.schedule.rooms import Flags, Floats, Ints
+from match.schedule.sieve import Sieve, joined
+from match.schedule.tiles import TILED, TileCosts, subsets, total
+
+PART = 1 << 14
+"""Tiles whose transfers are bounded at a time, times the ways in which loop orders begin: so many that what is
+computed of them stays in a processor's cache."""
+
+
+def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float = math.inf) -> Sieve:
+    """The same tiles with the bounds of mappings that move at most `most_moved` bytes.
+
+    They count how often each block is fetched at least, and what of that no kernel can hide: for each operand by
+    itself, in the room that the others leave.
+    """
+    cut = np.flatnonzero((sieve.tiles < costs.whole).any(axis=0)).tolist()
+    rows, size = np.arange(len(sieve)), PART // len(_starts([TILED[n] for n in cut]))
+    parts = [sieve.select(rows[begin : begin + size]) for begin in range(0, len(sieve) or 1, size)]
+    return joined([_with_transfers(part, costs, floors, most_moved) for part in parts])
+
+
+def _with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float) -> Sieve:
+    counts = costs.counts(sieve.tiles)
+    blocks = costs.blocks({dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)})
+    rooms = costs.rooms.left(blocks, sieve.room)
+    several = counts > costs.outer_counts[:, None]
+    starts = _starts([dim for n, dim in enumerate(TILED) if several[n].any()])
+    held = [
+        _floors(costs, floors, n, sieve.tiles, counts, room, most_moved - sum(floors.least_moved) + least, starts)
+        for n, (room, least) in enumerate(zip(rooms, floors.least_moved, strict=True))
+    ]
+    first = {dim: several[n] | ~several.any(axis=0) for n, dim in enumerate(TILED)}
+    reduced = several[TILED.index(Dim.C)]
+    possible = np.stack([reduced if s.following is Dim.C else first[s.following] & ~reduced for s in starts])
+    core, dma = _latency(held, blocks, sieve, costs)
+    bounds = (np.maximum(sieve.cycles + core, dma), core, total(np.minimum(one.moved, two.moved) for one, two in held))
+    cycles, waits, moved = (np.where(possible, bound, np.inf).min(axis=0) for bound in bounds)
+    return replace(sieve, cycles=cycles, moved=moved, beside=sieve.beside + waits)
+
+
+class _Start(NamedTuple):
+    """How a loop order begins: with the loops `outside`, in any order, and then the one over `following`.
+
+    Where input channels are cut that is theirs, as the output's blocks lie outside of it; else it is the outermost.
+    """
+
+    outside: frozenset[Dim]
+    following: Dim
+
+    def repeated(self, operand: Operand, cut: frozenset[Dim]) -> frozenset[Dim] | None:
+        """Loops that fetch blocks again which are cut along `cut` and no other dimension; None if there are no such."""
+        first = self.outside | {self.following}
+        if cut <= self.outside:  # fetched inside some of them, or before all loops
+            left = operand.role is Role.CONSTANT and self.following is Dim.C
+            return None if left and Dim.C in operand.indivisible_dims else frozenset()
+        if not first & operand.dims <= cut or (self.following is Dim.C and operand.role is Role.OUTPUT):
+            return None
+        return first - operand.dims
+
+
+def _starts(dims: Collection[Dim]) -> list[_Start]:
+    """All ways in which loops over some of `dims` begin."""
+    others = [dim for dim in dims if dim is not Dim.C]
+    starts = [_Start(frozenset(), dim) for dim in others or TILED[:1]]  # one at least, for a tile that cuts nothing
+    if Dim.C in dims:
+        starts += [_Start(frozenset(outside), Dim.C) for outside in subsets(others)]
+    return starts
+
+
+class _Floor(NamedTuple):
+    """Lower bounds over several ways to hold an operand with the same number of buffers; shape (starts, tiles).
+
+    transfer: DMA cycles of all its blocks. moved: their bytes. chain: DMA cycles and, of an input, those to issue all
+    but the first transfers. waits, issues: the core's cycles in which no kernel runs, of which the larger sum over all
+    operands counts, as it can issue fetches while it waits for a write-back. waits: for transfers, and to issue those
+    of an output. issues: to issue all, and to wait for fetches and for the write-back behind the last kernel.
+    """
+
+    transfer: Floats
+    moved: Floats
+    chain: Floats
+    waits: Floats
+    issues: Floats
+
+
+def _floors(
+    costs: TileCosts,
+    floors: Floors,
+    number: int,
+    tiles: Ints,
+    counts: Ints,
+    room: Ints,
+    most_moved: float,
+    starts: Sequence[_Start],
+) -> tuple[_Floor, _Floor]:
+    """What operand number `number` costs at least in `room` bytes, with one buffer and with two, by start of the order.
+
+    `counts` are of the tiles, shape (4, n).
+    """
+    operand, issue, outer = costs.pricing.operands[number], costs.pricing.issue, costs.outer_blocks
+    own, others = ([dim for dim in TILED if (dim in operand.dims) is mine] for mine in (True, False))
+    dims = {dim for start in starts for dim in start.outside | {start.following}}
+    ways, loops = (list(map(frozenset, subsets([dim for dim in some if dim in dims]))) for some in (own, others))
+    cut = cut_operand(costs, floors, number, tiles, ways)
+    again = costs.iterations(counts, loops, others)
+    once = again[0]  # loops over no dimension have those of the outer blocks
+    repeated = [[start.repeated(operand, way) for way in ways] for start in starts]
+    times = again[[[loops.index(inside or frozenset()) for inside in row] for row in repeated]]
+    fetches, moved = times * costs.iterations(counts, ways, own), times * cut.moved
+    transfer: Floats = times * cut.transfer
+    possible = np.array([[inside is not None for inside in row] for row in repeated])[:, :, None]
+    possible = possible & (moved <= most_moved)
+    if not any(name == operand.name for name, _ in costs.pricing.memory.private):  # in the shared room
+        room = room + cut.partial[-1] - cut.partial
+
+    def floor(buffers: int) -> _Floor:
+        fits = possible & (buffers * cut.block <= room)
+        if buffers == 2:  # blocks that change
+            fits = fits & np.array([len(way) > 0 for way in ways])[:, None]
+        least = partial(_least, fits=fits)
+        if operand.role is Role.OUTPUT:
+            end = once * cut.last
+            exposed, issues = (transfer if buffers == 1 else end), issue * fetches
+            cycles = least(transfer)
+            return _Floor(cycles, least(moved), cycles, least(exposed + issues), least(end + issues))
+        exposed = transfer if buffers == 1 else once * cut.first
+        issues = issue * np.maximum(0.0, fetches - buffers * outer)
+        chain = least(transfer + issue * (fetches - outer))
+        return _Floor(least(transfer), least(moved), chain, least(exposed), least(exposed + issues))
+
+    return floor(1), floor(2)
+
+
+def _least(figures: Floats | Ints, fits: Flags) -> Floats:
+    """Of the ways that fit; shape (starts, ways, tiles) becomes (starts, tiles)."""
+    result: Floats = np.where(fits, figures, np.inf).min(axis=1)
+    return result
+
+
+def _latency(
+    held: Sequence[tuple[_Floor, _Floor]], blocks: Sequence[Ints], sieve: Sieve, costs: TileCosts
+) -> tuple[Floats, Floats]:
+    """Lower bounds when each operand is held in one of the ways of `held`, with one buffer or two; as `_Floor`.
+
+    Of the core's cycles beside those of `sieve`, and of the latency from what the DMA does.
+    """
+    pricing = costs.pricing
+    transfer = total(np.minimum(one.transfer, two.transfer) for one, two in held)
+    if not pricing.overlap:
+        return transfer, np.zeros_like(transfer)
+    core = np.full_like(transfer, np.inf)
+    outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
+    begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
+    for buffers in itertools.product((0, 1), repeat=len(held)):
+        needs = [(1 + more) * block for more, block in zip(buffers, blocks, strict=True)]
+        chosen = [ways[more] for more, ways in zip(buffers, held, strict=True)]
+        added = np.maximum(total(way.waits for way in chosen), total(way.issues for way in chosen))
+        if costs.outer is None and any(more and not out for out, more in zip(outputs, buffers, strict=True)):
+            added = added + pricing.issue  # of the second block, when the last of the first ones has arrived
+        np.minimum(core, added, out=core, where=costs.rooms.fit(needs, sieve.room))
+    inputs = [ways for out, ways in zip(outputs, held, strict=True) if not out]
+    fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
+    for one, two in inputs:  # the core issues a fetch when the one before has arrived
+        fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
+    finish = pricing.issue * costs.outer_blocks * any(outputs)  # the last write-back begins behind the last kernel
+    dma = pricing.overhead + begun + np.maximum(transfer, fetched + finish)
+    return begun + core, dma
