@@ -78,7 +78,7 @@ class InnerSearch(Search):
 
     def run(self) -> bool:
         """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
-        for sieve in self.sieves():
+        for sieve in self.sieves(crowd=math.inf):
             for _, tiles in self.promising(sieve):
                 self.effort.tiles -= len(tiles)
                 self.try_tiles(tiles)
@@ -94,12 +94,12 @@ class InnerSearch(Search):
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
         """See `Search.promising`; no bound comes with them, as what is left out is bounded by the outer tile's."""
         assert self.floors is not None, "two memories need them"
-        first = FIRST_SLAB if self.rank is None else SLAB
+        slabs = (FIRST_SLAB, SLAB) if self.rank is None else (SLAB,)
         least = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
-        for rows in self.ordered(replace(sieve, cycles=least), first, SLAB):
+        for rows in self.ordered(replace(sieve, cycles=least), slabs):
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
-            for chunk in self.ordered(slab, CHUNK, CHUNK):
+            for chunk in self.ordered(slab, (CHUNK,)):
                 yield -math.inf, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
 
     def keys(self, cycles: Floats, moved: Floats) -> Keys:

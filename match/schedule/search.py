@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from match.schedule.floors import Floors
 from match.schedule.predict import latency
 from match.schedule.promise import check_regular
 from match.schedule.rooms import Floats, Ints
-from match.schedule.sieve import Sieve, feasible
+from match.schedule.sieve import Sieve, feasible, sampled
 from match.schedule.structures import MayWin, Nest, Nests, Structures
 from match.schedule.tiles import TILED, TileCosts, smallest
 from match.schedule.transfer_floors import with_transfers
@@ -39,12 +39,12 @@ MOST_VIEWS = 1 << 12
 """Mappings that a cost model with its own `latency` is asked for at most."""
 
 SAMPLE, CROWD = 512, 1 << 15
-"""Tiles that are tried first, of more than a crowd: bounds drop few of these as long as only a bad mapping is known."""
+"""Tiles drawn at random that are tried first, of more than a crowd: what they cost drops whole sizes of tiles."""
 
-FIRST_SLAB, SLAB = 128, 1 << 14
-"""Tiles whose bounds are refined at a time: few at first, to have a mapping to compare with."""
+SLABS = 128, 1 << 10, 1 << 12, 1 << 14
+"""Tiles whose bounds are refined at a time: few at first, as the better the best mapping is the more these drop."""
 
-FIRST_CHUNK, CHUNK = 4, 256
+CHUNKS = 4, 64, 256
 """Tiles whose mappings are enumerated at a time."""
 
 FEW, MANY = 16, 2048
@@ -113,43 +113,51 @@ class Search:
             check_regular(self.costs, self.floors, np.concatenate(sifted))
         return self.nest
 
-    def sieves(self) -> Iterator[Sieve]:
-        """All tiles that fit.
+    def sieves(self, crowd: float = CROWD) -> Iterator[Sieve]:
+        """All tiles that fit and may win; of more than a crowd a sample comes before.
 
         Those with all input channels come first: few of the others may be better than the best of them. A cost model
         with its own `latency` has them all at once, so that what it is not asked for any more is known.
         """
         *parts, whole = self.candidates[Dim.C].tolist()
         for sizes in [[*parts, whole]] if self.pricing.has_latency else [[whole], parts] if parts else [[whole]]:
-            yield feasible(self.costs, self.floors, {**self.candidates, Dim.C: np.array(sizes)})
+            candidates = {**self.candidates, Dim.C: np.array(sizes)}
+            if math.prod(map(len, candidates.values())) > crowd and self.floors and not self.pricing.has_latency:
+                yield sampled(self.costs, self.floors, candidates, SAMPLE, crowd)
+            candidates = self.worthwhile(candidates)
+            if all(map(len, candidates.values())):
+                yield feasible(self.costs, self.floors, candidates)
+
+    def worthwhile(self, candidates: Mapping[Dim, Ints]) -> Mapping[Dim, Ints]:
+        """The sizes with which a tile may still win when it cuts no other dimension."""
+        if self.rank is None or self.floors is None:
+            return candidates
+        result: dict[Dim, Ints] = {}
+        for n, dim in enumerate(TILED):
+            tiles = np.tile(self.costs.whole, (len(candidates[dim]), 1))
+            tiles[:, n] = candidates[dim]
+            cycles = self.pricing.overhead + self.floors.compute(tiles)
+            cycles += self.costs.counts(tiles).prod(axis=0) * self.pricing.launch
+            result[dim] = candidates[dim][self.may_win(*self.keys(cycles, np.zeros(len(tiles))))]
+        return result
 
     def promising(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
         """Tiles of a sieve that may have a mapping better than the best so far, a few at a time, shape (n, 4).
 
         With them comes what no mapping of theirs, or of those that follow, has less of.
         """
-        if len(sieve) > CROWD and self.floors is not None and not self.pricing.has_latency:
-            yield from self.sampled(sieve)
-        first_slab, first = (FIRST_SLAB, FIRST_CHUNK) if self.rank is None else (SLAB, CHUNK)
-        for rows in self.ordered(sieve, first_slab, SLAB):
+        chunks = CHUNKS
+        for rows in self.ordered(sieve, SLABS):
             slab = sieve.select(rows)
             if len(slab) > MANY and len(self.cut(slab.tiles)) > PAIR:
                 slab = self.with_kernels(slab, (2,))
             if self.floors is not None:
                 refined = with_transfers(slab, self.costs, self.floors, self.most_moved())
                 slab = replace(refined, cycles=slab.cycles) if self.pricing.has_latency else refined
-            for chunk in self.ordered(slab, first, CHUNK):
+            for chunk in self.ordered(slab, chunks):
                 tiles = self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
                 yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), tiles
-            first = CHUNK
-
-    def sampled(self, sieve: Sieve) -> Iterator[tuple[float, Ints]]:
-        """The best of a sample of a sieve, by the bounds with transfers."""
-        assert self.floors is not None, "bounds need them"
-        rows = np.random.default_rng(0).choice(len(sieve), SAMPLE, replace=False)
-        sample = with_transfers(sieve.select(rows), self.costs, self.floors, self.most_moved())
-        for chunk in itertools.islice(self.ordered(sample, FIRST_CHUNK, FIRST_CHUNK), 1):
-            yield -math.inf, sample.select(chunk).tiles
+                chunks = chunks[1:] or chunks
 
     def with_kernels(self, sieve: Sieve, numbers: Iterable[int]) -> Sieve:
         """The tiles that may still win when kernel calls cost what they do in tilings that cut so many dimensions.
@@ -178,14 +186,16 @@ class Search:
             return self.rank.objective
         return (self.rank.objective + 1 / GRAIN) / self.byte_energy if self.byte_energy else math.inf
 
-    def ordered(self, sieve: Sieve, first: int, others: int) -> Iterator[Ints]:
-        """Rows of a sieve, the best bounds first, `first` and then `others` at a time, until none may be better."""
+    def ordered(self, sieve: Sieve, counts: Sequence[int]) -> Iterator[Ints]:
+        """Rows of a sieve, the best bounds first, so many at a time, until none may be better; the last count stays."""
         objective, second = self.keys(sieve.cycles, sieve.moved)
-        left, count = np.nonzero(self.may_win(objective, second))[0], first
-        while len(left):
+        left = np.nonzero(self.may_win(objective, second))[0]
+        for count in itertools.chain(counts, itertools.repeat(counts[-1])):
+            if not len(left):
+                return
             rows, left = smallest(objective[left], left, count)
             yield rows[np.lexsort((-sieve.tiles[rows].prod(axis=1), second[rows], objective[rows]))]
-            left, count = left[self.may_win(objective[left], second[left])], others
+            left = left[self.may_win(objective[left], second[left])]
 
     def keys(self, cycles: Floats, moved: Floats) -> tuple[Floats, Floats]:
         """The first two entries of `Rank`."""
@@ -213,8 +223,9 @@ class Search:
             found += [(*entry, nests, row) for *entry, row in zip(*figures, rows.tolist(), strict=True)]
         found.sort(key=lambda entry: entry[:2])
         for _, _, objective, second, nests, row in found:
-            if self.rank is None or (objective, second) <= self.rank[:2]:
-                self.try_nest(nests.nest(row))
+            nest = nests.nest(row)
+            if self.rank is None or self.ranked(objective, second, nest) < self.rank:
+                self.try_nest(nest)
             elif objective > self.rank.objective and not self.pricing.has_latency:
                 return  # so do all that follow
             if self.views_left <= 0 and self.by_latency:
@@ -245,18 +256,22 @@ class Search:
         self.views_left -= 1
         cost = latency(self.pricing, nest.loops, nest.placements)
         objective, second = self.keys(np.array(cost.cycles), np.array(float(cost.moved_bytes)))
+        rank = self.ranked(float(objective), float(second), nest)
+        if self.rank is None or rank < self.rank:
+            self.rank, self.nest = rank, nest
+
+    def ranked(self, objective: float, second: float, nest: Nest) -> Rank:
+        """The rank of a mapping that costs so much, or its bound."""
         extents = {**self.costs.extents, **{loop.dim: loop.tile for loop in nest.loops}}
         tile = tuple(extents[dim] for dim in TILED)
-        rank = Rank(
-            float(objective),
-            float(second),
+        return Rank(
+            objective,
+            second,
             -math.prod(tile),
             tuple(TILED.index(loop.dim) for loop in nest.loops),
             tuple((placement.depth, placement.buffers) for placement in nest.placements),
             tuple(-size for size in tile),
         )
-        if self.rank is None or rank < self.rank:
-            self.rank, self.nest = rank, nest
 
 
 def rounded(figures: Floats) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 
@@ -12,6 +13,9 @@ from match.layer import Dim
 from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
+
+DRAWN = 4
+"""How many times as many rows of a grid are drawn as tiles from them."""
 
 
 @dataclass(frozen=True)
@@ -48,50 +52,81 @@ def joined(parts: Sequence[Sieve]) -> Sieve:
 
 def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints]) -> Sieve:
     """All tiles that fit in some mapping; the bounds count kernels, and no transfers."""
-    pricing = costs.pricing
-    scratch: dict[Dim, Ints] = {}
-    for dim in TILED:  # it never shrinks when a tile grows
-        line = [candidates[d] if d is dim else np.full_like(candidates[dim], candidates[d][0]) for d in TILED]
-        scratch[dim] = costs.scratch(np.stack(line, axis=1))
-
-    def room(places: Mapping[Dim, Ints]) -> Ints:
-        sizes = {dim: candidates[dim][places[dim]] for dim in TILED}
-        most = reduce(np.maximum, (scratch[dim][places[dim]] for dim in TILED))
-        return pricing.memory.size - most - costs.partial_sums(sizes, sizes[Dim.C])
-
-    def fit(places: Mapping[Dim, Ints]) -> Flags:
-        sizes = {dim: candidates[dim][places[dim]] for dim in TILED}
-        return costs.rooms.fit(costs.blocks(sizes), room(places))
-
-    places = _fitting({dim: len(candidates[dim]) for dim in TILED}, fit)
-    tiles = np.stack([candidates[dim][places[dim]] for dim in TILED], axis=1)
-    calls = costs.counts(tiles).prod(axis=0).astype(np.float64)
-    beside = pricing.overhead + calls * pricing.launch
-    cycles = beside if floors is None else beside + floors.compute(tiles)
-    return Sieve(tiles, room(places), cycles, np.zeros(len(tiles)), beside)
-
-
-def _fitting(counts: Mapping[Dim, int], fit: Callable[[Mapping[Dim, Ints]], Flags]) -> dict[Dim, Ints]:
-    """Places of all tiles that `fit`, among so many sizes of each dimension.
-
-    What fits with a size fits with all smaller ones, but for input channels, all of which need no partial sums: of the
-    dimension with the most sizes, the largest is found by bisection, unless that is the last.
-    """
-    last = max((dim for dim in TILED if dim is not Dim.C), key=lambda dim: counts[dim])
-    others = [dim for dim in TILED if dim is not last]
-    grid = np.meshgrid(*(np.arange(counts[dim]) for dim in others), indexing="ij", sparse=True)
-    rows = dict(zip(others, grid, strict=True))
-    whole = fit({**rows, last: np.array(counts[last] - 1)})
-    fitting = np.broadcast_to(counts[last] * whole, [counts[dim] for dim in others]).copy()
-    step = 0 if fitting.all() else 1 << counts[last].bit_length() - 1
-    while step:
-        more = fitting + step
-        fits = fit({**rows, last: np.minimum(more, counts[last]) - 1}) & (more <= counts[last])
-        fitting[fits] = more[fits]
-        step >>= 1
+    grid = _Grid(costs, candidates)
+    others = np.meshgrid(*(np.arange(grid.counts[dim]) for dim in grid.others), indexing="ij", sparse=True)
+    rows = dict(zip(grid.others, others, strict=True))
+    fitting = grid.fitting(rows)
     times = fitting.ravel()
     ends = np.cumsum(times)
-    return {
-        **{dim: np.repeat(np.broadcast_to(places, fitting.shape).ravel(), times) for dim, places in rows.items()},
-        last: np.arange(ends[-1]) - np.repeat(ends - times, times),
-    }
+    places = {dim: np.repeat(np.broadcast_to(row, fitting.shape).ravel(), times) for dim, row in rows.items()}
+    places[grid.last] = np.arange(ends[-1]) - np.repeat(ends - times, times)
+    return grid.sieve(places, floors)
+
+
+def sampled(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints], count: int, crowd: float) -> Sieve:
+    """Up to `count` of them drawn at random, and as many with one of their sizes as large as fits; the same each time.
+
+    None where there seem to be no more than a `crowd` of them.
+    """
+    grid, random = _Grid(costs, candidates), np.random.default_rng(0)
+    rows = {dim: random.integers(grid.counts[dim], size=DRAWN * count) for dim in grid.others}
+    ends = np.cumsum(grid.fitting(rows))
+    all_rows = math.prod(grid.counts[dim] for dim in grid.others)
+    if ends[-1] * all_rows <= crowd * DRAWN * count:
+        count = 0
+    drawn = random.integers(max(1, ends[-1]), size=count)
+    row = np.searchsorted(ends, drawn, side="right")
+    places = {dim: np.tile(some[row], 2) for dim, some in rows.items()}
+    places[grid.last] = np.concatenate([drawn, ends[row] - 1]) - np.tile(np.append(0, ends)[row], 2)
+    sieve = grid.sieve(places, floors)
+    return sieve.select(np.unique(sieve.tiles, axis=0, return_index=True)[1])
+
+
+class _Grid:
+    """The tiles with sizes of `candidates`, of which there are `counts`; places are numbers among them.
+
+    What fits with a size fits with all smaller ones, but for input channels, all of which need no partial sums: `last`
+    is the dimension with the most sizes, unless that is the last of `TILED`.
+    """
+
+    def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints]) -> None:
+        self._costs = costs
+        self._candidates = candidates
+        self.counts = {dim: len(candidates[dim]) for dim in TILED}
+        self.last = max((dim for dim in TILED if dim is not Dim.C), key=lambda dim: self.counts[dim])
+        self.others = [dim for dim in TILED if dim is not self.last]
+        self._scratch: dict[Dim, Ints] = {}
+        for dim in TILED:  # it never shrinks when a tile grows
+            line = [candidates[d] if d is dim else np.full_like(candidates[dim], candidates[d][0]) for d in TILED]
+            self._scratch[dim] = costs.scratch(np.stack(line, axis=1))
+
+    def fitting(self, rows: Mapping[Dim, Ints]) -> Ints:
+        """How many sizes of `last` fit with these of the `others`; by bisection."""
+        count = self.counts[self.last]
+        whole = self._fit({**rows, self.last: np.array(count - 1)})
+        result = np.array(count * whole)
+        step = 0 if result.all() else 1 << count.bit_length() - 1
+        while step:
+            more = result + step
+            fits = self._fit({**rows, self.last: np.minimum(more, count) - 1}) & (more <= count)
+            result[fits] = more[fits]
+            step >>= 1
+        return result
+
+    def sieve(self, places: Mapping[Dim, Ints], floors: Floors | None) -> Sieve:
+        """Of the tiles at these places, all of which fit."""
+        pricing = self._costs.pricing
+        tiles = np.stack([self._candidates[dim][places[dim]] for dim in TILED], axis=1)
+        calls = self._costs.counts(tiles).prod(axis=0).astype(np.float64)
+        beside = pricing.overhead + calls * pricing.launch
+        cycles = beside if floors is None else beside + floors.compute(tiles)
+        return Sieve(tiles, self._room(places), cycles, np.zeros(len(tiles)), beside)
+
+    def _room(self, places: Mapping[Dim, Ints]) -> Ints:
+        sizes = {dim: self._candidates[dim][places[dim]] for dim in TILED}
+        most = reduce(np.maximum, (self._scratch[dim][places[dim]] for dim in TILED))
+        return self._costs.pricing.memory.size - most - self._costs.partial_sums(sizes, sizes[Dim.C])
+
+    def _fit(self, places: Mapping[Dim, Ints]) -> Flags:
+        sizes = {dim: self._candidates[dim][places[dim]] for dim in TILED}
+        return self._costs.rooms.fit(self._costs.blocks(sizes), self._room(places))

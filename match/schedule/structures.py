@@ -295,10 +295,24 @@ class Structures:
         if self.costs.outer is None and inputs:
             first = [stream.first for stream, _ in inputs]
             idle = idle_before_first_kernel(held, first, issue) if self._exact else least_idle(held, issue)
-        # While the core waits for a write-back, it can issue transfers.
         waits = total(stream.exposed for stream, _ in written)
-        issues = issue * total(stream.issues for stream, _ in inputs)
-        return idle + total(stream.exposed for stream, _ in inputs) + np.maximum(waits, issues)
+        exposed = total(stream.exposed for stream, _ in inputs)
+        return idle + exposed + self._beside_writing(waits, inputs, [stream.issues for stream, _ in inputs], written)
+
+    def _beside_writing(self, waits: Floats, inputs: _Streams, issues: list[Floats], written: _Streams) -> Floats:
+        """Cycles to wait for write-backs and to issue so many transfers of each input.
+
+        While the core waits for a write-back it can issue transfers: before the next kernel one of each input, but for
+        single ones behind another of these, which has arrived behind the write-back.
+        """
+        followed = total(stream.issues - self.costs.outer_blocks for stream, _ in written)
+        double, single = np.zeros(()), np.zeros(())
+        for (_, held), count in zip(inputs, issues, strict=True):
+            beside = np.minimum(count, followed)
+            double = double + np.where(held.single, 0.0, beside)
+            single = np.maximum(single, np.where(held.single, beside, 0.0))
+        issue, every = self.costs.pricing.issue, total(issues)
+        return np.maximum(np.maximum(waits, issue * every), waits + issue * (every - double - single))
 
     def _chain(self, inputs: _Streams, place: int) -> Floats:
         """Cycles from the first issue to the last arrival of an input: each is issued when the one before has arrived.
@@ -319,11 +333,12 @@ class Structures:
         While the core waits for one of those, it can issue one of what is behind it.
         """
         held = [held for _, held in inputs]
-        core, waits, issues = np.array(begun), np.zeros(()), np.zeros(())
+        core, waits = np.array(begun), np.zeros(())
+        issues: list[Floats] = []
         for place, (stream, how) in enumerate(inputs):
             behind = queued(how, place, held)
             core = core + np.where(behind, stream.transfer, stream.exposed)
-            issues = issues + np.where(behind, 0.0, stream.issues)
+            issues.append(np.where(behind, 0.0, stream.issues))
         for stream, how in written:
             waits = waits + np.where(written_in_full(how, held), stream.transfer - stream.last, stream.exposed)
-        return core + np.maximum(waits, self.costs.pricing.issue * issues)
+        return core + self._beside_writing(waits, inputs, issues, written)

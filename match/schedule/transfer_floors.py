@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +13,11 @@ import numpy as np
 from match.layer import Dim, Operand, Role
 from match.schedule.cut_operands import cut_operand
 from match.schedule.floors import Floors
-from match.schedule.rooms import Flags, Floats, Ints
+from match.schedule.rooms import Floats, Ints
 from match.schedule.sieve import Sieve, joined
 from match.schedule.tiles import TILED, TileCosts, subsets, total
 
-PART = 1 << 14
+PART = 1 << 13
 """Tiles whose transfers are bounded at a time, times the ways in which loop orders begin: so many that what is
 computed of them stays in a processor's cache."""
 
@@ -49,7 +48,7 @@ def _with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: 
     reduced = several[TILED.index(Dim.C)]
     possible = np.stack([reduced if s.following is Dim.C else first[s.following] & ~reduced for s in starts])
     core, dma = _latency(held, blocks, sieve, costs)
-    bounds = (np.maximum(sieve.cycles + core, dma), core, total(np.minimum(one.moved, two.moved) for one, two in held))
+    bounds = (np.maximum(sieve.cycles + core, dma), core, total(floor.moved for floor in held))
     cycles, waits, moved = (np.where(possible, bound, np.inf).min(axis=0) for bound in bounds)
     return replace(sieve, cycles=cycles, moved=moved, beside=sieve.beside + waits)
 
@@ -84,19 +83,20 @@ def _starts(dims: Collection[Dim]) -> list[_Start]:
 
 
 class _Floor(NamedTuple):
-    """Lower bounds over several ways to hold an operand with the same number of buffers; shape (starts, tiles).
+    """Lower bounds over several ways to hold an operand; shape (starts, tiles).
 
     transfer: DMA cycles of all its blocks. moved: their bytes. chain: DMA cycles and, of an input, those to issue all
-    but the first transfers. waits, issues: the core's cycles in which no kernel runs, of which the larger sum over all
-    operands counts, as it can issue fetches while it waits for a write-back. waits: for transfers, and to issue those
-    of an output. issues: to issue all, and to wait for fetches and for the write-back behind the last kernel.
+    but the first transfers. waits, issues: with one buffer and with two, the core's cycles in which no kernel runs, of
+    which the larger sum over all operands counts, as it can issue fetches while it waits for a write-back. waits: for
+    transfers, and to issue those of an output. issues: to issue all, and to wait for fetches and for the write-back
+    behind the last kernel.
     """
 
     transfer: Floats
     moved: Floats
     chain: Floats
-    waits: Floats
-    issues: Floats
+    waits: tuple[Floats, Floats]
+    issues: tuple[Floats, Floats]
 
 
 def _floors(
@@ -108,8 +108,8 @@ def _floors(
     room: Ints,
     most_moved: float,
     starts: Sequence[_Start],
-) -> tuple[_Floor, _Floor]:
-    """What operand number `number` costs at least in `room` bytes, with one buffer and with two, by start of the order.
+) -> _Floor:
+    """What operand number `number` costs at least in `room` bytes, by start of the order.
 
     `counts` are of the tiles, shape (4, n).
     """
@@ -122,46 +122,39 @@ def _floors(
     once = again[0]  # loops over no dimension have those of the outer blocks
     repeated = [[start.repeated(operand, way) for way in ways] for start in starts]
     times = again[[[loops.index(inside or frozenset()) for inside in row] for row in repeated]]
-    fetches, moved = times * costs.iterations(counts, ways, own), times * cut.moved
-    transfer: Floats = times * cut.transfer
     possible = np.array([[inside is not None for inside in row] for row in repeated])[:, :, None]
-    possible = possible & (moved <= most_moved)
     if not any(name == operand.name for name, _ in costs.pricing.memory.private):  # in the shared room
         room = room + cut.partial[-1] - cut.partial
-
-    def floor(buffers: int) -> _Floor:
-        fits = possible & (buffers * cut.block <= room)
-        if buffers == 2:  # blocks that change
-            fits = fits & np.array([len(way) > 0 for way in ways])[:, None]
-        least = partial(_least, fits=fits)
-        if operand.role is Role.OUTPUT:
-            end = once * cut.last
-            exposed, issues = (transfer if buffers == 1 else end), issue * fetches
-            cycles = least(transfer)
-            return _Floor(cycles, least(moved), cycles, least(exposed + issues), least(end + issues))
-        exposed = transfer if buffers == 1 else once * cut.first
-        issues = issue * np.maximum(0.0, fetches - buffers * outer)
-        chain = least(transfer + issue * (fetches - outer))
-        return _Floor(least(transfer), least(moved), chain, least(exposed), least(exposed + issues))
-
-    return floor(1), floor(2)
-
-
-def _least(figures: Floats | Ints, fits: Flags) -> Floats:
-    """Of the ways that fit; shape (starts, ways, tiles) becomes (starts, tiles)."""
-    result: Floats = np.where(fits, figures, np.inf).min(axis=1)
-    return result
+    moved = times * cut.moved
+    fits = possible & (cut.block <= room) & (moved <= most_moved)
+    changes = np.array([len(way) > 0 for way in ways])[:, None]
+    single = np.where(fits, 0.0, np.inf)
+    double = np.where(fits & (2 * cut.block <= room) & changes, 0.0, np.inf)
+    fetches = times * costs.iterations(counts, ways, own)
+    transfer = times * cut.transfer + single
+    least_moved = (moved + single).min(axis=1)
+    if operand.role is Role.OUTPUT:
+        issues, end = issue * fetches, once * cut.last
+        cycles, doubled = transfer.min(axis=1), (end + issues + double).min(axis=1)
+        waits = (transfer + issues).min(axis=1), doubled
+        return _Floor(cycles, least_moved, cycles, waits, ((end + issues + single).min(axis=1), doubled))
+    first = once * cut.first + double
+    later = fetches - outer  # all but the first transfers
+    waits = transfer.min(axis=1), first.min(axis=1)
+    issued = (
+        (transfer + issue * np.maximum(0, later)).min(axis=1),
+        (first + issue * np.maximum(0, later - outer)).min(axis=1),
+    )
+    return _Floor(waits[0], least_moved, (transfer + issue * later).min(axis=1), waits, issued)
 
 
-def _latency(
-    held: Sequence[tuple[_Floor, _Floor]], blocks: Sequence[Ints], sieve: Sieve, costs: TileCosts
-) -> tuple[Floats, Floats]:
-    """Lower bounds when each operand is held in one of the ways of `held`, with one buffer or two; as `_Floor`.
+def _latency(held: Sequence[_Floor], blocks: Sequence[Ints], sieve: Sieve, costs: TileCosts) -> tuple[Floats, Floats]:
+    """Lower bounds when each operand is held in some way of `held`, with one buffer or two; as `_Floor`.
 
     Of the core's cycles beside those of `sieve`, and of the latency from what the DMA does.
     """
     pricing = costs.pricing
-    transfer = total(np.minimum(one.transfer, two.transfer) for one, two in held)
+    transfer = total(floor.transfer for floor in held)
     if not pricing.overlap:
         return transfer, np.zeros_like(transfer)
     core = np.full_like(transfer, np.inf)
@@ -169,15 +162,15 @@ def _latency(
     begun = pricing.issue * costs.outer_blocks if not all(outputs) else 0.0
     for buffers in itertools.product((0, 1), repeat=len(held)):
         needs = [(1 + more) * block for more, block in zip(buffers, blocks, strict=True)]
-        chosen = [ways[more] for more, ways in zip(buffers, held, strict=True)]
-        added = np.maximum(total(way.waits for way in chosen), total(way.issues for way in chosen))
+        waits = total(floor.waits[more] for more, floor in zip(buffers, held, strict=True))
+        added = np.maximum(waits, total(floor.issues[more] for more, floor in zip(buffers, held, strict=True)))
         if costs.outer is None and any(more and not out for out, more in zip(outputs, buffers, strict=True)):
             added = added + pricing.issue  # of the second block, when the last of the first ones has arrived
         np.minimum(core, added, out=core, where=costs.rooms.fit(needs, sieve.room))
-    inputs = [ways for out, ways in zip(outputs, held, strict=True) if not out]
-    fetched = total(np.minimum(one.transfer, two.transfer) for one, two in inputs)
-    for one, two in inputs:  # the core issues a fetch when the one before has arrived
-        fetched = np.maximum(fetched, np.minimum(one.chain, two.chain))
+    inputs = [floor for out, floor in zip(outputs, held, strict=True) if not out]
+    fetched = total(floor.transfer for floor in inputs)
+    for floor in inputs:  # the core issues a fetch when the one before has arrived
+        fetched = np.maximum(fetched, floor.chain)
     finish = pricing.issue * costs.outer_blocks * any(outputs)  # the last write-back begins behind the last kernel
     dma = pricing.overhead + begun + np.maximum(transfer, fetched + finish)
     return begun + core, dma

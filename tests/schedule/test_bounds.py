@@ -138,3 +138,17 @@ def test_bounds_count_what_is_queued_before_a_block_that_is_waited_for() -> None
         nest = nests.nest(row)
         cost = latency(pricing, nest.loops, nest.placements)
         assert 0.97 * cost.cycles <= nests.cycles[row] <= cost.cycles
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["two buffers", "one buffer"])
+def test_bounds_count_what_is_issued_beside_a_write_back(single: bool) -> None:
+    """Sums in one buffer: while one is written the core issues what the next kernel needs, and no other transfers."""
+    layer = Layer("conv", Op.CONV2D, 64, 64, 16, 16, 16, 16, 3, 3, padding=Padding(1, 1, 1, 1))
+    pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(fixed=800.0, bandwidth=1.0))
+    nests = next(Structures(TileCosts(pricing), np.array([[16, 4, 16, 8]])).nests())
+    assert [loop.dim for loop in nests.nest(0).loops][-1] is Dim.C
+    held = [tuple((p.depth, p.buffers) for p in nests.nest(n).placements) for n in range(len(nests.cycles))]
+    row = held.index(((3, 2), (3, 1 if single else 2), (2, 1)))
+    nest = nests.nest(row)
+    cycles = latency(pricing, nest.loops, nest.placements).cycles
+    assert (1 - 1e-3) * cycles <= nests.cycles[row] <= cycles * (1 + SLACK)
