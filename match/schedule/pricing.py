@@ -91,12 +91,13 @@ class Pricing:
         self._runs: dict[tuple[Dim, int, int, int], tuple[Run, ...]] = {}
 
     def gapless(self) -> Pricing:
-        """Prices of the same layer without the rows and columns that a stride leaves between windows.
+        """Prices of the same layer without the rows and columns that no window reads, between them or behind the last.
 
-        Blocks of a layer that is cut may leave them out, those of a whole one may not: cutting never pays but for them.
-        A layer that has none keeps its prices.
+        Blocks of a layer that is cut may leave out those between windows, those of a whole one may not; and what lies
+        behind the last keeps a whole row from being one piece. Cutting never pays but for them. A layer that has none
+        keeps its prices.
         """
-        if all(axis.stride <= axis.window for axes in self._clipping.values() for axis in axes):
+        if all(_gapless(axis, self.layer) == axis for axes in self._clipping.values() for axis in axes):
             return self
         operands = tuple(
             replace(
@@ -309,9 +310,9 @@ def _sample(remembered: Collection[tuple[_Key, _Value]]) -> Iterator[tuple[_Key,
 
 
 def _gapless(axis: Axis, layer: Layer) -> Axis:
-    if axis.stride <= axis.window:
-        return axis
     size = layer.size(axis.dim)
+    if axis.stride <= axis.window:
+        return replace(axis, limit=axis.span(0, size)[1])
     windows = [index * axis.stride - axis.before for index in range(size)]
     before = sum(min(axis.window, max(0, -window)) for window in windows)
     behind = sum(min(axis.window, max(0, window + axis.window - axis.limit)) for window in windows)

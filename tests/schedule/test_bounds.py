@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
 
 import match.schedule.transfer_floors
+from match.cost import Block
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
@@ -152,3 +153,30 @@ def test_bounds_count_what_is_issued_beside_a_write_back(single: bool) -> None:
     nest = nests.nest(row)
     cycles = latency(pricing, nest.loops, nest.placements).cycles
     assert (1 - 1e-3) * cycles <= nests.cycles[row] <= cycles * (1 + SLACK)
+
+
+@dataclass(frozen=True)
+class PricedSeries(SteppedCost):
+    """Transfers that cost more for each series of pieces than for each piece."""
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        return 2 * block.chunks + 40 * block.series + block.bytes / 8
+
+
+@pytest.mark.parametrize(("window", "stride"), [(4, 2), (2, 2), (1, 2), (2, 1)])
+def test_bounds_of_transfers_hold_where_windows_leave_columns_out(window: int, stride: int) -> None:
+    """Blocks as wide as the layer reads, but not as the tensor, are no whole rows; single columns are less then."""
+    before, read = 2, 3 * stride + window
+    layer = Layer(
+        "conv", Op.CONV2D, 5, 12, 9, 4, 11, read - before + 1, 3, window, (1, stride), padding=Padding(0, before, 0, 0)
+    )
+    pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), PricedSeries())
+    costs = TileCosts(pricing)
+    candidates = candidate_tiles(pricing, {Dim.C: 4})
+    floors = Floors(costs, candidates)
+    tiles = feasible(costs, floors, candidates).tiles
+    assert len(tiles) == 5 * 9 * 4 * 3
+    for number, operand in enumerate(pricing.operands):
+        sums, bounds = costs.sums(number, tiles), floors.sums(number, tiles)
+        for figure, bound in zip(sums, bounds, strict=True):
+            assert (bound <= figure * (1 + SLACK)).all(), operand.name
