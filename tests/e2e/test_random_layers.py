@@ -44,7 +44,12 @@ def batches(examples: int) -> settings:
     return settings(
         max_examples=examples,
         phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.large_base_example,
+            HealthCheck.filter_too_much,  # of a batch, in which each layer may have been drawn again
+        ],
     )
 
 
