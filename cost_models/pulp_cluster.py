@@ -40,59 +40,69 @@ class KernelCycles:
 
     Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
 
-    call: a kernel call, on each core. product: all output channels of one pixel or two. block: one of four channels
-    beside its steps and outputs. single: that of one channel. rest: a block whose vectors are no whole words.
+    call: a kernel call, on each core. product: all output channels of one pixel or two. pair: more for two.
+    fours: the loop over blocks of four channels, as registers are stored before it and loaded behind. block: one of
+    these beside its steps and outputs. single: the block of one channel.
     short: a pixel whose vectors are shorter than a word. short_block, short_single: its blocks of four channels and of
     one, beside bytes and outputs.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
     int32, high, high_signed, int64: an output's requantization. rare: a block in int64 beside that, which is copied to
     memory.
-    column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. pixel: a pixel's address.
+    line: a row of outputs of a convolution: what its windows have in common, and filter rows in the padding.
+    column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. odd: such a row, where it is no
+    pairs of words. border: an output pixel whose window reaches beyond a row of the input, or sees pixels that lie
+    apart. pixel: a pixel's address.
     channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one, or of
     two.
     called: requantization there in the other forms than int32 and high, a call.
-    strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that.
+    strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
+    the products of one.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum4, maximum4: a window's element of
     these.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 198.6
-    product: float = 153.4
-    block: float = 13.7
-    single: float = 28.3
-    rest: float = 65.5
-    short: float = 96.6
-    short_block: float = 18.6
-    short_single: float = 16.5
-    sums: float = 2.1
-    resumed: float = 1.6
-    taken: float = 4.0
-    int32: float = 7.2
-    high: float = 11.1
-    high_signed: float = 13.8
-    int64: float = 45.5
-    rare: float = 133.5
-    column: float = 58.3
-    row: float = 26.4
-    byte: float = 0.47
-    pixel: float = 16.1
+    call: float = 198.0
+    product: float = 72.0
+    pair: float = 19.6
+    fours: float = 64.4
+    block: float = 16.9
+    single: float = 21.3
+    short: float = 138.7
+    short_block: float = 25.1
+    short_single: float = 20.1
+    sums: float = 1.7
+    resumed: float = 1.7
+    taken: float = 4.1
+    int32: float = 6.6
+    high: float = 10.6
+    high_signed: float = 13.2
+    int64: float = 43.9
+    rare: float = 140.2
+    line: float = 151.8
+    column: float = 32.0
+    row: float = 17.6
+    odd: float = 14.4
+    byte: float = 0.4
+    border: float = 61.7
+    pixel: float = 19.6
     channel: float = 181.6
     strip: float = 73.9
     wide: float = 122.4
-    both: float = 11.1
-    left: float = 13.5
-    called: float = 49.4
-    strip_row: float = 39.1
-    gather: float = 10.5
-    position: float = 82.3
+    both: float = 12.2
+    left: float = 14.1
+    called: float = 48.9
+    strip_row: float = 40.3
+    gather: float = 9.7
+    window: float = 61.9
+    position: float = 82.4
     sum4: float = 5.4
-    averages: float = 99.1
-    maxima: float = 47.3
+    averages: float = 101.2
+    maxima: float = 47.2
     maximum4: float = 9.0
-    addition: float = 35.5
+    addition: float = 36.1
     run: float = 45
     add: float = 8.0
     add_int64: float = 56.0
@@ -112,6 +122,15 @@ def step(channels: int, pixels: int) -> int:
     return channels + pixels + channels * pixels + (channels == pixels == 1)
 
 
+def last_step(channels: int, pixels: int) -> int:
+    """Cycles of the last bytes of vectors that are no whole words, beside a step's, counted in the compiled code.
+
+    They are taken from the last four of every row and vector (`match_rest`): an address each, and of a vector the other
+    bytes masked. 6 instructions make the mask. Those of four channels lie apart: 4 cycles to jump there and back.
+    """
+    return channels + 2 * pixels + (6 if channels == 1 else 10)
+
+
 def short_step(channels: int) -> int:
     """Cycles of a byte of `channels` rows and of a vector, all shorter than a word: addresses, loads and products."""
     return 5 + 4 * channels
@@ -120,6 +139,19 @@ def short_step(channels: int) -> int:
 def is_pointwise(layer: Layer) -> bool:
     """Whether the convolution reads every pixel once and needs no im2col."""
     return (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
+
+
+def border_windows(layer: Layer) -> int:
+    """Output columns whose windows are not copied row by row from within the input; of few columns more than there are.
+
+    Spelled out, as it is asked for each tile.
+    """
+    if layer.dilation[1] > 1 and layer.fx > 1:
+        return layer.ox
+    stride, left = layer.stride[1], layer.padding.left
+    before = -(-left // stride)
+    behind = layer.ox - 1 - (layer.ix - layer.fx + left) // stride
+    return before + behind if behind > 0 else before
 
 
 def is_depthwise_3x3(layer: Layer) -> bool:
@@ -187,7 +219,7 @@ class PulpClusterCost(CostModel):
     def _work(self, layer: Layer, tile: Tile) -> float:
         match layer.op:
             case Op.CONV2D:
-                return self._pointwise(tile) if is_pointwise(layer) else self._convolution(tile)
+                return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
             case Op.DEPTHWISE_CONV2D:
                 return self._depthwise_3x3(layer, tile) if is_depthwise_3x3(layer) else self._depthwise(layer, tile)
             case Op.DENSE:
@@ -209,9 +241,9 @@ class PulpClusterCost(CostModel):
         if length < WORD:
             return self.cycles.product + pixels * self._short_product(channels, length, tile)
         blocks, rest = divmod(channels, 4)
-        work = self.cycles.product
+        work = self.cycles.product + (pixels - 1) * self.cycles.pair
         if blocks:
-            work += blocks * self._block(4, pixels, length, tile)
+            work += self.cycles.fours + blocks * self._block(4, pixels, length, tile)
         if rest:
             work += rest * self._block(1, pixels, length, tile)
         return work
@@ -219,20 +251,18 @@ class PulpClusterCost(CostModel):
     def _block(self, channels: Literal[1, 4], pixels: int, length: int, tile: Tile) -> float:
         """Four channels of a pixel or two, or one of them."""
         beside = self.cycles.block if channels == 4 else self.cycles.single
-        each = channels * self._finish(tile)
-        return beside + self._rare(tile) + self._steps(channels, pixels, length, tile) + pixels * each
+        if self.form == "int64" and tile.end:
+            beside += self.cycles.rare
+        return beside + self._steps(channels, pixels, length, tile) + pixels * channels * self._finish(tile)
 
     def _short_product(self, channels: int, length: int, tile: Tile) -> float:
         """A pixel whose vectors are shorter than a word."""
         blocks, rest = divmod(channels, 4)
-        cycles, each, rare = self.cycles, self._finish(tile), self._rare(tile)
+        cycles, each = self.cycles, self._finish(tile)
+        rare = cycles.rare if self.form == "int64" and tile.end else 0
         fours = cycles.short_block + rare + short_step(4) * length + 4 * each
         ones = cycles.short_single + rare + short_step(1) * length + each
         return cycles.short + blocks * fours + rest * ones
-
-    def _rare(self, tile: Tile) -> float:
-        """What a block takes beside its outputs in the form that has no loops of its own."""
-        return self.cycles.rare if self.form == "int64" and tile.end else 0
 
     def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
         """Loads and dot products of a block, for vectors of `length` bytes.
@@ -245,8 +275,8 @@ class PulpClusterCost(CostModel):
         if rest == 0:
             return step(channels, pixels) * words
         loose = length // tile.c * (tile.c % CHANNEL_GROUP) // 4
-        crossing = channels * (0.5 if rest == 2 else 0.75) * min(words, loose)
-        return step(channels, pixels) * words + crossing + self.cycles.rest
+        crossing = channels * (0.5 if rest == 2 else 0.75) * (min(words, loose) + 1)
+        return step(channels, pixels) * (words + 1) + crossing + last_step(channels, pixels)
 
     def _finish(self, tile: Tile) -> float:
         """An accumulator behind its dot product: it may go on from a partial sum, and be left as one."""
@@ -255,14 +285,20 @@ class PulpClusterCost(CostModel):
             return cycles.sums + (0 if tile.begin else cycles.resumed)
         return self.requantize + (0 if tile.begin else cycles.taken)
 
-    def _convolution(self, tile: Tile) -> float:
-        """Rows are shared out; the windows of two pixels at a time are copied into vectors."""
+    def _convolution(self, layer: Layer, tile: Tile) -> float:
+        """Rows are shared out; the windows of two pixels at a time are copied into vectors.
+
+        A tile is taken to have as many windows at the border as the layer: where it lies changes nothing.
+        """
         cycles = self.cycles
         row_bytes = tile.fx * tile.c
         length = tile.fy * row_bytes
-        column = cycles.column + tile.fy * cycles.row + length * cycles.byte
+        each = cycles.row + (cycles.odd if row_bytes % 8 else 0)
+        column = cycles.column + tile.fy * each + length * cycles.byte
         pairs, single = divmod(tile.ox, 2)
-        row = pairs * (2 * column + self._product(tile.k, 2, length, tile))
+        border = border_windows(layer)
+        row = cycles.line + (border if border < tile.ox else tile.ox) * cycles.border
+        row += pairs * (2 * column + self._product(tile.k, 2, length, tile))
         if single:
             row += column + self._product(tile.k, 1, length, tile)
         return ceil_div(tile.oy, self.cores) * row
@@ -288,13 +324,14 @@ class PulpClusterCost(CostModel):
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one.
 
-        `rest` is paid for each window, whole words or not: there it is mostly the calls around a window's products.
+        `window` is paid for each of them, whole words or not.
         """
         cycles = self.cycles
         strip = tile.fx * (cycles.strip_row + _seen_rows(layer, tile) * cycles.gather)
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
-        dots = sum(step(1, 1) * (length // WORD) + cycles.rest for length in lengths)
-        output = dots + self.requantize
+        rests = last_step(1, 1) if lengths[0] % WORD else 0
+        dots = step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window
+        output = len(lengths) * dots + self.requantize
         return ceil_div(tile.k, self.cores) * tile.ox * (strip + tile.oy * output)
 
     def _pool(self, layer: Layer, tile: Tile) -> float:

@@ -142,6 +142,14 @@ def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *
     return Cost(cycles, cycles, 0.0, 0.0, (), energy)
 
 
+def price(cost: Cost, options: Options) -> float:
+    """What decides between modules: predicted pJ if energy is the objective, else predicted cycles.
+
+    It is cycles where bytes are the objective, too: nothing tells how many the control core moves.
+    """
+    return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
+
+
 def _knows_energy(model: CpuCostModel) -> bool:
     return type(model).energy is not CpuCostModel.energy
 
@@ -179,12 +187,8 @@ def _decide(
             candidates.append(Candidate(module.name, refusal=offer))
     cpu = cpu_cost(target, layer.name, layer.op.value, operations, outputs)
     candidates.append(Candidate(CPU, cost=cpu))
-
-    def price(cost: Cost) -> float:
-        return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
-
-    best = min(offers, key=lambda offer: price(offer.cost), default=None)
-    taken = best if best is not None and price(best.cost) <= price(cpu) else None
+    best = min(offers, key=lambda offer: price(offer.cost, options), default=None)
+    taken = best if best is not None and price(best.cost, options) <= price(cpu, options) else None
     return LayerDecision(
         name=layer.name,
         op=layer.op,

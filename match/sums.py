@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from match.dispatch import cpu_cost, dispatch
+from match.dispatch import cpu_cost, dispatch, price
 from match.hardware import MatchTarget
 from match.options import Options
 from match.pattern import Match, Rejection, unrequantized
@@ -33,7 +33,7 @@ def apart(
     options: Options,
     stopwatch: Stopwatch,
 ) -> tuple[list[Row], list[LayerDecision], list[Workload]]:
-    """The rows and decisions of a network with layers of the control core in two where that costs fewer cycles.
+    """The rows and decisions of a network with layers of the control core in two where that costs less.
 
     The first of the two is the layer without its requantization, on a module that hands out sums; the second is the
     requantization, with the reasons for which modules refused the whole. Behind these, what modules were asked about.
@@ -58,13 +58,18 @@ def apart(
     for index, (row, decision) in enumerate(zip(listed, decisions, strict=True)):
         rest = _requantization(decision, index, target)
         sums = decided.get(index)
-        if sums and sums.plan and sums.cycles + rest.cycles < decision.cycles:
+        if sums and sums.plan and _price(sums, options) + _price(rest, options) < _price(decision, options):
             rows += halves[index]
             results += [sums, rest]
         else:
             rows.append(row)
             results.append(decision)
     return rows, results, workloads
+
+
+def _price(decision: LayerDecision, options: Options) -> float:
+    costs = (candidate.cost for candidate in decision.candidates if candidate.module == decision.module)
+    return next(price(cost, options) for cost in costs if cost)
 
 
 def _halves(row: Row, decision: LayerDecision, target: MatchTarget) -> tuple[Match, Chain] | None:

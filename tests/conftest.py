@@ -9,11 +9,40 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from match.run.rtl.simulator import CORE_PACKAGE, default_folder, simulator
 
 PROJECT = Path(__file__).resolve().parent.parent
 CROSS_COMPILERS = ("riscv64-unknown-elf-gcc", "arm-none-eabi-gcc")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    """Properties are tried on the same examples each time, however slow the machine is.
+
+    `--hypothesis-profile=random` draws others in each run; it prints the seed with which a failure comes again. This
+    comes first, as settings take what they do not give from the profile of that moment, and so that the option of
+    hypothesis' own plugin has the last word.
+    """
+    common = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
+    settings.register_profile("repeatable", common, derandomize=True)
+    settings.register_profile("random", common, derandomize=False, print_blob=True)
+    settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_examples() -> Generator[None]:
+    """Examples that chance has no part in do not depend on which tests ran before in the same process, either.
+
+    Some are drawn from the constants in the project's modules: in those that are loaded by then.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if settings.default and settings.default.derandomize:
+            patch.setattr(providers, "_get_local_constants", Constants)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -111,5 +111,7 @@ def _size(text: str) -> int | None:
     if text == FULL:
         return None
     if not text.isdecimal() or int(text) == 0:
-        raise OptionError(f"the L1 size {text!r} is neither a positive number of bytes nor {FULL!r}.")
+        raise OptionError(
+            f"the L1 size {text!r} is neither a positive number of bytes nor {FULL!r}; give one of these."
+        )
     return int(text)

@@ -19,7 +19,7 @@ from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.table import calls, groups
 from benchmarks.rtl.toolchain import ISA, firmware
 from match.cli import execute
-from match.errors import OptionError
+from match.errors import OptionError, OutputError
 from match.output import whole_file
 from match.run.rtl.simulator import default_folder, simulator
 
@@ -39,7 +39,11 @@ def main(
         if name not in known:
             raise OptionError(f"there is no {what} {name!r}; choose one of: {', '.join(known)}.")
     place = folder or default_folder()
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"programs cannot be kept in {place}: {reason}; name another folder by --folder.") from error
     measurements: list[Measurement] = []
     stderr = Console(stderr=True)
     with (

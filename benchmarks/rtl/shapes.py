@@ -32,6 +32,12 @@ def samples(k: int, size: int) -> Layer:
     return Layer(f"conv2d 1x3 1 to {k}, 1x{size}", Op.CONV2D, k, 1, 1, size, 1, size, 1, 3, padding=Padding(0, 1, 0, 1))
 
 
+def signal(k: int, c: int, size: int, f: int = 3, stride: int = 1) -> Layer:
+    """A convolution of a signal in one column with `f` of its samples at a time, without padding."""
+    name = f"conv2d {f}x1/{stride} {c} to {k}, {size}x1"
+    return Layer(name, Op.CONV2D, k, c, size, 1, (size - 1) * stride + f, 1, f, 1, (stride, 1))
+
+
 def pointwise(k: int, c: int, size: tuple[int, int], name: str = "") -> Layer:
     """A 1x1 convolution."""
     return conv(k, c, size, 1, 1, name or f"pointwise {c} to {k}, {size[0]}x{size[1]}")
@@ -110,6 +116,13 @@ def fitted() -> list[Case]:
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
     ]
+    products += [
+        *(signal(*shape) for shape in [(8, 8, 8), (16, 4, 12), (5, 12, 6), (12, 8, 10, 5, 2), (8, 16, 4, 8)]),
+        *(conv(k, c, size) for k, c, size in [(8, 8, (6, 1)), (12, 4, (5, 2)), (8, 5, (4, 4))]),
+        *(pointwise(k, c, size) for k, c, size in [(16, 5, (2, 4)), (8, 6, (3, 3)), (4, 7, (2, 5)), (9, 9, (2, 4))]),
+        *(pointwise(k, c, size) for k, c, size in [(32, 11, (2, 3)), (2, 16, (3, 4)), (3, 6, (2, 4))]),
+        *(dense(k, c) for k, c in [(16, 5), (8, 7), (1, 32), (2, 9), (20, 14), (1, 6)]),
+    ]
     rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
     partial = [
         *(conv(k, c, size) for k, c, size in [(16, 8, (2, 4)), (6, 16, (3, 4)), (32, 8, (2, 5))]),
@@ -146,6 +159,13 @@ def tested() -> list[Case]:
             for k, size, f, s in [(32, (3, 3), 2, 2), (12, (2, 4), 3, 2), (13, (2, 2), 3, 1)]
         ),
         *(plain(Op.LOOKUP, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
+    ]
+    products += [
+        *(signal(*shape) for shape in [(8, 12, 6), (32, 8, 8), (4, 4, 16), (16, 8, 7, 4, 2), (8, 8, 9, 7), (6, 6, 8)]),
+        *(conv(k, c, size) for k, c, size in [(16, 8, (4, 1)), (8, 4, (6, 2)), (8, 6, (4, 5))]),
+        *(pointwise(k, c, size) for k, c, size in [(8, 5, (4, 4)), (12, 6, (2, 4)), (24, 7, (3, 4)), (16, 10, (2, 5))]),
+        *(pointwise(k, c, size) for k, c, size in [(16, 13, (2, 4)), (1, 8, (4, 4)), (5, 15, (1, 6))]),
+        *(dense(k, c) for k, c in [(32, 5), (24, 6), (12, 7), (2, 64), (1, 128), (3, 10)]),
     ]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
     partial = [

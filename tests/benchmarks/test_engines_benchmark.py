@@ -152,7 +152,7 @@ def test_command_line(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--l1", "3x"], "the L1 size '3x' is neither a positive number of bytes nor 'full'"),
+        (["--l1", "3x"], "the L1 size '3x' is neither a positive number of bytes nor 'full'; give one of these."),
         (["--engine", "annealing"], "engine 'annealing' is unknown"),
         (["--target", "gap10"], "there is no target 'gap10'"),
         (["--network", "lenet"], "network 'lenet' is unknown"),

@@ -18,7 +18,7 @@ from benchmarks.rtl.results import Measurement, schema, summary
 from benchmarks.rtl.run import run
 from benchmarks.rtl.simulator import Simulator
 from match.cost_models.pulp_cluster import KernelCycles
-from match.errors import OptionError, ToolchainError
+from match.errors import OptionError, OutputError, ToolchainError
 from match.layer import Op
 from match.run.rtl.simulator import CORE_PACKAGE, simulator
 
@@ -83,6 +83,13 @@ def test_missing_tools_are_one_sentence(
 def test_unknown_group_is_one_sentence() -> None:
     with pytest.raises(OptionError, match="there is no group 'x'; choose one of: required, fitted, tested"):
         command.main(group="x")
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(OutputError, match=r"^programs cannot be kept in .*file: File exists; name another folder by"):
+        command.main(group="required", folder=file)
 
 
 @pytest.mark.sweep

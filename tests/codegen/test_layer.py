@@ -216,8 +216,6 @@ def random_plans(draw: st.DrawFn) -> tuple[Case, list[Loop], dict[str, int], dic
 
 @settings(
     max_examples=15,
-    deadline=None,
-    derandomize=True,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
 )

@@ -12,7 +12,7 @@ import pytest
 from match.cost import Block, CostModel, Tile
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
-from match.cost_models.pulp_cluster import Form, PulpClusterCost, step
+from match.cost_models.pulp_cluster import Form, PulpClusterCost, border_windows, step
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.layer import Dim, Layer, Op, Padding
 from match.operands import input_operand, output_operand
@@ -251,6 +251,24 @@ SHORT: list[tuple[Layer, Form, int]] = [
     (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "sums", 3_169),
 ]
 
+# Likewise, rows of one output or two, windows at a border and away from it, and vectors that are no whole words.
+EDGES: list[tuple[Layer, Form, int]] = [
+    (Layer("3x1", Op.CONV2D, 8, 12, 6, 1, 8, 1, 3, 1), "int32", 4_285),
+    (Layer("3x1", Op.CONV2D, 8, 12, 6, 1, 8, 1, 3, 1), "high", 4_477),
+    (Layer("4x1", Op.CONV2D, 16, 8, 7, 1, 16, 1, 4, 1, (2, 1)), "int32", 6_331),
+    (Layer("7x1", Op.CONV2D, 8, 8, 9, 1, 15, 1, 7, 1), "high", 7_591),
+    (replace(conv(16, 8, 4), name="3x3, a column", ox=1, ix=1), "int32", 5_507),
+    (replace(conv(8, 4, 6), name="3x3, two columns", ox=2, ix=2), "high", 6_927),
+    (replace(conv(8, 5, 4, fy=1), name="1x1"), "int32", 3_647),
+    (replace(conv(12, 6, 2, fy=1), name="1x1", ox=4, ix=4), "high", 2_825),
+    (replace(conv(24, 7, 3, fy=1), name="1x1", ox=4, ix=4), "int32", 5_788),
+    (replace(conv(5, 15, 1, fy=1), name="1x1", ox=6, ix=6), "int32", 1_452),
+    (replace(conv(1, 8, 4, fy=1), name="1x1"), "int32", 1_655),
+    (Layer("dense", Op.DENSE, 32, 5, 1, 1, 1, 1), "int32", 1_020),
+    (Layer("dense", Op.DENSE, 24, 6, 1, 1, 1, 1), "high", 924),
+    (Layer("dense", Op.DENSE, 2, 64, 1, 1, 1, 1), "int32", 444),
+]
+
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
     (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 36_655),
@@ -278,6 +296,38 @@ def test_vectors_shorter_than_a_word_take_what_was_measured_on_rtl(layer: Layer,
 
 
 @pytest.mark.parametrize(
+    ("layer", "form", "cycles"), EDGES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
+)
+def test_short_rows_and_broken_words_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("width", "padding", "stride", "dilation", "ox"),
+    [
+        (9, (1, 1), 1, 1, 9),
+        (9, (0, 0), 1, 1, 7),
+        (9, (2, 0), 1, 1, 9),
+        (8, (0, 1), 2, 1, 4),
+        (8, (1, 1), 2, 1, 4),
+        (9, (1, 1), 2, 1, 5),
+        (2, (1, 1), 1, 1, 2),
+        (1, (1, 1), 1, 1, 1),
+        (9, (2, 2), 1, 2, 9),
+        (7, (3, 3), 3, 1, 4),
+    ],
+)
+def test_windows_at_the_border(width: int, padding: tuple[int, int], stride: int, dilation: int, ox: int) -> None:
+    """Those that do not lie in a row of the input, counted one by one; of dilated ones all."""
+    first = [x * stride - padding[0] for x in range(ox)]
+    beyond = sum(x < 0 or x + 3 > width for x in first) if dilation == 1 else ox
+    shape = Layer(
+        "3x3", Op.CONV2D, 8, 8, 1, ox, 3, width, 3, 3, (1, stride), (1, dilation), Padding(0, padding[0], 0, padding[1])
+    )
+    assert min(ox, border_windows(shape)) == beyond
+
+
+@pytest.mark.parametrize(
     ("layer", "form", "cycles"), RESUMED, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_partial_sums_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
@@ -288,7 +338,7 @@ def test_partial_sums_take_what_was_measured_on_rtl(layer: Layer, form: Form, cy
 
 
 def test_cluster_ranks_what_was_measured_as_the_core_does() -> None:
-    calls = [*MEASURED, *SHORT]
+    calls = [*MEASURED, *SHORT, *EDGES]
     predicted = [compute(PulpClusterCost(cores=1, form=form), layer) for layer, form, _ in calls]
     measured = [cycles for _, _, cycles in calls]
     errors = [abs(p / m - 1) for p, m in zip(predicted, measured, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from match.cost import CpuCostModel
+from match.cost import CpuCostModel, Energy
 from match.layer import Op
 from match.options import Options
 from match.partitioner import cut
@@ -20,6 +20,8 @@ from tests.dispatch.fakes import SHIFT, FakeModule, FakeTarget
 SIDE, CHANNELS = 6, 8
 OUTPUTS = SIDE * SIDE * CHANNELS
 MACS = OUTPUTS * CHANNELS
+BYTES = SIDE * SIDE * CHANNELS + CHANNELS * CHANNELS
+"""Of the input and the weights."""
 
 
 class _Cpu(CpuCostModel):
@@ -27,6 +29,10 @@ class _Cpu(CpuCostModel):
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         return 10.0 * macs + 50.0 * outputs
+
+    def energy(self, op: str, macs: int, outputs: int) -> float:
+        """2 pJ a multiply-accumulate, 3 an output."""
+        return 2.0 * macs + 3.0 * outputs
 
 
 class _Summing(FakeModule):
@@ -57,11 +63,15 @@ def network() -> Any:
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
 
 
-def decisions(mac: float, main_bytes: int = 1 << 20) -> tuple[LayerDecision, ...]:
-    target = FakeTarget(_Summing("unit", mac, (SHIFT,)))
+def decisions(
+    mac: float, main_bytes: int = 1 << 20, objective: str = "latency", energy: Energy | None = None
+) -> tuple[LayerDecision, ...]:
+    unit = _Summing("unit", mac, (SHIFT,))
+    unit.cost_model.energy = energy
+    target = FakeTarget(unit)
     target.cpu_cost_model = _Cpu()
     target.main_memory = Memory("L2", main_bytes)
-    options = Options.parse("exact", "latency", "exact")
+    options = Options.parse("exact", objective, "exact")
     return cut(network(), target, options, "net", Stopwatch()).decisions
 
 
@@ -81,6 +91,31 @@ def test_both_together_take_fewer_cycles_than_the_core_alone(mac: float, apart: 
     found = decisions(mac)
     assert sum(decision.cycles for decision in found) <= 10 * MACS + 50 * OUTPUTS
     assert [decision.module for decision in found] == (["unit", "cpu"] if apart else ["cpu"])
+
+
+@pytest.mark.parametrize(
+    ("mac", "picojoules", "objective", "apart"),
+    [
+        (1, 2.5, "latency", True),
+        (1, 2.5, "bytes", True),
+        (1, 2.5, "energy", False),
+        (10, 1.5, "latency", False),
+        (10, 1.5, "bytes", False),
+        (10, 1.5, "energy", True),
+    ],
+)
+def test_what_was_asked_for_decides(mac: float, picojoules: float, objective: str, apart: bool) -> None:
+    """The first is quick and takes much energy, the second slow and frugal; the energy of an output is the same."""
+    found = decisions(mac, 1 << 20, objective, Energy(picojoules, {"L1": 0.001}))
+    assert [decision.module for decision in found] == (["unit", "cpu"] if apart else ["cpu"])
+
+
+def test_energy_of_both_together_is_less_than_that_of_the_core_alone() -> None:
+    """Of 2 pJ that the core takes for each product, moving the sums, four bytes an output, leaves a part."""
+    saved = 2.0 * MACS / (BYTES + 4 * OUTPUTS)
+    for byte, modules in ((0.99 * saved, ["unit", "cpu"]), (1.01 * saved, ["cpu"])):
+        found = decisions(1, 1 << 20, "energy", Energy(0.0, {"L1": byte}))
+        assert [decision.module for decision in found] == modules
 
 
 @pytest.mark.parametrize(("room", "apart"), [(16 * OUTPUTS, True), (16 * OUTPUTS - 4, False)])

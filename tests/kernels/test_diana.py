@@ -33,7 +33,7 @@ from tests.kernels.reference import (
 from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, host_sources
 
 COMPUTE = -4
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60)
 WEIGHT_MEMORY = dict(L1.private)[WEIGHTS]
 seeds = st.integers(0, 2**32 - 1)
 sides = st.sampled_from((1, 3, 5, 7))

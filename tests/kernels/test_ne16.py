@@ -24,7 +24,7 @@ from tests.kernels.reference import (
     strides_of,
 )
 
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 widths = st.sampled_from([8, 16, 32])
 any_padding = geometries(

@@ -192,7 +192,7 @@ def jobs(draw: st.DrawFn) -> Job:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(jobs(), st.integers(0, 2**32 - 1))
 def test_job(harness: Harness, job: Job, seed: int) -> None:
     assume(min(job.input) >= 1)

@@ -67,7 +67,7 @@ def test_access_outside_a_block_is_caught(scenario: Scenario, name: str) -> None
     assert "AddressSanitizer: use-after-poison" in result.stderr
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 9)),
     st.tuples(st.integers(0, 3), st.integers(0, 3)),

@@ -30,7 +30,7 @@ from tests.kernels.reference import (
 )
 
 CORES = 8
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 forms = st.sampled_from(FORMS)
 clips = st.sampled_from([(0, 255), (3, 200), (-128, 127), (-100, 90)])

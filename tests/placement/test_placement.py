@@ -30,7 +30,6 @@ items = st.lists(
 
 
 @given(items, st.sampled_from([1, 4, 8]))
-@settings(max_examples=100, deadline=None)
 def test_packing_never_overlaps(given_items: list[tuple[int, int, int]], alignment: int) -> None:
     blocks = [Item(n, *item) for n, item in enumerate(given_items)]
     packing = pack(blocks, alignment, 0)
@@ -84,7 +83,7 @@ def _apart(ranges: Iterable[tuple[int, int]], limit: int) -> bool:
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(200, 3000), st.floats(0.2, 1.0), st.sampled_from([0, 40]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_plan_never_overlaps_and_stays_within_its_memories(
     seed: int, length: int, main: int, fraction: float, resident: int
 ) -> None:

@@ -79,7 +79,6 @@ def layers(draw: st.DrawFn) -> tuple[Requantization, np.ndarray, np.ndarray]:
 
 
 @given(layers(), st.sampled_from([NARROW, UINT8_ONLY, ONE_SHIFT, SHIFT, SHIFTS, SHIFT_SUM]))
-@settings(max_examples=100, deadline=None)
 def test_fit_equals_brute_force(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray], form: Requantizer
 ) -> None:
@@ -98,7 +97,7 @@ def test_fit_equals_brute_force(
 
 
 @given(layers())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_wide_form_with_correction_takes_the_layer_unchanged(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
 ) -> None:
@@ -110,7 +109,7 @@ def test_wide_form_with_correction_takes_the_layer_unchanged(
 
 
 @given(layers())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_wide_form_without_correction_is_exact_only_where_it_is(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
 ) -> None:
@@ -281,7 +280,7 @@ def by_words(fitted: Requantization, acc: np.ndarray) -> np.ndarray:
 
 
 @given(layers())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_upper_words_are_exact_for_every_accumulator(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
 ) -> None:
@@ -301,7 +300,7 @@ def test_upper_words_are_exact_for_every_accumulator(
 
 
 @given(layers())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_upper_words_without_a_step_say_how_far_off_they_are(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
 ) -> None:

@@ -20,7 +20,7 @@ def steps_of(thresholds, low, high, clip) -> StepFunction:
     return StepFunction(np.array([low]), np.array([high]), clip, np.clip(one, low, high + 1), np.array([False]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.floats(0.001, 3.0), st.floats(-50, 300), st.integers(0, 2**32 - 1), st.integers(0, 255))
 def test_line_with_late_steps(slope, offset, seed, late):
     """Steps of a real line, some of them one accumulator late: what rounding in floating point does."""
@@ -61,7 +61,7 @@ def test_steps_that_no_line_is_near():
         fit_line(steps_of(thresholds, 0, 255**2 + 10, (0, 255)), np.array([1 / 255]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(2**19, 2**23), st.integers(-(2**23), 2**23), st.integers(-100 * 2**22, 300 * 2**22))
 def test_plane(first, second, bias):
     a, b = np.arange(256), np.arange(-128, 128)

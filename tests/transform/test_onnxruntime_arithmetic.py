@@ -18,7 +18,7 @@ def by_definition(sums, factor, zero_point, clip):
     return np.clip(np.rint(product).astype(np.int64) + zero_point, *clip)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.floats(-15.0, 1.0),
     st.integers(-(2**16), 2**16),

@@ -43,7 +43,7 @@ def make(parameters):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(channel(), st.integers(-400, 400), st.integers(0, 500))
 def test_steps_are_where_the_definition_steps(parameters, low, extent):
     accumulators = np.arange(low, low + extent + 1)
@@ -60,7 +60,7 @@ def test_steps_are_where_the_definition_steps(parameters, low, extent):
         assert threshold == (reached[0] if reached else signed[-1] + 1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(channel(), channel(), st.integers(-100, 100), st.integers(0, 60), st.booleans())
 def test_equality_is_equality_of_outputs(one, other, low, extent, related):
     if related:
@@ -106,7 +106,6 @@ def test_reachable_sums_are_reached():
     assert (sums.max(axis=0) == high).all()
 
 
-@settings(max_examples=100, deadline=None)
 @given(channel(), st.integers(-200, 200), st.integers(1, 300), st.sets(st.integers(0, 300), max_size=6))
 def test_exceptions_delay_steps(parameters, low, extent, picks):
     """Exceptions at steps, some of them out of reach or beyond the clip, against the definition."""

@@ -54,7 +54,7 @@ def test_multiplier(factor):
     assert (int(mantissa), int(exponent)) == multiplier_of(factor)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.floats(-38.0, 2.5),
     st.integers(-(2**24), 2**24),
