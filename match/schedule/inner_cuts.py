@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.layer import Axis, Dim, Role
+from match.schedule.blocks import touched
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
@@ -159,14 +160,16 @@ class Pieces:
 def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) -> Floats:
     """How many blocks like the first, or of an output the last, it takes to cover that of a `tile` cut along `dim`."""
     operand, extent = pricing.operands[number], pricing.layer.size(dim)
+
+    def shortest(axis: Axis, sizes: Ints) -> Ints:
+        return np.minimum(touched(axis, np.zeros_like(sizes), sizes), touched(axis, extent - sizes, sizes))
+
     end = (tile - 1) % size + 1 if operand.role is Role.OUTPUT else size
     result = np.ones(len(tile))
     for axis in pricing.axes[number]:
         if axis.dim is dim:
-            lengths = np.zeros(extent + 1, np.int64)
-            for n in np.unique(np.concatenate([tile, end])).tolist():
-                lengths[n] = _shortest(axis, n, extent)
-            covered = np.where(lengths[end] > 0, -(-lengths[tile] // np.maximum(lengths[end], 1)), math.inf)
+            whole, part = shortest(axis, tile), shortest(axis, end)
+            covered = np.where(part > 0, -(-whole // np.maximum(part, 1)), math.inf)
             np.maximum(result, covered, out=result)
     return result
 
