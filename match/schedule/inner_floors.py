@@ -8,18 +8,19 @@ whole, while no kernel runs, or in pieces, each of which takes the core's time.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.layer import Dim, Role
 from match.schedule.inner_cuts import Cell, Cut, Loose, Pieces, joined
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
-from match.schedule.tiles import TILED, Sizes, TileCosts, product, smallest, subsets
+from match.schedule.tiles import TILED, Sizes, TileCosts, product, smallest, total
 
 FIRST_CHUNK, CHUNK = 64, 512
 """Kinds of inner tiles of an outer one that are looked at a time, the least work first."""
@@ -68,23 +69,20 @@ class InnerFloors:
         self._pieces = Pieces(self._pricing, candidates, largest, dense)
         self._known: dict[tuple[Cell, Loose | None], float] = {}
 
-    def cycles(self, cells: Sequence[Cell], loose: Loose | None = None) -> Floats:
+    def cycles(self, cells: Sequence[tuple[Cell, Loose | None]]) -> Floats:
         """Cycles, without the layer's overhead, that no mapping of an outer tile of each cell takes less than.
 
-        Blocks in the outer memory are dense, but for what is `loose`.
+        Blocks in the outer memory are dense, but for what is loose.
         """
-        missing = [cell for cell in dict.fromkeys(cells) if (cell, loose) not in self._known]
+        missing = [cell for cell in dict.fromkeys(cells) if cell not in self._known]
         if missing:
-            found = self._least(missing, loose).tolist()
-            self._known.update({(cell, loose): cycles for cell, cycles in zip(missing, found, strict=True)})
-        return np.array([self._known[cell, loose] for cell in cells])
+            self._known.update(zip(missing, self._least(missing).tolist(), strict=True))
+        return np.array([self._known[cell] for cell in cells])
 
-    def _least(self, cells: Sequence[Cell], loose: Loose | None) -> Floats:
-        cut = [self._pieces.cuts(cell, loose) for cell in cells]
+    def _least(self, cells: Sequence[tuple[Cell, Loose | None]]) -> Floats:
+        cut = [self._pieces.cuts(*cell) for cell in cells]
         cuts, starts = joined(cut)
-        prices = [
-            np.array([self._pieces.outer_price(number, cell, loose) for cell in cells]) for number in self._numbers
-        ]
+        prices = [np.array([self._pieces.outer_price(number, *cell) for cell in cells]) for number in self._numbers]
         works = [self._works(row) for row in cut]
         left = [np.arange(work.size) for work in works]
         result, count = np.full(len(cells), math.inf), FIRST_CHUNK
@@ -143,60 +141,82 @@ class InnerFloors:
         needs = [need + np.zeros_like(room) for need in costs.blocks(sizes)]
         fits = np.nonzero(costs.rooms.fit(needs, room))[0]
         rooms = [left[fits] for left in costs.rooms.left(needs, room)]
-        rows = {dim: row[fits] for dim, row in rows.items()}
-        blocks = product(cuts[dim].blocks[rows[dim]] for dim in TILED)
+        # Where blocks are whole, and where they are cut.
+        both = {dim: np.array([cuts[dim].whole[row[fits]], row[fits]]) for dim, row in rows.items()}
+        lengths = {dim: np.array([cuts[dim].outer[row[0]], cuts[dim].size[row[1]]]) for dim, row in both.items()}
+        blocks = product(cuts[dim].blocks[both[dim][1]] for dim in TILED)
         inputs = any(operand.role is not Role.OUTPUT for operand in operands)
         begun = pricing.issue * blocks if inputs and pricing.overlap else 0.0
-        held = [self._held(n, cuts, rows, left, prices[n][fits]) for n, left in enumerate(rooms)]
+        held = [self._held(n, cuts, both, lengths, left, prices[n][fits]) for n, left in enumerate(rooms)]
         needs, room = [need[fits] for need in needs], room[fits]
-        least = np.full(len(fits), math.inf)
-        for doubles in itertools.product((False, True), repeat=len(held)):
-            together = [need * (1 + double) for need, double in zip(needs, doubles, strict=True)]
-            core, waits, dma = functools.reduce(
-                np.add, (ways[double] for ways, double in zip(held, doubles, strict=True))
-            )
-            cycles = np.maximum(work[fits] + begun + np.maximum(core, waits), dma)
-            np.minimum(least, cycles, out=least, where=costs.rooms.fit(together, room))
+        buffers = [_along(n, len(held), np.array([1, 2])[:, None]) for n in self._numbers]
+        together = [need * count for need, count in zip(needs, buffers, strict=True)]
+        core, waits, dma = (
+            total(_along(n, len(held), ways[:, figure]) for n, ways in enumerate(held)) for figure in range(3)
+        )
+        cycles = np.maximum(work[fits] + begun + np.maximum(core, waits), dma)
+        least = np.where(costs.rooms.fit(together, room), cycles, math.inf)
         result = np.full(len(work), math.inf)
-        result[fits] = least
+        result[fits] = least.reshape(-1, len(fits)).min(axis=0)
         return result
 
     def _held(
-        self, number: int, cuts: Mapping[Dim, Cut], rows: Mapping[Dim, Ints], room: Ints, price: Floats
-    ) -> tuple[Floats, Floats]:
-        """What an operand takes at least in one buffer and in two, in whatever blocks it is held; shape (3, n) each.
+        self,
+        number: int,
+        cuts: Mapping[Dim, Cut],
+        rows: Mapping[Dim, Ints],
+        sizes: Mapping[Dim, Ints],
+        room: Ints,
+        price: Floats,
+    ) -> Floats:
+        """What an operand takes at least in one buffer and in two, in whatever blocks it is held; shape (2, 3, n).
 
         Cycles that it adds to the core's with all that issues transfers, or with what waits for write-backs, of which
-        only one counts; and DMA cycles of all transfers.
+        only one counts; and DMA cycles of all transfers. `rows` of `cuts` and `sizes` are those of blocks that are not
+        cut along a dimension, and of those that are; shape (2, n).
         """
         pricing, operand = self._pricing, self._pricing.operands[number]
         own = [dim for dim in TILED if dim in operand.dims]
-        blocks = {dim: cuts[dim].blocks[row] for dim, row in rows.items()}
-        once = product(blocks[dim] for dim in TILED if dim not in operand.dims)
-        full = once * product(cuts[dim].full[rows[dim]] for dim in own) * price
-        result = np.full((2, 3, len(room)), math.inf)
         free = [dim for dim in own if dim not in operand.indivisible_dims]
-        for inside in subsets(free):
-            cut = [dim for dim in own if dim in inside or dim not in free]
-            at = {dim: rows[dim] if dim in cut else cuts[dim].whole[rows[dim]] for dim in own}
-            size = {dim: (cuts[dim].size if dim in cut else cuts[dim].outer)[rows[dim]] for dim in own}
-            need = self._costs.block(number, size)
-            fetches = once * product(cuts[dim].calls[at[dim]] for dim in own)
-            transfer = functools.reduce(np.maximum, (once * cuts[dim].transfers[number][at[dim]] for dim in own), full)
-            end = full / product(cuts[dim].covers[number][rows[dim]] for dim in cut) if cut else transfer
-            for buffers in (1, 2) if cut else (1,):
-                if not pricing.overlap:
-                    core = waits = transfer + pricing.issue * fetches
-                elif operand.role is Role.OUTPUT:
-                    core = end + pricing.issue * fetches
-                    waits = np.maximum(core, transfer + pricing.issue * fetches) if buffers == 1 else core
-                else:
-                    waits = end if buffers == 2 else transfer
-                    core = waits + pricing.issue * np.maximum(0, fetches - buffers * product(blocks.values()))
-                fits = buffers * need <= room
-                for mine, its in zip(result[buffers - 1], (core, waits, transfer), strict=True):
-                    np.minimum(mine, its, out=mine, where=fits)
-        return result[0], result[1]
+        blocks = {dim: cuts[dim].blocks[row[1]] for dim, row in rows.items()}
+        once = product(blocks[dim] for dim in TILED if dim not in operand.dims)
+        full = once * product(cuts[dim].full[rows[dim][1]] for dim in own) * price
+
+        def ways(dim: Dim, figures: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            """With an axis for each of `free`, along which blocks are whole or cut; others are cut."""
+            return _along(free.index(dim), len(free), figures) if dim in free else figures[1]
+
+        def every(figures: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            """In each way, shape (ways, n); in the first one nothing is cut that need not be."""
+            return np.broadcast_to(figures, [2] * len(free) + [len(room)]).reshape(-1, len(room))
+
+        at = {dim: ways(dim, rows[dim]) for dim in own}
+        need = every(self._costs.block(number, {dim: ways(dim, sizes[dim]) for dim in own}))
+        fetches = every(once * product(cuts[dim].calls[at[dim]] for dim in own))
+        lines = (once * cuts[dim].transfers[number][at[dim]] for dim in own)
+        transfer = every(functools.reduce(np.maximum, lines, full))
+        parts = np.ones((len(own), 2, len(room)))
+        for part, dim in zip(parts, own, strict=True):
+            part[1] = cuts[dim].covers[number][rows[dim][1]]
+        end = every(full / product(ways(dim, part) for dim, part in zip(own, parts, strict=True)))
+        uncut = slice(0, len(own) == len(free))
+        end = np.concatenate([transfer[uncut], end[uncut.stop :]])
+        result = np.empty((2, 3, len(room)))
+        for buffers in (1, 2):
+            if not pricing.overlap:
+                core = waits = transfer + pricing.issue * fetches
+            elif operand.role is Role.OUTPUT:
+                core = end + pricing.issue * fetches
+                waits = np.maximum(core, transfer + pricing.issue * fetches) if buffers == 1 else core
+            else:
+                waits = end if buffers == 2 else transfer
+                core = waits + pricing.issue * np.maximum(0, fetches - buffers * product(blocks.values()))
+            fits = buffers * need <= room
+            if buffers == 2:
+                fits[uncut] = False
+            for place, figures in enumerate((core, waits, transfer)):
+                result[buffers - 1, place] = np.where(fits, figures, math.inf).min(axis=0)
+        return result
 
     def _scratch_along(self, dim: Dim) -> Ints:
         """Bytes of scratch by size along a dimension, the least along others: it never shrinks when a tile grows."""
@@ -204,3 +224,8 @@ class InnerFloors:
         line = [sizes if d is dim else np.full_like(sizes, self._candidates[d][0]) for d in TILED]
         result[sizes] = self._costs.scratch(np.stack(line, axis=1))
         return result
+
+
+def _along(place: int, count: int, figures: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Figures of shape (2, n) with the first axis as number `place` of `count`, and n last."""
+    return figures.reshape([2 if n == place else 1 for n in range(count)] + [figures.shape[-1]])

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -196,13 +197,15 @@ class OuterSearch:
         tiles = self.cells.tiles[rows]
         least = self.with_calls(self.whole, self.blocks(tiles))
         tail = self.problem.tail(self.cells.last[rows])
-        cycles, _ = self.problem.bounds(tiles, least, tail, self.cells, lambda _, among: least[among])
+        cycles, _ = self.problem.bounds(
+            tiles, least, tail, self.cells, lambda loose: least[np.array([row for row, _ in loose])]
+        )
         return self.nodes(rows, tiles, cycles, np.full(len(rows), self.least_moved))
 
     def bound(self, nodes: list[_Node]) -> list[_Node]:
         """Cells with bounds of what happens in both memories."""
         rows = np.array([node.cell for node in nodes])
-        inner = self.inner_cycles([self.cells.cell(row) for row in rows.tolist()])
+        inner = partial(self.inner_cycles, [self.cells.cell(row) for row in rows.tolist()])
         tail = self.problem.tail(self.cells.last[rows])
         cycles, _ = self.problem.bounds(self.cells.tiles[rows], inner(), tail, self.cells, inner)
         return self.nodes(rows, self.cells.tiles[rows], cycles, np.full(len(rows), self.least_moved))
@@ -213,27 +216,23 @@ class OuterSearch:
         tiles, complete = self.cells.divided(node.cell)
         if not complete:
             self.left_out = min(self.left_out, node.objective)
-        inner = self.inner_cycles([self.cells.cell(node.cell)] * len(tiles))
+        inner = partial(self.inner_cycles, [self.cells.cell(node.cell)] * len(tiles))
         cycles, moved = self.problem.bounds(tiles, inner(), self.problem.tail(tiles), self.floors, inner)
         return self.nodes(np.full(len(tiles), node.cell), tiles, cycles, moved)
 
     def refine(self, nodes: list[_Node]) -> list[_Node]:
         """Tiles with bounds of their own in both memories."""
         tiles = np.array([node.tile for node in nodes])
-        inner = self.inner_cycles([tuple((size,) for size in node.tile) for node in nodes])
+        inner = partial(self.inner_cycles, [tuple((size,) for size in node.tile) for node in nodes])
         kernels = self.with_calls(self.floors.compute_cutting(TILED, tiles), self.blocks(tiles))
         least = np.maximum(inner(), kernels)
         cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), None, inner)
         return self.nodes(np.array([node.cell for node in nodes]), tiles, cycles, moved)
 
-    def inner_cycles(self, cells: Sequence[Cell]) -> Callable[..., Floats]:
-        """`InnerFloors.cycles` of some of these cells, with the layer's overhead."""
-
-        def cycles(loose: Loose | None = None, rows: Ints | None = None) -> Floats:
-            chosen: Sequence[Cell] = cells if rows is None else [cells[int(row)] for row in rows]
-            return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, loose)
-
-        return cycles
+    def inner_cycles(self, cells: Sequence[Cell], loose: Sequence[tuple[int, Loose]] | None = None) -> Floats:
+        """`InnerFloors.cycles` of these cells, or of some, by row, with an operand that is loose; with the overhead."""
+        chosen = [(cell, None) for cell in cells] if loose is None else [(cells[row], which) for row, which in loose]
+        return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen)
 
     def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
         """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""
