@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from match.layer import Axis, Dim, Role
 from match.schedule.blocks import axis_length, axis_lengths, touched_lengths
 from match.schedule.combined import Combined
-from match.schedule.kinds import Along, Kinds, Look, Tiles
+from match.schedule.kinds import Along, Kinds, Tiles
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
 
@@ -37,31 +36,29 @@ class BlockCosts:
     """
 
     def __init__(self, pricing: Pricing, number: int, along: Mapping[Dim, Along], *, outer: bool, padded: bool) -> None:
-        operand, self._axes = pricing.operands[number], pricing.axes[number]
-        self._pricing = pricing
-        self._number = number
+        operand, axes = pricing.operands[number], pricing.axes[number]
         self._outer = outer
         self._padded = padded
         self._written = operand.role is Role.OUTPUT
         cut = [(n, dim) for n, dim in enumerate(along) if dim in operand.dims]
         self._places = [n for n, _ in cut]
-        positions = [[p for p, axis in enumerate(self._axes) if axis.dim is dim] for _, dim in cut]
-        sizes = [pricing.layer.size(axis.dim) for axis in self._axes]
-        self._whole = [
-            axis_length(operand, axis, (0, size), size) for axis, size in zip(self._axes, sizes, strict=True)
-        ]
-        self._length_at, self._limit_at = (list(range(len(self._axes))) for _ in range(2))
-        end = len(self._axes)
+        positions = [[p for p, axis in enumerate(axes) if axis.dim is dim] for _, dim in cut]
+        sizes = [pricing.layer.size(axis.dim) for axis in axes]
+        whole = [axis_length(operand, axis, (0, size), size) for axis, size in zip(axes, sizes, strict=True)]
+        length_at, limit_at = (list(range(len(axes))) for _ in range(2))
+        end = len(axes)
         for own in positions:  # behind the lengths of the whole come looks, dimension by dimension
-            for places in (self._length_at, self._limit_at) if outer else (self._length_at,):
+            for places in (length_at, limit_at) if outer else (length_at,):
                 for position in own:
                     places[position] = end
                     end += 1
         kinds = [
-            Kinds(along[dim], partial(self._lengths, [self._axes[p] for p in own]), at_last=self._written)
+            Kinds(along[dim], partial(self._lengths, [axes[p] for p in own]), at_last=self._written)
             for (_, dim), own in zip(cut, positions, strict=True)
         ]
-        self._moves = Combined(kinds, self._transfer)
+        self._moves = Combined(
+            kinds, partial(_transfers, pricing, number, whole, length_at, limit_at if outer else None)
+        )
         self._asked: list[tuple[Ints, Sums]] = []
 
     def sums(self, tiles: Ints) -> Sums:
@@ -85,9 +82,18 @@ class BlockCosts:
         within = touched_lengths(axes, tiles.begin, tiles.extent) if self._outer else []
         return touched_lengths(axes, tiles.start, tiles.size) + within
 
-    def _transfer(self, looks: Sequence[Look]) -> float:
-        """DMA cycles of the block whose lengths along each dimension are a look."""
-        parts = [*self._whole, *chain.from_iterable(looks)]
-        lengths = tuple([parts[place] for place in self._length_at])
-        within = tuple([parts[place] for place in self._limit_at]) if self._outer else None
-        return self._pricing.block(self._number, lengths, within).transfer
+
+def _transfers(
+    pricing: Pricing,
+    number: int,
+    whole: Sequence[int],
+    length_at: Sequence[int],
+    limit_at: Sequence[int] | None,
+    looks: Ints,
+) -> Floats:
+    """DMA cycles of blocks of an operand whose lengths along the dimensions are rows of looks, one behind the other.
+
+    Behind those of the `whole`, the lengths along its axes are at `length_at`, and those of its array at `limit_at`.
+    """
+    parts = np.concatenate([np.broadcast_to(whole, (len(looks), len(whole))), looks], axis=1)
+    return pricing.transfers(number, parts[:, length_at], None if limit_at is None else parts[:, limit_at])

@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from match.schedule.kinds import Kinds, Look, Table
+from match.schedule.kinds import Kinds, Table
 from match.schedule.rooms import Floats, Ints
 
 
 class Combined:
-    """Sums over the tiles that cut several dimensions, of a `price` by their looks along each of these.
+    """Sums over the tiles that cut several dimensions, of a price by their looks along each of these.
 
-    Tilings are rows of tile sizes along the dimensions, shape (n, dimensions).
+    Tilings are rows of tile sizes along the dimensions, shape (n, dimensions). `price` gets rows of looks along all
+    dimensions, one behind the other; shape (n, numbers).
     """
 
-    def __init__(self, kinds: Sequence[Kinds], price: Callable[[Sequence[Look]], float]) -> None:
+    def __init__(self, kinds: Sequence[Kinds], price: Callable[[Ints], Floats]) -> None:
         self._price = price
         self._every = [one.every for one in kinds]
         self._ends = [one.ends for one in kinds]
@@ -58,13 +59,16 @@ class Combined:
         there = times > 0
         unique, which = np.unique(looks[there], return_inverse=True)
         result = np.zeros(times.shape)
-        result[there] = times[there] * np.array([self._of(look) for look in unique.tolist()], np.float64)[which]
+        result[there] = times[there] * self._of(unique)[which]
         return result
 
-    def _of(self, combination: int) -> float:
-        known = self._prices.get(combination)
-        if known is None:
-            digits = zip(self._looks, self._digits, strict=True)
-            looks = [along[combination // digit % len(along)] for along, digit in digits]
-            known = self._prices[combination] = self._price(looks)
-        return known
+    def _of(self, combinations: Ints) -> Floats:
+        """Prices of combinations of looks."""
+        numbers = combinations.tolist()
+        lacking = [number for number in numbers if number not in self._prices]
+        if lacking:
+            asked = np.array(lacking)
+            looks = [along[asked // digit % len(along)] for along, digit in zip(self._looks, self._digits, strict=True)]
+            prices = self._price(np.concatenate([np.empty((len(asked), 0), np.int64), *looks], axis=1))
+            self._prices.update(zip(lacking, prices.tolist(), strict=True))
+        return np.array([self._prices[number] for number in numbers], np.float64)

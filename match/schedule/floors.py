@@ -54,7 +54,7 @@ class Floors:
 
     @cached_property
     def _bounds(self) -> KernelCosts:
-        return KernelCosts(self._costs.pricing, self._costs.along, self._costs.last_block, least_input=True)
+        return KernelCosts(self._costs.pricing, self._costs.along, least_input=True)
 
     def compute(self, tiles: Ints) -> Floats:
         """At most `KernelCosts.compute`."""

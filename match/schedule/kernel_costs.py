@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from match.layer import Axis, Dim
 from match.schedule.blocks import touched
 from match.schedule.combined import Combined
-from match.schedule.kinds import Along, Asked, Kinds, Look, Tiles
+from match.schedule.kinds import Along, Asked, Kinds, Tiles
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
 
@@ -18,23 +18,20 @@ from match.schedule.rooms import Floats, Ints
 class KernelCosts:
     """Cycles of kernel calls; tiles are rows of extents along K, OY, OX and C, shape (n, 4).
 
-    `along` are all tiles along these dimensions, `last_block` those of the last outer block. With `least_input`, calls
-    are priced as if each read as few rows and columns as one of its size reads anywhere: a bound, with fewer kinds of
-    tiles.
+    `along` are all tiles along these dimensions. With `least_input`, calls are priced as if each read as few rows and
+    columns as one of its size reads anywhere: a bound, with fewer kinds of tiles.
     """
 
-    def __init__(
-        self,
-        pricing: Pricing,
-        along: Mapping[Dim, Along],
-        last_block: Mapping[Dim, Along],
-        *,
-        least_input: bool = False,
-    ) -> None:
+    def __init__(self, pricing: Pricing, along: Mapping[Dim, Along], *, least_input: bool = False) -> None:
         self.pricing = pricing
         self._least_input = least_input
-        self._calls = self._combined(along)
-        self._last_block = self._calls if last_block is along else self._combined(last_block)
+        asked: dict[Dim, Asked] = {
+            Dim.K: lambda tiles: (tiles.size,),
+            Dim.OY: partial(self._seen, pricing.rows),
+            Dim.OX: partial(self._seen, pricing.columns),
+            Dim.C: lambda tiles: (tiles.size, tiles.start == 0, tiles.start + tiles.size == pricing.layer.c),
+        }
+        self._calls = Combined([Kinds(along[dim], ask, at_last=True) for dim, ask in asked.items()], pricing.kernels)
         self._asked: list[tuple[Ints, Floats]] = []
 
     def compute(self, tiles: Ints) -> Floats:
@@ -44,23 +41,14 @@ class KernelCosts:
         return result
 
     def last(self, tiles: Ints) -> Floats:
-        """Cycles of the last call, with `launch`."""
-        return self.pricing.launch + self._last_block.ends(tiles)
+        """Cycles of the last call in each outer block, without `launch`."""
+        return self._calls.ends(tiles)
 
     def asked(self, tiles: Ints) -> tuple[Ints, Floats]:
         """`tiles` and all that `compute` has been asked for, with what it says of them."""
         self.compute(tiles)
         every, cycles = zip(*self._asked, strict=True)
         return np.concatenate(every), np.concatenate(cycles)
-
-    def _combined(self, along: Mapping[Dim, Along]) -> Combined:
-        asked: dict[Dim, Asked] = {
-            Dim.K: lambda tiles: (tiles.size,),
-            Dim.OY: partial(self._seen, self.pricing.rows),
-            Dim.OX: partial(self._seen, self.pricing.columns),
-            Dim.C: lambda tiles: (tiles.size, tiles.start == 0, tiles.start + tiles.size == self.pricing.layer.c),
-        }
-        return Combined([Kinds(along[dim], ask, at_last=True) for dim, ask in asked.items()], self._price)
 
     def _seen(self, axis: Axis, tiles: Tiles) -> tuple[Ints, Ints]:
         """Rows or columns of tiles, and those of the input that each reads; the fewest are read at a border."""
@@ -69,7 +57,3 @@ class KernelCosts:
         end = self.pricing.layer.size(axis.dim) - tiles.size
         starts = (np.zeros_like(end), end)
         return tiles.size, np.minimum(*(touched(axis, start, tiles.size) for start in starts))
-
-    def _price(self, looks: Sequence[Look]) -> float:
-        (channels,), rows, columns, reduced = looks
-        return self.pricing.kernel(channels, rows, columns, reduced)

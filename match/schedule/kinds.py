@@ -12,9 +12,6 @@ from match.schedule.blocks import Span
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints
 
-Look = tuple[int, ...]
-"""What is asked about a tile along one dimension."""
-
 
 class Tiles(NamedTuple):
     """Some tiles along one dimension; arrays of shape (n,), in iterations.
@@ -35,7 +32,7 @@ MOST = 1 << 62
 """Numbers that stay below it are exact in 64 bits."""
 
 Asked = Callable[[Tiles], Sequence[Ints]]
-"""Asks for looks: gives an array for each number of a `Look`, of the tiles' shape."""
+"""Asks how tiles look: gives an array for each number that tells, of the tiles' shape."""
 
 
 class Table(NamedTuple):
@@ -53,13 +50,13 @@ class Along:
     """The tiles along one dimension of `sizes`, which rise to that of a block.
 
     `every` table is of all tiles, one for those that lie in no border and are no smaller than others; `first` and
-    `last` are of the first and the last tile of each block. With `last_block`, only the last of the blocks counts.
+    `last` are of the first and the last tile of each block.
     """
 
-    def __init__(self, pricing: Pricing, dim: Dim, sizes: Ints, *, last_block: bool = False) -> None:
+    def __init__(self, pricing: Pricing, dim: Dim, sizes: Ints) -> None:
         one, outer = np.ones_like(sizes), int(sizes[-1])
         groups: tuple[list[Tiles], ...] = ([], [], [])
-        for (begin, extent), times in outer_blocks(pricing, dim, outer, last=last_block):
+        for (begin, extent), times in outer_blocks(pricing, dim, outer):
             low, high = pricing.unclipped(dim, begin + extent)
             ways = (
                 _alike(sizes, extent, low - begin, high - begin),
@@ -83,7 +80,7 @@ class Along:
 
 
 class Kinds:
-    """The tiles along one dimension by their `looks`, that is by what is `asked` about them.
+    """The tiles along one dimension by their `looks`, that is by what is `asked` about them; shape (looks, numbers).
 
     `every` table is of all tiles, `ends` of the first one of each block or, with `at_last`, of the last.
     """
@@ -98,7 +95,7 @@ class Kinds:
                 count = len(digits)
             digits, count = digits * values + column, count * values
         _, place, number = np.unique(digits, return_index=True, return_inverse=True)
-        self.looks: list[Look] = list(zip(*(column[place].tolist() for column in columns), strict=True))
+        self.looks = np.stack([column[place] for column in columns], axis=1).astype(np.int64)
         self.every = along.every._replace(number=number[along.every.number])
         ends = along.last if at_last else along.first
         self.ends = ends._replace(number=number[ends.number])
@@ -138,12 +135,9 @@ def _table(tiles: Tiles, end: int) -> Table:
     return Table(number, times, width)
 
 
-def outer_blocks(pricing: Pricing, dim: Dim, outer: int, *, last: bool = False) -> list[tuple[Span, int]]:
-    """The blocks of `outer` iterations of a dimension, one of each kind and how many there are; or the last alone."""
+def outer_blocks(pricing: Pricing, dim: Dim, outer: int) -> list[tuple[Span, int]]:
+    """The blocks of `outer` iterations of a dimension, one of each kind and how many there are."""
     extent = pricing.layer.size(dim)
-    if last:
-        start = (extent - 1) // outer * outer
-        return [((start, extent - start), 1)]
     return [
         ((run.first * outer, min(outer, extent - run.first * outer)), run.last - run.first + 1)
         for run in pricing.runs(dim, 0, extent, outer)

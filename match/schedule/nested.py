@@ -142,7 +142,7 @@ class Nested:
             axes = tensor.components[0].axes
             shape = tuple(length * counts[axis.dim] for axis, length in zip(axes, piece.shape, strict=True))
             size = piece.bytes * math.prod(counts.values())
-            known = pricing.transfer(Block(tensor.name, shape, size, 1, memory=pricing.memory.name))
+            known = pricing.moves([Block(tensor.name, shape, size, 1, memory=pricing.memory.name)])[0]
             self._packed[key] = known
         return known
 

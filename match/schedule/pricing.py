@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from typing import NamedTuple, TypeVar
 
-from match.answers import SLACK, call_text, checked, failure, number
+import numpy as np
+
+from match.answers import SLACK, number
 from match.cost import Block, CostModel, MappingView, Tile
 from match.errors import CostModelError
 from match.layer import Axis, Dim, Layer, Operand
@@ -18,14 +19,21 @@ from match.schedule.blocks import (
     array_limits,
     axes_of,
     axis_length,
+    axis_lengths,
     block_of_lengths,
     input_axes,
     reduction,
 )
 from match.schedule.mapping import Memory
+from match.schedule.questions import Questions
+from match.schedule.rooms import Floats, Ints
+from match.schedule.runs import Run, runs, unclipped
 
 Lengths = tuple[int, ...]
 """Elements along the axes of an operand."""
+
+MOST_BYTES = 1 << 60
+"""More than this no memory has."""
 
 SAMPLE = 8
 """Answers of each kind that `Pricing.confirm` asks for again."""
@@ -41,18 +49,10 @@ class Move(NamedTuple):
     bytes: int
 
 
-class Run(NamedTuple):
-    """Consecutive iterations of a loop, `first` to `last`, that look the same to every operand and to the kernel."""
-
-    first: int
-    last: int
-
-
 class Pricing:
     """Costs of one layer's tiles and blocks in one memory, which holds `operands`; `others` are those it does not hold.
 
-    Raises CostModelError, from any method, when the cost model raises or returns what is not a finite number of at
-    least zero; the message names the cost model, the layer and the arguments.
+    Raises CostModelError, from any method, as `Questions` does.
     """
 
     def __init__(
@@ -70,9 +70,10 @@ class Pricing:
         self.cost_model = cost_model
         self.overlap = cost_model.overlap
         self.has_latency = type(cost_model).latency is not CostModel.latency
-        self.overhead = self._number("overhead")
-        self.launch = self._number("launch")
-        self.issue = self._number("issue")
+        self._questions = Questions(cost_model, layer)
+        self.overhead = self._questions.ask("overhead")
+        self.launch = self._questions.ask("launch")
+        self.issue = self._questions.ask("issue")
         self.rows, self.columns = self._seen = input_axes(layer)
         self.axes = tuple(axes_of(operand) for operand in operands)
         self._limits = tuple(array_limits(operand) for operand in operands)
@@ -82,8 +83,8 @@ class Pricing:
         # Kernels begin a reduction with the first of its channels and end it with the last: like tiles at a border.
         self._clipping[Dim.C].append(Axis(Dim.C, layer.c, window=3, before=1))
         self._kernels: dict[tuple[Span, Span, Span, Span], float] = {}
-        self._calls: dict[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]], float] = {}
-        self._scratch: dict[tuple[int, int, int, int], int] = {}
+        self._calls: dict[Tile, float] = {}
+        self._scratch: dict[Tile, float] = {}
         self._fetches: tuple[dict[object, Move], ...] = tuple({} for _ in operands)
         self._moves: tuple[dict[tuple[Lengths, Lengths | None], Move], ...] = tuple({} for _ in operands)
         self._views: list[tuple[MappingView, float]] = []
@@ -113,20 +114,22 @@ class Pricing:
 
     def scratch(self, extents: Mapping[Dim, int]) -> int:
         """Bytes of scratch for any tile of at most `extents`."""
-        return self.scratch_of(extents[Dim.K], extents[Dim.OY], extents[Dim.OX], extents[Dim.C])
+        return int(self.scratches(np.array([[extents[dim] for dim in (Dim.K, Dim.OY, Dim.OX, Dim.C)]]))[0])
 
-    def scratch_of(self, k: int, oy: int, ox: int, c: int) -> int:
-        """Bytes of scratch for any tile of at most these extents."""
-        known = self._scratch.get((k, oy, ox, c))
-        if known is None:
-            known = math.ceil(self._number("scratch", self._largest_tile(k, oy, ox, c)))
-            self._scratch[k, oy, ox, c] = known
-        return known
-
-    def _largest_tile(self, k: int, oy: int, ox: int, c: int) -> Tile:
-        """As `blocks.largest_tile`, whatever is left out between windows."""
+    def scratches(self, tiles: Ints) -> Ints:
+        """`scratch` of tiles, rows of extents along K, OY, OX and C, shape (n, 4); whatever windows leave out."""
         rows, columns = self._seen
-        return Tile(k, c, oy, ox, rows.length(oy), columns.length(ox), self.layer.fy, self.layer.fx)
+        k, oy, ox, c = tiles.T
+        largest = self._tiles(k, c, oy, ox, axis_lengths(rows, oy), axis_lengths(columns, ox))
+        bytes_of = _remembered(self._scratch, largest, partial(self._questions.ask_each, "scratch"))
+        return np.ceil(np.minimum(bytes_of, MOST_BYTES)).astype(np.int64)
+
+    def _tiles(self, *columns: Ints) -> list[Tile]:
+        """Tiles from their extents, those of the kernel left out, and `begin` and `end` if there are."""
+        sizes, ends = columns[:6], columns[6:]
+        windows = repeat(self.layer.fy), repeat(self.layer.fx)
+        flags = (end.astype(np.bool_).tolist() for end in ends)
+        return [Tile(*row) for row in zip(*(size.tolist() for size in sizes), *windows, *flags, strict=False)]
 
     def compute(self, spans: Mapping[Dim, Span]) -> float:
         """Cycles of the kernel call on `spans`, without `launch`."""
@@ -143,15 +146,16 @@ class Pricing:
 
         `rows` and `columns` are of the output and of the input, `reduced` what `blocks.reduction` gives.
         """
-        key = k, rows, columns, reduced
-        known = self._calls.get(key)
-        if known is None:
-            known = self._calls[key] = self._number("compute", self._tile(*key))
-        return known
-
-    def _tile(self, k: int, rows: tuple[int, ...], columns: tuple[int, ...], reduced: tuple[int, ...]) -> Tile:
         (oy, iy), (ox, ix), (c, begin, end) = rows, columns, reduced
-        return Tile(k, c, oy, ox, iy, ix, self.layer.fy, self.layer.fx, bool(begin), bool(end))
+        return self._kernel_calls([Tile(k, c, oy, ox, iy, ix, self.layer.fy, self.layer.fx, bool(begin), bool(end))])[0]
+
+    def kernels(self, calls: Ints) -> Floats:
+        """`kernel` of rows of output channels, rows, columns and what is reduced, all in one; shape (n, 8)."""
+        k, oy, iy, ox, ix, c, begin, end = calls.T
+        return np.array(self._kernel_calls(self._tiles(k, c, oy, ox, iy, ix, begin, end)))
+
+    def _kernel_calls(self, tiles: list[Tile]) -> list[float]:
+        return _remembered(self._calls, tiles, partial(self._questions.ask_each, "compute"))
 
     def move(
         self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], limits: Lengths | None = None
@@ -169,21 +173,35 @@ class Pricing:
         return known
 
     def block(self, operand: int, lengths: Lengths, limits: Lengths | None = None) -> Move:
-        """The transfer of a block of operand number `operand` with these elements along its axes."""
-        known = self._moves[operand].get((lengths, limits))
-        if known is None:
-            tensor, within = self.operands[operand], limits or self._limits[operand]
-            known = self.transfer(block_of_lengths(tensor, lengths, self.memory, within))
-            self._moves[operand][lengths, limits] = known
-        return known
+        """The transfer of a block of operand number `operand` with these elements along its axes.
 
-    def transfer(self, block: Block) -> Move:
-        """The transfer of a block, asked of the cost model each time."""
-        return Move(self._number("transfer", block), block.bytes)
+        It lies in a dense array of `limits`, by default the tensor.
+        """
+        return self._blocks(operand, [(lengths, limits)])[0]
+
+    def transfers(self, operand: int, lengths: Ints, limits: Ints | None = None) -> Floats:
+        """DMA cycles of blocks: those of `block` for rows of lengths and of limits, shape (n, axes)."""
+        within = repeat(None) if limits is None else _rows(limits)
+        moves = self._blocks(operand, list(zip(_rows(lengths), within, strict=False)))
+        return np.array([move.transfer for move in moves])
+
+    def _blocks(self, operand: int, shapes: Sequence[tuple[Lengths, Lengths | None]]) -> list[Move]:
+        def ask(shapes: Sequence[tuple[Lengths, Lengths | None]]) -> list[Move]:
+            tensor, memory, whole = self.operands[operand], self.memory, self._limits[operand]
+            return self.moves(
+                [block_of_lengths(tensor, lengths, memory, limits or whole) for lengths, limits in shapes]
+            )
+
+        return _remembered(self._moves[operand], shapes, ask)
+
+    def moves(self, blocks: Sequence[Block]) -> list[Move]:
+        """The transfers of blocks, asked of the cost model each time."""
+        cycles = self._questions.ask_each("transfer", blocks)
+        return [Move(answer, block.bytes) for answer, block in zip(cycles, blocks, strict=True)]
 
     def unclipped(self, dim: Dim, end: int) -> tuple[int, int]:
         """The iterations before `end`, from a first one to before another, at which no operand's block is clipped."""
-        return _unclipped(self._clipping[dim], end)
+        return unclipped(self._clipping[dim], end)
 
     def alike(self, dim: Dim, span: Span) -> Span:
         """The first span that looks the same to every operand: the same extent, and where one is clipped itself."""
@@ -200,7 +218,7 @@ class Pricing:
         return cycles
 
     def _latency(self, view: MappingView) -> float:
-        call = partial(self._call, "latency", (view,))
+        call = partial(self._questions.text, "latency", view)
 
         def ask() -> object:
             answer = self.cost_model.latency(view)
@@ -249,7 +267,7 @@ class Pricing:
         key = (dim, start, extent, tile)
         known = self._runs.get(key)
         if known is None:
-            known = self._runs[key] = _runs(self._clipping[dim], start, extent, tile)
+            known = self._runs[key] = runs(self._clipping[dim], start, extent, tile)
         return known
 
     def confirm(self) -> None:
@@ -258,38 +276,32 @@ class Pricing:
         Raises:
             CostModelError: if an answer is another one this time.
         """
+        questions = self._questions
         for method, known in (("overhead", self.overhead), ("launch", self.launch), ("issue", self.issue)):
-            self._confirm(known, method)
-        for call, known in _sample(self._calls.items()):
-            self._confirm(known, "compute", self._tile(*call))
-        for sizes, known in _sample(self._scratch.items()):
-            self._confirm(known, "scratch", self._largest_tile(*sizes))
+            questions.confirm(known, method)
+        for method, answers in (("compute", self._calls), ("scratch", self._scratch)):
+            for tile, known in _sample(answers.items()):
+                questions.confirm(known, method, tile)
         for operand, moves in zip(self.operands, self._moves, strict=True):
             for (lengths, limits), move in _sample(moves.items()):
-                self._confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory, limits))
+                questions.confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory, limits))
         for view, known in _sample(self._views):
-            self._same(known, self._latency(view), "latency", view)
+            questions.same(known, self._latency(view), "latency", view)
 
-    def _confirm(self, known: float, method: str, *arguments: object) -> None:
-        again = self._number(method, *arguments)
-        self._same(known, math.ceil(again) if method == "scratch" else again, method, *arguments)
 
-    def _same(self, known: float, again: float, method: str, *arguments: object) -> None:
-        if again != known:
-            raise CostModelError(
-                f"{self._call(method, arguments)} returned {known:.10g}, then {again:.10g}; a cost model must be "
-                f"deterministic."
-            )
+def _remembered(
+    known: dict[_Key, _Value], keys: Sequence[_Key], ask: Callable[[list[_Key]], Iterable[_Value]]
+) -> list[_Value]:
+    """What is `known` of each of `keys`; what is not yet is asked, once."""
+    lacking = [key for key in dict.fromkeys(keys) if key not in known]
+    if lacking:
+        known.update(zip(lacking, ask(lacking), strict=True))
+    return [known[key] for key in keys]
 
-    def _number(self, method: str, *arguments: object) -> float:
-        try:
-            value = getattr(self.cost_model, method)(self.layer, *arguments)
-        except Exception as error:
-            raise failure(self._call(method, arguments), error) from error
-        return checked(value, lambda: self._call(method, arguments))
 
-    def _call(self, method: str, arguments: tuple[object, ...]) -> str:
-        return call_text(self.cost_model, self.layer.name, method, arguments)
+def _rows(array: Ints) -> list[tuple[int, ...]]:
+    rows: list[list[int]] = array.tolist()
+    return [tuple(row) for row in rows]
 
 
 def _sample(remembered: Collection[tuple[_Key, _Value]]) -> Iterator[tuple[_Key, _Value]]:
@@ -304,21 +316,3 @@ def _gapless(axis: Axis, layer: Layer) -> Axis:
     before = sum(min(axis.window, max(0, -window)) for window in windows)
     behind = sum(min(axis.window, max(0, window + axis.window - axis.limit)) for window in windows)
     return replace(axis, stride=axis.window, before=before, limit=size * axis.window - before - behind)
-
-
-def _unclipped(axes: Sequence[Axis], end: int) -> tuple[int, int]:
-    """The iterations, from a first one to before another, whose windows lie inside all tensors; `end` without axes."""
-    low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
-    return low, min(((axis.limit + axis.before - axis.window) // axis.stride + 1 for axis in axes), default=end)
-
-
-def _runs(axes: Sequence[Axis], start: int, extent: int, tile: int) -> tuple[Run, ...]:
-    last_tile = (extent - 1) // tile
-    low, high = _unclipped(axes, start + extent)
-    first = max(0, -(-(low - start) // tile))
-    last = min(extent // tile - 1, (high - tile - start) // tile)
-    if last <= first:
-        return tuple(Run(index, index) for index in range(last_tile + 1))
-    before = [Run(index, index) for index in range(first)]
-    behind = [Run(index, index) for index in range(last + 1, last_tile + 1)]
-    return (*before, Run(first, last), *behind)

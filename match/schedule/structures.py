@@ -153,15 +153,20 @@ class Structures:
                         yield nests
 
     def _kernels(self, floors: TilingCosts | None) -> tuple[Floats, Floats]:
-        """Cycles of all kernel calls, without `launch`, and those of the last one, with it; 0 where it has no price."""
+        """Cycles of all kernel calls, without `launch`.
+
+        And of the last one in each outer block, with it; 0 where it has no price.
+        """
         costs, tiles = self.costs, self.tiles
+        launch = costs.pricing.launch * costs.outer_blocks
         if floors is None:
-            return costs.kernels.compute(tiles), np.zeros(len(tiles)) if costs.packing else costs.kernels.last(tiles)
+            last = np.zeros(len(tiles)) if costs.packing else launch + costs.kernels.last(tiles)
+            return costs.kernels.compute(tiles), last
         kernels, tail = floors.compute(tiles), np.zeros(len(tiles))
         reduced = np.nonzero(self._cut[:, TILED.index(Dim.C)])[0]
         if len(reduced):
             kernels[reduced] = costs.kernels.compute(tiles[reduced])
-            tail[reduced] = costs.kernels.last(tiles[reduced])
+            tail[reduced] = launch + costs.kernels.last(tiles[reduced])
         return kernels, tail
 
     def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:

@@ -26,8 +26,8 @@ TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 Sizes = tuple[int, ...]
 """A tile: extents along `TILED`."""
 
-AlongKey = tuple[Dim, int, bool]
-"""A dimension, the extent of a block along it, whether only the last block counts."""
+AlongKey = tuple[Dim, int]
+"""A dimension and the extent of a block along it."""
 
 _Lengths = list[tuple[int, dict[Dim, Ints]]]
 """By component: bytes of an element; elements along each dimension, by tile size."""
@@ -94,9 +94,7 @@ class TileCosts:
         self.extents = {dim: pricing.layer.size(dim) for dim in Dim}
         self.extents |= dict(zip(TILED, outer.tile, strict=True)) if outer else {}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
-        self._known_along = {} if known is None else known
-        self.along = self._all_along(last_block=False)
-        self.last_block = self.along if outer is None else self._all_along(last_block=True)
+        self.along = self._all_along({} if known is None else known)
         self._counts = {dim: along.counts for dim, along in self.along.items()}
         self.outer_counts = np.array([self._counts[dim][-1] for dim in TILED])
         self.outer_blocks = int(self.outer_counts.prod())
@@ -109,7 +107,7 @@ class TileCosts:
             padded = operand.role is Role.CONSTANT and not packing
             held = outer is not None and operand.name in outer.held
             self._blocks.append(BlockCosts(pricing, number, self.along, outer=held and not padded, padded=padded))
-        self.kernels = KernelCosts(pricing, self.along, self.last_block)
+        self.kernels = KernelCosts(pricing, self.along)
 
     def sums(self, operand: int, tiles: Ints) -> Sums:
         """Of the blocks of operand number `operand`; tiles are whole along the dimensions that it is not cut along."""
@@ -139,8 +137,7 @@ class TileCosts:
         pricing = self.pricing
         if self.packing:
             return np.zeros(len(tiles), np.int64)
-        bytes_of = [pricing.scratch_of(*tile) for tile in tiles.tolist()]
-        return round_up(np.array(bytes_of, np.int64), pricing.memory.alignment)
+        return round_up(pricing.scratches(tiles), pricing.memory.alignment)
 
     def block(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:
         """Bytes of one buffer of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
@@ -201,18 +198,14 @@ class TileCosts:
         result: Ints = np.where(cut[:, :, None], counts[chosen], self.outer_counts[chosen, None]).prod(axis=1)
         return result
 
-    def _all_along(self, *, last_block: bool) -> dict[Dim, Along]:
+    def _all_along(self, known: dict[AlongKey, Along]) -> dict[Dim, Along]:
         """The tiles along each dimension that may be cut."""
-        return {dim: self._along(dim, last_block=last_block) for dim in TILED}
-
-    def _along(self, dim: Dim, *, last_block: bool) -> Along:
-        extent = self.extents[dim]
-        known = self._known_along.get((dim, extent, last_block))
-        if known is None:
-            sizes = self.sizes[dim] if self.sizes else np.arange(1, extent + 1)
-            known = Along(self.pricing, dim, sizes, last_block=last_block)
-            self._known_along[dim, extent, last_block] = known
-        return known
+        for dim in TILED:
+            extent = self.extents[dim]
+            if (dim, extent) not in known:
+                sizes = self.sizes[dim] if self.sizes else np.arange(1, extent + 1)
+                known[dim, extent] = Along(self.pricing, dim, sizes)
+        return {dim: known[dim, self.extents[dim]] for dim in TILED}
 
     def _touched(self, component: Component, dim: Dim) -> Ints:
         """Elements along the axes of `dim` that all tiles of a size touch together, by size."""

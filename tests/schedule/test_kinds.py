@@ -30,7 +30,7 @@ def test_kinds_of_tiles(sizes: range | list[int], most: int) -> None:
     for size in sizes:
         found: Counter[tuple[int, ...]] = Counter()
         for number, times in zip(kinds.every.number[size], kinds.every.times[size], strict=True):
-            found[kinds.looks[number]] += int(times)
+            found[tuple(kinds.looks[number].tolist())] += int(times)
         ends = [min(size, LAYER.oy - start) for start in range(0, LAYER.oy, size)]
         assert +found == Counter((end, most, most) for end in ends)
-        assert kinds.looks[kinds.ends.number[size, 0]] == (size, most, most)
+        assert kinds.looks[kinds.ends.number[size, 0]].tolist() == [size, most, most]
