@@ -31,7 +31,8 @@ class InnerTiles:
     """Inner tiles of an outer one, with bounds that those share which cut it into as many pieces.
 
     sizes: candidates of each dimension, all of whose combinations are meant. kinds: by dimension and size, where tiles
-    are in `bounds`, which has an axis for each of `TILED`.
+    are in `bounds`, which has an axis for each of `TILED` behind one for cycles in all and for those of the core in
+    which no kernel runs.
     """
 
     sizes: dict[Dim, Ints]
@@ -41,9 +42,13 @@ class InnerTiles:
     def __bool__(self) -> bool:
         return all(map(len, self.sizes.values()))
 
-    def cycles(self, tiles: Ints) -> Floats:
-        """Cycles, without the layer's overhead, that no mapping of each of `tiles` takes less than."""
-        return self.bounds[tuple(self.kinds[dim][tiles[:, n]] for n, dim in enumerate(TILED))]
+    def cycles(self, tiles: Ints, kernels: Floats) -> Floats:
+        """Cycles that no mapping of each of `tiles` takes less than, where kernel calls take so many.
+
+        Both without the layer's overhead.
+        """
+        cycles, beside = self.bounds[:, *(self.kinds[dim][tiles[:, n]] for n, dim in enumerate(TILED))]
+        return np.maximum(cycles, kernels + beside)
 
 
 class InnerFloors:
@@ -82,7 +87,7 @@ class InnerFloors:
     def _least(self, cells: Sequence[tuple[Cell, Loose | None]]) -> Floats:
         cut = [self._pieces.cuts(*cell) for cell in cells]
         cuts, starts = joined(cut)
-        prices = [np.array([self._pieces.outer_price(number, *cell) for cell in cells]) for number in self._numbers]
+        prices = [self._pieces.outer_prices(number, cells) for number in self._numbers]
         works = [self._works(row) for row in cut]
         left = [np.arange(work.size) for work in works]
         result, count = np.full(len(cells), math.inf), FIRST_CHUNK
@@ -95,7 +100,7 @@ class InnerFloors:
             places = [np.unravel_index(one, work.shape) for one, work in zip(chosen, works, strict=True)]
             rows = dict(zip(TILED, np.concatenate(places, axis=1) + starts[:, cell], strict=True))
             work = np.concatenate([work.ravel()[one] for one, work in zip(chosen, works, strict=True)])
-            cycles = self._with_operands(cuts, rows, work, [price[cell] for price in prices])
+            cycles, _ = self._with_operands(cuts, rows, work, [price[cell] for price in prices])
             np.minimum.at(result, cell, cycles)
             left = [one[work.ravel()[one] < most] for one, work, most in zip(left, works, result, strict=True)]
             count = CHUNK
@@ -107,11 +112,11 @@ class InnerFloors:
         cut = self._pieces.cuts(cell, None)
         work = self._works(cut)
         rows = np.unravel_index(np.nonzero(work.ravel() <= most)[0], work.shape)
-        prices = [np.full(len(rows[0]), self._pieces.outer_price(n, cell, None)) for n in self._numbers]
+        prices = [np.repeat(self._pieces.outer_prices(n, [(cell, None)]), len(rows[0])) for n in self._numbers]
         cuts = dict(zip(TILED, cut, strict=True))
-        cycles = np.full(work.shape, math.inf)
-        cycles[rows] = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices)
-        possible = np.nonzero(cycles <= most)
+        bounds = np.full((2, *work.shape), math.inf)
+        bounds[:, *rows] = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices)
+        possible = np.nonzero(bounds[0] <= most)
         sizes: dict[Dim, Ints] = {}
         kinds: dict[Dim, Ints] = {}
         for dim, places, whole in zip(TILED, possible, tile, strict=True):
@@ -121,7 +126,7 @@ class InnerFloors:
             sizes[dim] = candidates[chosen]
             kinds[dim] = np.zeros(whole + 1, np.int64)
             kinds[dim][sizes[dim]] = kind[chosen]
-        return InnerTiles(sizes, kinds, cycles)
+        return InnerTiles(sizes, kinds, bounds)
 
     def _works(self, cuts: Sequence[Cut]) -> Floats:
         """Cycles of the kernel calls of all kinds of inner tiles, by their numbers of pieces along `TILED`."""
@@ -133,7 +138,10 @@ class InnerFloors:
     def _with_operands(
         self, cuts: Mapping[Dim, Cut], rows: Mapping[Dim, Ints], work: Floats, prices: list[Floats]
     ) -> Floats:
-        """What inner tiles, rows of `cuts`, take with all operands, blocks of whose outer tiles cost `prices`."""
+        """What inner tiles, rows of `cuts`, take with all operands, blocks of whose outer tiles cost `prices`.
+
+        In all, and of the core's cycles those in which no kernel runs; shape (2, n).
+        """
         costs, pricing, operands = self._costs, self._pricing, self._pricing.operands
         sizes = {dim: cuts[dim].size[rows[dim]] for dim in TILED}
         scratch = np.maximum.reduce([self._scratch[dim][sizes[dim]] for dim in TILED])
@@ -154,10 +162,11 @@ class InnerFloors:
         core, waits, dma = (
             total(_along(n, len(held), ways[:, figure]) for n, ways in enumerate(held)) for figure in range(3)
         )
-        cycles = np.maximum(work[fits] + begun + np.maximum(core, waits), dma)
-        least = np.where(costs.rooms.fit(together, room), cycles, math.inf)
-        result = np.full(len(work), math.inf)
-        result[fits] = least.reshape(-1, len(fits)).min(axis=0)
+        beside = begun + np.maximum(core, waits)
+        ways = costs.rooms.fit(together, room)
+        result = np.full((2, len(work)), math.inf)
+        for place, figures in enumerate((np.maximum(work[fits] + beside, dma), beside)):
+            result[place, fits] = np.where(ways, figures, math.inf).reshape(-1, len(fits)).min(axis=0)
         return result
 
     def _held(

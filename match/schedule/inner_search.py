@@ -95,7 +95,14 @@ class InnerSearch(Search):
         """See `Search.promising`; no bound comes with them, as what is left out is bounded by the outer tile's."""
         assert self.floors is not None, "two memories need them"
         first = FIRST_SLAB if self.rank is None else SLAB
-        least = np.maximum(sieve.cycles, self.pricing.overhead + self.inside.cycles(sieve.tiles))
+        overhead = self.pricing.overhead
+        least = overhead + self.inside.cycles(sieve.tiles, sieve.cycles - overhead)
+        left = np.nonzero(self.may_win(*self.keys(least, sieve.moved)))[0]
+        sieve, least = sieve.select(left), least[left]
+        if len(sieve) <= CHUNK:
+            yield -math.inf, sieve.tiles
+            return
+        self.floors = self.floors.among({dim: np.unique(sieve.tiles[:, n]) for n, dim in enumerate(TILED)})
         for rows in self.ordered(replace(sieve, cycles=least), first, SLAB):
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))

@@ -161,7 +161,8 @@ class OuterSearch:
 
     def may_win(self, node: _Node) -> bool:
         """Whether there may be a mapping better than the best so far."""
-        return bool(self.problem.may_win(np.array([node.objective]), np.array([node.second]))[0])
+        rank = self.problem.rank
+        return rank is None or (node.objective, node.second) < rank[:2]
 
     def leave_out(self, place: int) -> None:
         """Look no further at the cells or tiles of a queue."""
@@ -174,7 +175,7 @@ class OuterSearch:
 
     def tighten(self) -> None:
         """Take in what was left out before it was bounded in both memories: that is done now, the least first."""
-        left = sorted((node for node in self.unbounded if self.may_win(node)), key=lambda node: node.objective)
+        left = sorted(filter(self.may_win, self.unbounded), key=lambda node: node.objective)
         count = int(min(len(left), self.limits.cells // 2))
         for begin in range(0, count, CELLS):
             chunk = left[begin : min(begin + CELLS, count)]
