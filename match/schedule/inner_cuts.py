@@ -94,7 +94,7 @@ class Pieces:
             limit = align(axis.limit, axis.multiple)
             lengths.append(length)
             limits.append(np.where(dense.get(axis.dim, np.zeros(count, np.bool_)), length, limit))
-        rows, within = (np.array(figures, np.int64).reshape(-1, count).T for figures in (lengths, limits))
+        rows, within = (np.array(figures, np.int64).reshape(len(lengths), count).T for figures in (lengths, limits))
         return pricing.transfers(number, rows, None if constant else within)
 
     def _block_prices(self, number: int, dim: Dim, largest: int, dense: bool) -> Floats:

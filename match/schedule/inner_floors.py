@@ -166,7 +166,7 @@ class InnerFloors:
         ways = costs.rooms.fit(together, room)
         result = np.full((2, len(work)), math.inf)
         for place, figures in enumerate((np.maximum(work[fits] + beside, dma), beside)):
-            result[place, fits] = np.where(ways, figures, math.inf).reshape(-1, len(fits)).min(axis=0)
+            result[place, fits] = np.where(ways, figures, math.inf).reshape(2 ** len(held), len(fits)).min(axis=0)
         return result
 
     def _held(
@@ -197,7 +197,7 @@ class InnerFloors:
 
         def every(figures: npt.NDArray[Any]) -> npt.NDArray[Any]:
             """In each way, shape (ways, n); in the first one nothing is cut that need not be."""
-            return np.broadcast_to(figures, [2] * len(free) + [len(room)]).reshape(-1, len(room))
+            return np.broadcast_to(figures, [2] * len(free) + [len(room)]).reshape(2 ** len(free), len(room))
 
         at = {dim: ways(dim, rows[dim]) for dim in own}
         need = every(self._costs.block(number, {dim: ways(dim, sizes[dim]) for dim in own}))
