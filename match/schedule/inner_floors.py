@@ -74,22 +74,24 @@ class InnerFloors:
         self._pieces = Pieces(self._pricing, candidates, largest, dense)
         self._known: dict[tuple[Cell, Loose | None], float] = {}
 
-    def cycles(self, cells: Sequence[tuple[Cell, Loose | None]]) -> Floats:
+    def cycles(self, cells: Sequence[tuple[Cell, Loose | None]], most: float) -> Floats:
         """Cycles, without the layer's overhead, that no mapping of an outer tile of each cell takes less than.
 
-        Blocks in the outer memory are dense, but for what is loose.
+        Mappings that take more than `most` do not count; no later call may have a larger one. Blocks in the outer
+        memory are dense, but for what is loose.
         """
         missing = [cell for cell in dict.fromkeys(cells) if cell not in self._known]
         if missing:
-            self._known.update(zip(missing, self._least(missing).tolist(), strict=True))
+            self._known.update(zip(missing, self._least(missing, most).tolist(), strict=True))
         return np.array([self._known[cell] for cell in cells])
 
-    def _least(self, cells: Sequence[tuple[Cell, Loose | None]]) -> Floats:
+    def _least(self, cells: Sequence[tuple[Cell, Loose | None]], most: float) -> Floats:
         cut = [self._pieces.cuts(*cell) for cell in cells]
         cuts, starts = joined(cut)
         prices = [self._pieces.outer_prices(number, cells) for number in self._numbers]
-        works = [self._works(row) for row in cut]
-        left = [np.arange(work.size) for work in works]
+        bounded = [self._works(row, most) for row in cut]
+        kinds, works = [kind for kind, _ in bounded], [work for _, work in bounded]
+        left = [np.nonzero(work.ravel() <= most)[0] for work in works]
         result, count = np.full(len(cells), math.inf), FIRST_CHUNK
         while any(map(len, left)):
             chosen: list[Ints] = []
@@ -97,7 +99,7 @@ class InnerFloors:
                 first, left[n] = smallest(work.ravel()[left[n]], left[n], count)
                 chosen.append(first)
             cell = np.repeat(np.arange(len(cells)), [len(one) for one in chosen])
-            places = [np.unravel_index(one, work.shape) for one, work in zip(chosen, works, strict=True)]
+            places = [_places(one, kind, work) for one, kind, work in zip(chosen, kinds, works, strict=True)]
             rows = dict(zip(TILED, np.concatenate(places, axis=1) + starts[:, cell], strict=True))
             work = np.concatenate([work.ravel()[one] for one, work in zip(chosen, works, strict=True)])
             cycles, _ = self._with_operands(cuts, rows, work, [price[cell] for price in prices])
@@ -110,12 +112,13 @@ class InnerFloors:
         """The inner tiles of an outer tile whose mappings may take at most `most`, without the layer's overhead."""
         cell = tuple((size,) for size in tile)
         cut = self._pieces.cuts(cell, None)
-        work = self._works(cut)
-        rows = np.unravel_index(np.nonzero(work.ravel() <= most)[0], work.shape)
+        kind, work = self._works(cut, most)
+        few = np.nonzero(work.ravel() <= most)[0]
+        rows = _places(few, kind, work)
         prices = [np.repeat(self._pieces.outer_prices(n, [(cell, None)]), len(rows[0])) for n in self._numbers]
         cuts = dict(zip(TILED, cut, strict=True))
-        bounds = np.full((2, *work.shape), math.inf)
-        bounds[:, *rows] = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work[rows], prices)
+        bounds = np.full((2, *(len(one.size) for one in cut)), math.inf)
+        bounds[:, *rows] = self._with_operands(cuts, dict(zip(TILED, rows, strict=True)), work.ravel()[few], prices)
         possible = np.nonzero(bounds[0] <= most)
         sizes: dict[Dim, Ints] = {}
         kinds: dict[Dim, Ints] = {}
@@ -128,12 +131,20 @@ class InnerFloors:
             kinds[dim][sizes[dim]] = kind[chosen]
         return InnerTiles(sizes, kinds, bounds)
 
-    def _works(self, cuts: Sequence[Cut]) -> Floats:
-        """Cycles of the kernel calls of all kinds of inner tiles, by their numbers of pieces along `TILED`."""
-        places = np.ix_(*(np.arange(len(cut.size)) for cut in cuts))
+    def _works(self, cuts: Sequence[Cut], most: float) -> tuple[list[Ints], Floats]:
+        """Cycles of the kernel calls of kinds of inner tiles, with an axis for their rows of each of `cuts`.
+
+        Rows of kinds all of which take more than `most` are left out.
+        """
+        fewest, least = math.prod(int(cut.calls.min()) for cut in cuts), max(float(cut.work.min()) for cut in cuts)
+        kept: list[Ints] = []
+        for cut in cuts:
+            calls = cut.calls * (fewest // cut.calls.min())
+            kept.append(np.nonzero(np.maximum(cut.work, least) + calls * self._pricing.launch <= most)[0])
+        places = np.ix_(*kept)
         calls = product(cut.calls[at] for cut, at in zip(cuts, places, strict=True))
         work = functools.reduce(np.maximum, (cut.work[at] for cut, at in zip(cuts, places, strict=True)))
-        return work + calls * self._pricing.launch
+        return kept, work + calls * self._pricing.launch
 
     def _with_operands(
         self, cuts: Mapping[Dim, Cut], rows: Mapping[Dim, Ints], work: Floats, prices: list[Floats]
@@ -233,6 +244,11 @@ class InnerFloors:
         line = [sizes if d is dim else np.full_like(sizes, self._candidates[d][0]) for d in TILED]
         result[sizes] = self._costs.scratch(np.stack(line, axis=1))
         return result
+
+
+def _places(flat: Ints, kinds: Sequence[Ints], works: Floats) -> list[Ints]:
+    """Rows of cuts along `TILED` of some of the `works`, those with the indices `flat`."""
+    return [rows[at] for rows, at in zip(kinds, np.unravel_index(flat, works.shape), strict=True)]
 
 
 def _along(place: int, count: int, figures: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -233,7 +233,8 @@ class OuterSearch:
     def inner_cycles(self, cells: Sequence[Cell], loose: Sequence[tuple[int, Loose]] | None = None) -> Floats:
         """`InnerFloors.cycles` of these cells, or of some, by row, with an operand that is loose; with the overhead."""
         chosen = [(cell, None) for cell in cells] if loose is None else [(cells[row], which) for row, which in loose]
-        return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen)
+        most = self.problem.most_cycles([], self.problem.best_objective)
+        return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, most)
 
     def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
         """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""

@@ -195,10 +195,13 @@ class TwoMemories:
         return math.inf if self.rank is None else self.rank.objective
 
     def most_cycles(self, ways: list[Held], objective: float) -> float:
-        """What all outer blocks may take on the inner memory, without the layer's overhead, for no larger objective."""
+        """What all outer blocks may take on the inner memory, without the layer's overhead, for no larger objective.
+
+        When they are held in one of `ways`, or in any.
+        """
         if self.objective != "latency":
             return math.inf
-        return objective + 1 - min(way.core for way in ways) - self.inner_pricing.overhead
+        return objective + 1 - min((way.core for way in ways), default=0.0) - self.inner_pricing.overhead
 
     def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
         """A mapping, if it fits: constants may take more in the outer memory than they need at least."""

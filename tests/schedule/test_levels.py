@@ -121,7 +121,7 @@ def test_bounds_of_outer_tiles_hold() -> None:
                 else (size,)
                 for dim, size in zip(TILED, tile, strict=True)
             )
-            alone, together = floors.cycles([(tuple((size,) for size in tile), None), (cell, None)])
+            alone, together = floors.cycles([(tuple((size,) for size in tile), None), (cell, None)], math.inf)
             assert together <= alone
             assert pricing.overhead + alone <= cycles * (1 + 1e-9), (layer, tile, memories, model)
             ratios.append((pricing.overhead + alone) / cycles)
