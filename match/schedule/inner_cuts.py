@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -114,10 +114,15 @@ class Pieces:
     def _cut(self, dim: Dim, outer: tuple[int, ...], loose: int) -> Cut:
         known = self._known.get((dim, outer, loose))
         if known is None:
-            known = self._known[dim, outer, loose] = self._cut_by(dim, outer, loose)
+            cut, others = self._cut_by(dim, outer)
+            self._known[dim, outer, -1] = cut
+            for number, transfers in others.items():
+                self._known[dim, outer, number] = replace(cut, transfers=cut.transfers | {number: transfers})
+            known = self._known[dim, outer, loose]
         return known
 
-    def _cut_by(self, dim: Dim, outer: tuple[int, ...], loose: int) -> Cut:
+    def _cut_by(self, dim: Dim, outer: tuple[int, ...]) -> tuple[Cut, dict[int, Floats]]:
+        """`Cut` where nothing is loose, and its `transfers` of operands that are dense there where they are loose."""
         candidates, extent = self._candidates[dim], self._extents[dim]
         inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
         tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
@@ -136,19 +141,21 @@ class Pieces:
         calls = full * number + -(-rest // size)
         work = self._kernels[dim][size] if dim is Dim.C else summed(self._kernels[dim])
         transfers: dict[int, Floats] = {}
+        loose: dict[int, Floats] = {}
         covers: dict[int, Floats] = {}
         for place, operand in enumerate(self._pricing.operands):
             if dim in operand.dims:
                 prices = self._blocks[place, dim, False]
-                if operand.role is Role.CONSTANT:  # all blocks are as long as the largest
-                    cycles = calls * prices[size]
-                else:
-                    dense = self._blocks[place, dim, place in self._dense and place != loose]
-                    cycles = np.where(size == tile, full * dense[tile] + dense[rest], summed(prices))
+                constant = operand.role is Role.CONSTANT  # all blocks are as long as the largest
+                cycles = calls * prices[size] if constant else summed(prices)
+                if place in self._dense:
+                    loose[place] = least(cycles)
+                    dense = self._blocks[place, dim, True]
+                    cycles = np.where(size == tile, full * dense[tile] + dense[rest], cycles)
                 transfers[place] = least(cycles)
                 covers[place] = -least(-covering(self._pricing, place, dim, tile, size))
         blocks = min(-(-extent // size) for size in outer)
-        return Cut(
+        cut = Cut(
             outer=np.full(len(starts), min(outer)),
             blocks=np.full(len(starts), blocks),
             full=np.full(len(starts), full.min()),
@@ -159,6 +166,7 @@ class Pieces:
             transfers=transfers,
             covers=covers,
         )
+        return cut, loose
 
 
 def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) -> Floats:

@@ -99,10 +99,10 @@ class InnerSearch(Search):
         least = overhead + self.inside.cycles(sieve.tiles, sieve.cycles - overhead)
         left = np.nonzero(self.may_win(*self.keys(least, sieve.moved)))[0]
         sieve, least = sieve.select(left), least[left]
+        self.floors = self.floors.among({dim: np.unique(sieve.tiles[:, n]) for n, dim in enumerate(TILED)})
         if len(sieve) <= CHUNK:
             yield -math.inf, sieve.tiles
             return
-        self.floors = self.floors.among({dim: np.unique(sieve.tiles[:, n]) for n, dim in enumerate(TILED)})
         for rows in self.ordered(replace(sieve, cycles=least), first, SLAB):
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
