@@ -20,6 +20,8 @@ class Limits:
         have one to compare with, and then of all outer tiles. Where the outer memory's transfers take longest, the
         bounds of thousands are equal, and next to nothing tells them apart.
     first_bounded, bounded: inner tiles whose mappings are bounded, likewise.
+    ways: ways to hold outer blocks in which a mapping of theirs is predicted, one after the other, without one that is
+        better than the best so far.
     """
 
     complete: float = 1 << 16
@@ -33,6 +35,7 @@ class Limits:
     predicted: float = 1 << 7
     first_bounded: float = 3 << 6
     bounded: float = 1 << 8
+    ways: float = 4
 
     def of(self, pairs: int) -> Limits:
         """Those of a layer with so many pairs of an outer and an inner tile."""
