@@ -31,11 +31,11 @@ class Limits:
     cells: float = 128
     divided: float = 24
     refined: float = 80
-    first_predicted: float = 1 << 5
+    first_predicted: float = 1 << 4
     predicted: float = 1 << 7
     first_bounded: float = 3 << 6
     bounded: float = 1 << 8
-    ways: float = 4
+    ways: float = 6
 
     def of(self, pairs: int) -> Limits:
         """Those of a layer with so many pairs of an outer and an inner tile."""
