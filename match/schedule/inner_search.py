@@ -33,7 +33,8 @@ class Effort:
     """How many mappings may still be predicted, and the mappings of how many inner tiles bounded.
 
     A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with. When
-    as many as `ways` of these, one after the other, are no better than the best so far, others are `skipped`.
+    as many as `ways` predictions, one after the other, are no better than the best so far, mappings are predicted in
+    the best way alone, and others are `skipped`.
     """
 
     mappings: float
@@ -69,6 +70,7 @@ class InnerSearch(Search):
         self.inside = inside
         self.effort = effort
         self.ways = ways
+        self.in_vain = 0
         self.least = least_ways(ways)
         self.least_moved = np.array(min(way.moved for way in ways))
         self.tail = parent.tail(np.array([tile]))
@@ -145,18 +147,19 @@ class InnerSearch(Search):
         outer = np.array([way.moved for way in self.ways])
         keys = parent.keys(np.array(cycles), outer, np.array(float(moved)))
         bounds = list(zip(*(figures.tolist() for figures in keys), strict=True))
-        in_vain = 0
+        is_first = True
         for row in sorted(range(len(cycles)), key=lambda row: (cycles[row], outer[row])):
             if self.rank is None or bounds[row] < self.rank[:2]:
                 if self.tired:
                     break
-                if self.rank is not None and in_vain >= self.effort.ways:
+                if self.rank is not None and self.in_vain >= self.effort.ways and not is_first:
                     self.effort.skipped = True
                     break
                 best = self.rank
                 nest = self.ways[row].nest
                 self._try((Level(parent.pricing, nest.loops, parent.placements(nest)), level), inner)
-                in_vain = in_vain + 1 if self.rank is best else 0
+                self.in_vain = self.in_vain + 1 if self.rank is best else 0
+                is_first = False
 
     def _try(self, levels: tuple[Level, Level], inner: Nested) -> None:
         """Predict a mapping, if it fits, and keep it if it is the best so far."""
