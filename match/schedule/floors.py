@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,11 +47,19 @@ class Floors:
         self._candidates = candidates
         self._output = [operand.role is Role.OUTPUT for operand in pricing.operands]
         self._compute = self._kernels_along()
-        numbers = range(len(pricing.operands))
-        lines = [self._blocks_along(n, operand.dims) for n, operand in enumerate(pricing.operands)]
-        self._whole = [whole for whole, _ in lines]
-        self._lines = [line for _, line in lines]
-        self.least_moved = [int(self._costs.moved(n, {})) for n in numbers]
+        self.least_moved = [int(self._costs.moved(n, {})) for n in range(len(pricing.operands))]
+
+    def among(self, candidates: Mapping[Dim, Ints]) -> Floors:
+        """The same of tiles of these sizes alone, with fewer blocks to ask for."""
+        result = copy.copy(self)
+        vars(result).pop("_lines", None)
+        result._candidates = candidates
+        return result
+
+    @cached_property
+    def _lines(self) -> list[tuple[float, dict[Dim, _Lines]]]:
+        operands = self._costs.pricing.operands
+        return [self._blocks_along(n, operand.dims) for n, operand in enumerate(operands)]
 
     @cached_property
     def _bounds(self) -> KernelCosts:
@@ -75,9 +84,10 @@ class Floors:
 
     def sums(self, operand: int, tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""
-        transfer = np.full(len(tiles), self._whole[operand])
+        whole, lines = self._lines[operand]
+        transfer = np.full(len(tiles), whole)
         ends, parts = transfer.copy(), np.ones(len(tiles))
-        for dim, line in self._lines[operand].items():
+        for dim, line in lines.items():
             sizes = tiles[:, TILED.index(dim)]
             np.maximum(transfer, line.transfer[sizes], out=transfer)
             np.maximum(ends, line.ends[sizes], out=ends)

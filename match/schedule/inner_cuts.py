@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from match.layer import Axis, Dim, Role
+from match.schedule.blocks import axis_lengths, round_up, touched
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing
-from match.schedule.rooms import Floats, Ints
+from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 
 Cell = tuple[tuple[int, ...], ...]
@@ -69,38 +70,42 @@ class Pieces:
         number, along = loose or (-1, None)
         return [self._cut(dim, sizes, number if dim is along else -1) for dim, sizes in zip(TILED, cell, strict=True)]
 
-    def outer_price(self, number: int, cell: Cell, loose: Loose | None) -> float:
-        """DMA cycles of what the smallest outer tile of a cell has of an operand."""
-        dense = set(TILED) if number in self._dense else set[Dim]()
-        if loose and loose[0] == number:
-            dense.discard(loose[1])
-        return self._price(number, {dim: min(sizes) for dim, sizes in zip(TILED, cell, strict=True)}, dense)
+    def outer_prices(self, number: int, cells: Sequence[tuple[Cell, Loose | None]]) -> Floats:
+        """DMA cycles of what the smallest outer tile of each cell has of an operand."""
+        smallest = np.array([[min(sizes) for sizes in cell] for cell, _ in cells])
+        loose = np.array([[which == (number, dim) for dim in TILED] for _, which in cells])
+        dense = ~loose & (number in self._dense)
+        places = list(enumerate(TILED))
+        return self._prices(number, {dim: smallest[:, n] for n, dim in places}, {dim: dense[:, n] for n, dim in places})
 
-    def _price(self, number: int, sizes: Mapping[Dim, int], dense: Collection[Dim]) -> float:
-        """DMA cycles of an operand's block of these sizes, whole along other dimensions, wherever it costs least.
+    def _prices(self, number: int, sizes: Mapping[Dim, Ints], dense: Mapping[Dim, Flags]) -> Floats:
+        """DMA cycles of an operand's blocks of these sizes, whole along other dimensions, wherever each costs least.
 
-        It is part of an array that is as long along the dimensions `dense`, else the tensor's.
+        They are parts of arrays that are as long along the dimensions in which they are `dense`, else the tensor's.
         """
-        pricing = self._pricing
+        pricing, count = self._pricing, len(next(iter(sizes.values())))
         constant = pricing.operands[number].role is Role.CONSTANT
-        lengths: list[int] = []
-        limits: list[int] = []
+        lengths: list[Ints] = []
+        limits: list[Ints] = []
         for axis in pricing.axes[number]:
             extent = self._extents[axis.dim]
-            size = sizes.get(axis.dim, extent)
-            lengths.append(axis.length(size) if constant else align(_shortest(axis, size, extent), axis.multiple))
-            limits.append(lengths[-1] if axis.dim in dense else align(axis.limit, axis.multiple))
-        return pricing.block(number, tuple(lengths), None if constant else tuple(limits)).transfer
+            size = sizes.get(axis.dim, np.full(count, extent))
+            length = axis_lengths(axis, size) if constant else round_up(_shortest(axis, size, extent), axis.multiple)
+            limit = align(axis.limit, axis.multiple)
+            lengths.append(length)
+            limits.append(np.where(dense.get(axis.dim, np.zeros(count, np.bool_)), length, limit))
+        rows, within = (np.array(figures, np.int64).reshape(len(lengths), count).T for figures in (lengths, limits))
+        return pricing.transfers(number, rows, None if constant else within)
 
     def _block_prices(self, number: int, dim: Dim, largest: int, dense: bool) -> Floats:
-        """`_price` by size along a dimension, 0 included."""
-        along = {dim} if dense else set[Dim]()
-        return np.array([0.0] + [self._price(number, {dim: size}, along) for size in range(1, largest + 1)])
+        """`_prices` by size along a dimension, 0 included."""
+        sizes = np.arange(1, largest + 1)
+        return np.append(0.0, self._prices(number, {dim: sizes}, {dim: np.full(largest, dense)}))
 
     def _kernel_prices(self, dim: Dim, largest: int) -> Floats:
         """Cycles of kernel calls by size along a dimension; of input channels, of all calls that make them up."""
         if dim is not Dim.C:
-            return np.array([0.0] + [_kernel(self._pricing, dim, size) for size in range(1, largest + 1)])
+            return np.append(0.0, _kernels(self._pricing, dim, np.arange(1, largest + 1)))
         result, costs = np.zeros(largest + 1), TileCosts(self._pricing)
         sizes = self._candidates[dim]
         result[sizes] = costs.kernels.compute(np.array([[*costs.whole[:-1], size] for size in sizes.tolist()]))
@@ -109,10 +114,15 @@ class Pieces:
     def _cut(self, dim: Dim, outer: tuple[int, ...], loose: int) -> Cut:
         known = self._known.get((dim, outer, loose))
         if known is None:
-            known = self._known[dim, outer, loose] = self._cut_by(dim, outer, loose)
+            cut, others = self._cut_by(dim, outer)
+            self._known[dim, outer, -1] = cut
+            for number, transfers in others.items():
+                self._known[dim, outer, number] = replace(cut, transfers=cut.transfers | {number: transfers})
+            known = self._known[dim, outer, loose]
         return known
 
-    def _cut_by(self, dim: Dim, outer: tuple[int, ...], loose: int) -> Cut:
+    def _cut_by(self, dim: Dim, outer: tuple[int, ...]) -> tuple[Cut, dict[int, Floats]]:
+        """`Cut` where nothing is loose, and its `transfers` of operands that are dense there where they are loose."""
         candidates, extent = self._candidates[dim], self._extents[dim]
         inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
         tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
@@ -131,19 +141,21 @@ class Pieces:
         calls = full * number + -(-rest // size)
         work = self._kernels[dim][size] if dim is Dim.C else summed(self._kernels[dim])
         transfers: dict[int, Floats] = {}
+        loose: dict[int, Floats] = {}
         covers: dict[int, Floats] = {}
         for place, operand in enumerate(self._pricing.operands):
             if dim in operand.dims:
                 prices = self._blocks[place, dim, False]
-                if operand.role is Role.CONSTANT:  # all blocks are as long as the largest
-                    cycles = calls * prices[size]
-                else:
-                    dense = self._blocks[place, dim, place in self._dense and place != loose]
-                    cycles = np.where(size == tile, full * dense[tile] + dense[rest], summed(prices))
+                constant = operand.role is Role.CONSTANT  # all blocks are as long as the largest
+                cycles = calls * prices[size] if constant else summed(prices)
+                if place in self._dense:
+                    loose[place] = least(cycles)
+                    dense = self._blocks[place, dim, True]
+                    cycles = np.where(size == tile, full * dense[tile] + dense[rest], cycles)
                 transfers[place] = least(cycles)
                 covers[place] = -least(-covering(self._pricing, place, dim, tile, size))
         blocks = min(-(-extent // size) for size in outer)
-        return Cut(
+        cut = Cut(
             outer=np.full(len(starts), min(outer)),
             blocks=np.full(len(starts), blocks),
             full=np.full(len(starts), full.min()),
@@ -154,6 +166,7 @@ class Pieces:
             transfers=transfers,
             covers=covers,
         )
+        return cut, loose
 
 
 def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) -> Floats:
@@ -163,10 +176,8 @@ def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) ->
     result = np.ones(len(tile))
     for axis in pricing.axes[number]:
         if axis.dim is dim:
-            lengths = np.zeros(extent + 1, np.int64)
-            for n in np.unique(np.concatenate([tile, end])).tolist():
-                lengths[n] = _shortest(axis, n, extent)
-            covered = np.where(lengths[end] > 0, -(-lengths[tile] // np.maximum(lengths[end], 1)), math.inf)
+            whole, part = (_shortest(axis, sizes, extent) for sizes in (tile, end))
+            covered = np.where(part > 0, -(-whole // np.maximum(part, 1)), math.inf)
             np.maximum(result, covered, out=result)
     return result
 
@@ -195,18 +206,18 @@ def joined(cuts: Sequence[Sequence[Cut]]) -> tuple[dict[Dim, Cut], Ints]:
     return result, starts
 
 
-def _shortest(axis: Axis, size: int, extent: int) -> int:
-    """The fewest indices that `size` of `extent` iterations touch: those at a border."""
-    return min(axis.span(start, size)[1] for start in (0, extent - size))
+def _shortest(axis: Axis, sizes: Ints, extent: int) -> Ints:
+    """The fewest indices that so many of `extent` iterations touch: those at a border."""
+    return np.minimum(*(touched(axis, start, sizes) for start in (np.zeros_like(sizes), extent - sizes)))
 
 
-def _kernel(pricing: Pricing, dim: Dim, size: int) -> float:
-    """Cycles of a kernel call on `size` iterations of a dimension and all of the others, wherever it costs least."""
+def _kernels(pricing: Pricing, dim: Dim, sizes: Ints) -> Floats:
+    """Cycles of kernel calls on so many iterations of a dimension and all of the others, wherever they cost least."""
     layer = pricing.layer
-
-    def pixels(along: Dim, axis: Axis) -> tuple[int, int]:
-        extent = size if along is dim else layer.size(along)
-        return extent, _shortest(axis, extent, layer.size(along))
-
-    k = size if dim is Dim.K else layer.k
-    return pricing.kernel(k, pixels(Dim.OY, pricing.rows), pixels(Dim.OX, pricing.columns), (layer.c, True, True))
+    extents = {along: sizes if along is dim else np.full_like(sizes, layer.size(along)) for along in TILED}
+    seen = {
+        axis.dim: _shortest(axis, extents[axis.dim], layer.size(axis.dim)) for axis in (pricing.rows, pricing.columns)
+    }
+    ends = np.ones_like(sizes)
+    columns = (extents[Dim.K], extents[Dim.OY], seen[Dim.OY], extents[Dim.OX], seen[Dim.OX], extents[Dim.C], ends, ends)
+    return pricing.kernels(np.stack(columns, axis=1))

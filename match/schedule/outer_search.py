@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -96,13 +97,16 @@ class OuterSearch:
                 break
             ways = problem.ways(node.tile)
             likely = math.inf if problem.rank is not None else problem.most_cycles(ways, node.objective * LIKELY)
-            if not self.try_tile(node.tile, ways, Effort(limits.first_predicted, limits.first_bounded), likely):
+            effort = Effort(limits.first_predicted, limits.first_bounded, limits.ways)
+            if not self.try_tile(node.tile, ways, effort, likely):
                 waiting.append((node, ways))
+            elif effort.skipped:
+                self.left_out = min(self.left_out, node.objective)
         for place in range(len(self.queues)):
             self.leave_out(place)
-        effort = Effort(limits.predicted, limits.bounded)
+        effort = Effort(limits.predicted, limits.bounded, limits.ways)
         for node, ways in waiting:
-            if not self.try_tile(node.tile, ways, effort, math.inf):
+            if not self.try_tile(node.tile, ways, effort, math.inf) or effort.skipped:
                 self.left_out = min(self.left_out, node.objective)
         self.tighten()
         if problem.rank is None or problem.schedule is None:
@@ -112,9 +116,10 @@ class OuterSearch:
         return replace(problem.schedule, loss=max(0.0, problem.rank.objective - self.left_out))
 
     def try_tile(self, tile: Sizes, ways: list[Held], effort: Effort, most: float) -> bool:
-        """Try mappings of an outer tile that take at most so many cycles on the inner memory; whether no other may win.
+        """Try mappings of an outer tile that take at most so many cycles on the inner memory.
 
-        With no mapping to compare with yet, there is no end to the effort.
+        Whether no other may win, but for what `Effort` says is skipped. With no mapping to compare with yet, there is
+        no end to the effort.
         """
         most = min(most, self.problem.most_cycles(ways, self.problem.best_objective))
         inside = self.inner_floors.tiles(tile, most)
@@ -160,7 +165,8 @@ class OuterSearch:
 
     def may_win(self, node: _Node) -> bool:
         """Whether there may be a mapping better than the best so far."""
-        return bool(self.problem.may_win(np.array([node.objective]), np.array([node.second]))[0])
+        rank = self.problem.rank
+        return rank is None or (node.objective, node.second) < rank[:2]
 
     def leave_out(self, place: int) -> None:
         """Look no further at the cells or tiles of a queue."""
@@ -173,7 +179,7 @@ class OuterSearch:
 
     def tighten(self) -> None:
         """Take in what was left out before it was bounded in both memories: that is done now, the least first."""
-        left = sorted((node for node in self.unbounded if self.may_win(node)), key=lambda node: node.objective)
+        left = sorted(filter(self.may_win, self.unbounded), key=lambda node: node.objective)
         count = int(min(len(left), self.limits.cells // 2))
         for begin in range(0, count, CELLS):
             chunk = left[begin : min(begin + CELLS, count)]
@@ -196,13 +202,15 @@ class OuterSearch:
         tiles = self.cells.tiles[rows]
         least = self.with_calls(self.whole, self.blocks(tiles))
         tail = self.problem.tail(self.cells.last[rows])
-        cycles, _ = self.problem.bounds(tiles, least, tail, self.cells, lambda _, among: least[among])
+        cycles, _ = self.problem.bounds(
+            tiles, least, tail, self.cells, lambda loose: least[np.array([row for row, _ in loose])]
+        )
         return self.nodes(rows, tiles, cycles, np.full(len(rows), self.least_moved))
 
     def bound(self, nodes: list[_Node]) -> list[_Node]:
         """Cells with bounds of what happens in both memories."""
         rows = np.array([node.cell for node in nodes])
-        inner = self.inner_cycles([self.cells.cell(row) for row in rows.tolist()])
+        inner = partial(self.inner_cycles, [self.cells.cell(row) for row in rows.tolist()])
         tail = self.problem.tail(self.cells.last[rows])
         cycles, _ = self.problem.bounds(self.cells.tiles[rows], inner(), tail, self.cells, inner)
         return self.nodes(rows, self.cells.tiles[rows], cycles, np.full(len(rows), self.least_moved))
@@ -213,27 +221,24 @@ class OuterSearch:
         tiles, complete = self.cells.divided(node.cell)
         if not complete:
             self.left_out = min(self.left_out, node.objective)
-        inner = self.inner_cycles([self.cells.cell(node.cell)] * len(tiles))
+        inner = partial(self.inner_cycles, [self.cells.cell(node.cell)] * len(tiles))
         cycles, moved = self.problem.bounds(tiles, inner(), self.problem.tail(tiles), self.floors, inner)
         return self.nodes(np.full(len(tiles), node.cell), tiles, cycles, moved)
 
     def refine(self, nodes: list[_Node]) -> list[_Node]:
         """Tiles with bounds of their own in both memories."""
         tiles = np.array([node.tile for node in nodes])
-        inner = self.inner_cycles([tuple((size,) for size in node.tile) for node in nodes])
+        inner = partial(self.inner_cycles, [tuple((size,) for size in node.tile) for node in nodes])
         kernels = self.with_calls(self.floors.compute_cutting(TILED, tiles), self.blocks(tiles))
         least = np.maximum(inner(), kernels)
         cycles, moved = self.problem.bounds(tiles, least, self.problem.tail(tiles), None, inner)
         return self.nodes(np.array([node.cell for node in nodes]), tiles, cycles, moved)
 
-    def inner_cycles(self, cells: Sequence[Cell]) -> Callable[..., Floats]:
-        """`InnerFloors.cycles` of some of these cells, with the layer's overhead."""
-
-        def cycles(loose: Loose | None = None, rows: Ints | None = None) -> Floats:
-            chosen: Sequence[Cell] = cells if rows is None else [cells[int(row)] for row in rows]
-            return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, loose)
-
-        return cycles
+    def inner_cycles(self, cells: Sequence[Cell], loose: Sequence[tuple[int, Loose]] | None = None) -> Floats:
+        """`InnerFloors.cycles` of these cells, or of some, by row, with an operand that is loose; with the overhead."""
+        chosen = [(cell, None) for cell in cells] if loose is None else [(cells[row], which) for row, which in loose]
+        most = self.problem.most_cycles([], self.problem.best_objective)
+        return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, most)
 
     def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
         """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""

@@ -29,6 +29,9 @@ Sizes = tuple[int, ...]
 AlongKey = tuple[Dim, int]
 """A dimension and the extent of a block along it."""
 
+_Lengths = list[tuple[int, dict[Dim, Ints]]]
+"""By component: bytes of an element; elements along each dimension, by tile size."""
+
 
 def candidate_sizes(size: int, multiple: int) -> Ints:
     """Every tile size of a dimension, rising: the multiples of a number, none of 0, and the whole `size`."""
@@ -96,8 +99,8 @@ class TileCosts:
         self.outer_counts = np.array([self._counts[dim][-1] for dim in TILED])
         self.outer_blocks = int(self.outer_counts.prod())
         self.rooms = Rooms(pricing.memory, pricing.operands)
-        self._summed = [operand for operand in pricing.operands if operand.partial_bytes]
-        self._largest_lengths: dict[tuple[Component, Dim], Ints] = {}
+        self._summed = [number for number, operand in enumerate(pricing.operands) if operand.partial_bytes]
+        self._largest_lengths: dict[int, _Lengths] = {}
         self._touched_lengths: dict[tuple[Component, Dim], Ints] = {}
         self._blocks: list[BlockCosts] = []
         for number, operand in enumerate(pricing.operands):
@@ -125,10 +128,7 @@ class TileCosts:
             counts = [self._counts[dim][every[dim]] for dim in TILED if dim in tensor.dims]
             return self.block(operand, sizes) * product(counts)
         return total(
-            component.element_bytes
-            * product(
-                self._touched(component, dim)[every[dim]] for dim in sorted({axis.dim for axis in component.axes})
-            )
+            component.element_bytes * product(self._touched(component, dim)[every[dim]] for dim in _dims(component))
             for component in tensor.components
         )
 
@@ -142,26 +142,29 @@ class TileCosts:
     def block(self, operand: int, sizes: Mapping[Dim, Ints]) -> Ints:
         """Bytes of one buffer of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
         result = np.zeros((), np.int64)
-        for component in self.pricing.operands[operand].components:
-            size = component.element_bytes * self._elements(component, sizes)
+        for element_bytes, lengths in self._largest(operand):
+            size = element_bytes * self._elements(lengths, sizes)
             result = result + round_up(size, self.pricing.memory.alignment)
         return round_up(result, self.packing) if self.packing else result
 
-    def _elements(self, component: Component, sizes: Mapping[Dim, Ints]) -> Ints:
+    def _elements(self, lengths: Mapping[Dim, Ints], sizes: Mapping[Dim, Ints]) -> Ints:
         """Of the largest block of a component."""
-        return product(
-            self._largest(component, dim)[sizes.get(dim, self.extents[dim])]
-            for dim in sorted({axis.dim for axis in component.axes})
-        )
+        return product(along[sizes.get(dim, self.extents[dim])] for dim, along in lengths.items())
 
-    def _largest(self, component: Component, dim: Dim) -> Ints:
-        """Elements along the axes of `dim` of the largest block, by tile size."""
-        known = self._largest_lengths.get((component, dim))
+    def _largest(self, operand: int) -> _Lengths:
+        """Of the largest block of an operand."""
+        known = self._largest_lengths.get(operand)
         if known is None:
-            sizes = np.arange(self.extents[dim] + 1)
-            known = product(axis_lengths(axis, sizes) for axis in component.axes if axis.dim is dim)
-            self._largest_lengths[component, dim] = known
+            known = self._largest_lengths[operand] = [
+                (component.element_bytes, {dim: self._length(component, dim) for dim in _dims(component)})
+                for component in self.pricing.operands[operand].components
+            ]
         return known
+
+    def _length(self, component: Component, dim: Dim) -> Ints:
+        """Elements along the axes of `dim` of the largest block, by tile size."""
+        sizes = np.arange(self.extents[dim] + 1)
+        return product(axis_lengths(axis, sizes) for axis in component.axes if axis.dim is dim)
 
     def blocks(self, sizes: Mapping[Dim, Ints]) -> list[Ints]:
         """`block` of every operand: what each needs at least in any mapping with these tiles."""
@@ -170,9 +173,9 @@ class TileCosts:
     def partial_sums(self, sizes: Mapping[Dim, Ints], reduced: Ints) -> Ints:
         """Bytes of the partial sums of an output block of these sizes, where `reduced` input channels make a tile."""
         result, cut = np.zeros((), np.int64), reduced < self.extents[Dim.C]
-        for operand in self._summed if cut.any() else ():
-            elements = total(self._elements(component, sizes) for component in operand.components)
-            size = round_up(operand.partial_bytes * elements, self.pricing.memory.alignment)
+        for number in self._summed if cut.any() else ():
+            elements = total(self._elements(lengths, sizes) for _, lengths in self._largest(number))
+            size = round_up(self.pricing.operands[number].partial_bytes * elements, self.pricing.memory.alignment)
             result = result + np.where(cut, size, 0)
         return result
 
@@ -214,6 +217,10 @@ class TileCosts:
             known = (elements[along.every.number] * along.every.times).sum(axis=1)
             self._touched_lengths[component, dim] = known
         return known
+
+
+def _dims(component: Component) -> list[Dim]:
+    return sorted({axis.dim for axis in component.axes})
 
 
 def smallest(figures: Floats, rows: Ints, count: int) -> tuple[Ints, Ints]:

@@ -11,6 +11,7 @@ import numpy as np
 from match.cost import Cost
 from match.errors import ScheduleError
 from match.layer import Dim, Role
+from match.schedule.inner_cuts import Loose
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
@@ -59,7 +60,7 @@ def _total(ways: Held | Nests, cycles: Floats | float, added: Floats | float, la
     return np.maximum(np.maximum(cycles + added, ways.dma), ways.fetched + last)
 
 
-LooseCycles = Callable[[tuple[int, Dim], Ints], Floats]
+LooseCycles = Callable[[list[tuple[int, Loose]]], Floats]
 """`InnerFloors.cycles` of some of the outer tiles, by row, with an operand that is loose."""
 
 
@@ -146,15 +147,22 @@ class TwoMemories:
             np.minimum.at(moved, at, nests.moved)
             if is_loose.any():
                 others.append((nests, added, np.nonzero(is_loose)[0]))
+        asked: dict[tuple[int, Loose], None] = {}
+        wanted: list[Flags] = []
         for nests, added, rows in others:
-            at = nests.tile
-            inner, wanted = cycles[at], np.zeros(len(at), np.bool_)
-            wanted[rows] = _total(nests, inner, added, tail[at])[rows] < least[at[rows]]
+            at, flags = nests.tile, np.zeros(len(nests.tile), np.bool_)
+            flags[rows] = _total(nests, cycles[at], added, tail[at])[rows] < least[at[rows]]
+            wanted.append(flags)
             for number, dim, chosen in self._loose(nests):
-                some = chosen[wanted[chosen]]
-                if len(some):
-                    inner[some] = np.maximum(inner[some], loose((number, dim), at[some]))
-            np.minimum.at(least, at, np.where(wanted, _total(nests, inner, added, tail[at]), np.inf))
+                asked |= dict.fromkeys((row, (number, dim)) for row in at[chosen[flags[chosen]]].tolist())
+        known = dict(zip(asked, loose(list(asked)).tolist(), strict=True)) if asked else {}
+        for (nests, added, _), flags in zip(others, wanted, strict=True):
+            at = nests.tile
+            inner = cycles[at]
+            for number, dim, chosen in self._loose(nests):
+                some = chosen[flags[chosen]]
+                inner[some] = np.maximum(inner[some], [known[row, (number, dim)] for row in at[some].tolist()])
+            np.minimum.at(least, at, np.where(flags, _total(nests, inner, added, tail[at]), np.inf))
         return np.maximum(least, cycles), moved
 
     def _loose(self, nests: Nests) -> Iterator[tuple[int, Dim, Ints]]:
@@ -187,10 +195,13 @@ class TwoMemories:
         return math.inf if self.rank is None else self.rank.objective
 
     def most_cycles(self, ways: list[Held], objective: float) -> float:
-        """What all outer blocks may take on the inner memory, without the layer's overhead, for no larger objective."""
+        """What all outer blocks may take on the inner memory, without the layer's overhead, for no larger objective.
+
+        When they are held in one of `ways`, or in any.
+        """
         if self.objective != "latency":
             return math.inf
-        return objective + 1 - min(way.core for way in ways) - self.inner_pricing.overhead
+        return objective + 1 - min((way.core for way in ways), default=0.0) - self.inner_pricing.overhead
 
     def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
         """A mapping, if it fits: constants may take more in the outer memory than they need at least."""

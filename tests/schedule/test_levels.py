@@ -121,7 +121,7 @@ def test_bounds_of_outer_tiles_hold() -> None:
                 else (size,)
                 for dim, size in zip(TILED, tile, strict=True)
             )
-            alone, together = floors.cycles([tuple((size,) for size in tile), cell])
+            alone, together = floors.cycles([(tuple((size,) for size in tile), None), (cell, None)], math.inf)
             assert together <= alone
             assert pricing.overhead + alone <= cycles * (1 + 1e-9), (layer, tile, memories, model)
             ratios.append((pricing.overhead + alone) / cycles)
@@ -165,7 +165,7 @@ class Watched(OuterSearch):
 
     def try_tile(self, tile: Sizes, ways: list[Held], effort: Effort, most: float) -> bool:
         complete = super().try_tile(tile, ways, effort, most)
-        if complete:
+        if complete and not effort.skipped:
             self.complete.add(tile)
         return complete
 
@@ -209,6 +209,7 @@ def limited_problems() -> list[Limited]:
         {"refined": 1.0},
         {"first_predicted": 1.0, "predicted": 0.0},
         {"first_bounded": 1.0, "bounded": 0.0},
+        {"ways": 0.0},
     ],
     ids="-".join,
 )
