@@ -32,15 +32,11 @@ FIRST_SLAB, SLAB, CHUNK = 256, 1 << 13, 64
 class Effort:
     """How many mappings may still be predicted, and the mappings of how many inner tiles bounded.
 
-    A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with. When
-    as many as `ways` predictions, one after the other, are no better than the best so far, mappings are predicted in
-    the best way alone, and others are `skipped`.
+    A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with.
     """
 
     mappings: float
     tiles: float
-    ways: float
-    skipped: bool = False
 
     @property
     def spent(self) -> bool:
@@ -70,7 +66,6 @@ class InnerSearch(Search):
         self.inside = inside
         self.effort = effort
         self.ways = ways
-        self.in_vain = 0
         self.least = least_ways(ways)
         self.least_moved = np.array(min(way.moved for way in ways))
         self.tail = parent.tail(np.array([tile]))
@@ -82,10 +77,7 @@ class InnerSearch(Search):
         return list(_blocks(self.parent.pricing, self.tile))
 
     def run(self) -> bool:
-        """Try mappings that may be better than the best so far, as long as there is effort left.
-
-        Whether there was enough for all but what `Effort` says is skipped.
-        """
+        """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
         for sieve in self.sieves(crowd=math.inf):
             for _, tiles in self.promising(sieve):
                 self.effort.tiles -= len(tiles)
@@ -147,19 +139,12 @@ class InnerSearch(Search):
         outer = np.array([way.moved for way in self.ways])
         keys = parent.keys(np.array(cycles), outer, np.array(float(moved)))
         bounds = list(zip(*(figures.tolist() for figures in keys), strict=True))
-        is_first = True
         for row in sorted(range(len(cycles)), key=lambda row: (cycles[row], outer[row])):
             if self.rank is None or bounds[row] < self.rank[:2]:
                 if self.tired:
                     break
-                if self.rank is not None and self.in_vain >= self.effort.ways and not is_first:
-                    self.effort.skipped = True
-                    break
-                best = self.rank
                 nest = self.ways[row].nest
                 self._try((Level(parent.pricing, nest.loops, parent.placements(nest)), level), inner)
-                self.in_vain = self.in_vain + 1 if self.rank is best else 0
-                is_first = False
 
     def _try(self, levels: tuple[Level, Level], inner: Nested) -> None:
         """Predict a mapping, if it fits, and keep it if it is the best so far."""

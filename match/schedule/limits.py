@@ -20,8 +20,6 @@ class Limits:
         have one to compare with, and then of all outer tiles. Where the outer memory's transfers take longest, the
         bounds of thousands are equal, and next to nothing tells them apart.
     first_bounded, bounded: inner tiles whose mappings are bounded, likewise.
-    ways: mappings of an outer tile that are predicted, one after the other, without one that is better than the best so
-        far, before others are predicted with the best way alone to hold the outer blocks.
     """
 
     complete: float = 1 << 16
@@ -31,11 +29,10 @@ class Limits:
     cells: float = 128
     divided: float = 24
     refined: float = 80
-    first_predicted: float = 1 << 4
-    predicted: float = 1 << 6
+    first_predicted: float = 1 << 5
+    predicted: float = 1 << 7
     first_bounded: float = 3 << 6
     bounded: float = 1 << 8
-    ways: float = 6
 
     def of(self, pairs: int) -> Limits:
         """Those of a layer with so many pairs of an outer and an inner tile."""

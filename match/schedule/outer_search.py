@@ -97,16 +97,13 @@ class OuterSearch:
                 break
             ways = problem.ways(node.tile)
             likely = math.inf if problem.rank is not None else problem.most_cycles(ways, node.objective * LIKELY)
-            effort = Effort(limits.first_predicted, limits.first_bounded, limits.ways)
-            if not self.try_tile(node.tile, ways, effort, likely):
+            if not self.try_tile(node.tile, ways, Effort(limits.first_predicted, limits.first_bounded), likely):
                 waiting.append((node, ways))
-            elif effort.skipped:
-                self.left_out = min(self.left_out, node.objective)
         for place in range(len(self.queues)):
             self.leave_out(place)
-        effort = Effort(limits.predicted, limits.bounded, limits.ways)
+        effort = Effort(limits.predicted, limits.bounded)
         for node, ways in waiting:
-            if not self.try_tile(node.tile, ways, effort, math.inf) or effort.skipped:
+            if not self.try_tile(node.tile, ways, effort, math.inf):
                 self.left_out = min(self.left_out, node.objective)
         self.tighten()
         if problem.rank is None or problem.schedule is None:
@@ -116,10 +113,9 @@ class OuterSearch:
         return replace(problem.schedule, loss=max(0.0, problem.rank.objective - self.left_out))
 
     def try_tile(self, tile: Sizes, ways: list[Held], effort: Effort, most: float) -> bool:
-        """Try mappings of an outer tile that take at most so many cycles on the inner memory.
+        """Try mappings of an outer tile that take at most so many cycles on the inner memory; whether no other may win.
 
-        Whether no other may win, but for what `Effort` says is skipped. With no mapping to compare with yet, there is
-        no end to the effort.
+        With no mapping to compare with yet, there is no end to the effort.
         """
         most = min(most, self.problem.most_cycles(ways, self.problem.best_objective))
         inside = self.inner_floors.tiles(tile, most)
