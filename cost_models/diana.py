@@ -81,11 +81,14 @@ def _rows(layer: Layer, tile: Tile, channels: int) -> int:
 def _padded_rows(layer: Layer, tile: Tile) -> int:
     """Rows of the filter that lie above or below the input, counted for each output row of the tile.
 
-    Of a tile's missing input rows as many are above as the layer has padding there, the others below. Rows between
-    windows, where the stride is larger than the filter, are not among them.
+    Of a tile's missing input rows as many are above as the layer has padding there, the others below. Where a part of
+    the layer sees all input rows, they may be on either side: they are shared out so that the fewest are skipped. Rows
+    between windows, where the stride is larger than the filter, are not among them.
     """
-    stride = min(layer.stride[0], tile.fy)
+    stride, padding = min(layer.stride[0], tile.fy), layer.padding
     missing = max(0, (tile.oy - 1) * stride + tile.fy - tile.iy)
-    above = min(missing, layer.padding.top)
-    sides = (above, min(missing - above, layer.padding.bottom))
+    above = min(missing, padding.top)
+    if tile.iy == layer.iy and tile.oy < layer.oy:
+        above = min(above, max(missing // 2, missing - padding.bottom))
+    sides = (above, min(missing - above, padding.bottom))
     return sum(max(0, side - row * stride) for side in sides for row in range(tile.oy))

@@ -123,3 +123,21 @@ def test_more_input_never_costs_less(layer: Layer) -> None:
     costs = [BARE.compute(layer, tile._replace(iy=iy)) for iy in range(1, layer.iy + 1)]
     assert costs == sorted(costs)
     assert costs[0] >= 0
+
+
+def test_tiles_of_a_layer_cost_no_less_than_the_whole_whatever_its_padding() -> None:
+    """Where a window reaches over both ends of the input, a tile's rows do not tell where it lies."""
+    rng = random.Random(5)
+    for _ in range(400):
+        fy = rng.randint(1, 5)
+        stride = rng.randint(1, min(3, fy))
+        top, bottom, iy = rng.randrange(fy), rng.randrange(fy), rng.randint(1, 9)
+        oy = (iy + top + bottom - fy) // stride + 1
+        if iy + top + bottom < fy:
+            continue
+        layer = conv(16, 3, 16, fy=fy, stride=(stride, 1), iy=iy, oy=oy, padding=Padding(top, 0, bottom, 0))
+        for size in range(1, oy):
+            parts = [(start, min(size, oy - start)) for start in range(0, oy, size)]
+            spans = {dim: (0, layer.size(dim)) for dim in Dim}
+            cut = [BARE.compute(layer, tile_of(layer, {**spans, Dim.OY: part})) for part in parts]
+            assert compute(BARE, layer) <= sum(cut), (layer, size)
