@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from match.schedule.cut_operands import TransferCosts, cut_operand
 from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts, subsets, total
-from match.schedule.waits import Held, idle_before_first_kernel, least_idle, queued, written_in_full
+from match.schedule.waits import Held, Stream, Streams, Waits, idle_before_first_kernel, least_idle
 
 
 @dataclass(frozen=True)
@@ -94,26 +94,6 @@ class TilingCosts(TransferCosts, Protocol):
 MayWin = Callable[[Floats, Floats], Flags]
 """Which mappings may be wanted, from lower bounds of their cycles and their bytes; one that rises with either."""
 
-
-class _Stream(NamedTuple):
-    """An operand's blocks when it is held in some ways; arrays over tiles, behind axes of the ways.
-
-    need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those
-    beside which no kernel runs, `last` left out. first: those of the blocks before the first kernel. last: those of the
-    write-back behind the last kernel. issues: transfers, without those that may be programmed before the first kernel.
-    """
-
-    need: Floats
-    sums: Floats
-    moved: Floats
-    transfer: Floats
-    exposed: Floats
-    first: Floats
-    last: Floats
-    issues: Floats
-
-
-_Streams = list[tuple[_Stream, Held]]
 
 _Way = tuple[frozenset[Dim], int]
 """How an operand is held: the dimensions of the loops that its blocks are fetched inside of, the number of buffers."""
@@ -191,7 +171,7 @@ class Structures:
         return {way: place for place, way in enumerate(ways)}
 
     def _streams(self, number: int, ways: list[_Way]) -> Floats:
-        """Operand number `number` in all its ways: `_Stream`, shape (fields, ways, tiles)."""
+        """Operand number `number` in all its ways: `Stream`, shape (fields, ways, tiles)."""
         costs, operand = self.costs, self.costs.pricing.operands[number]
         others = [dim for dim in TILED if dim not in operand.dims]
         loops = [dims for dims, _ in ways]
@@ -203,8 +183,8 @@ class Structures:
         cut = cut_operand(costs, self._transfers, number, self.tiles, cuts)
         block, partial, moved, transfer, first, last = (figures[which] for figures in cut)
         buffers = np.array([count for _, count in ways])[:, None]
-        result = np.zeros((len(_Stream._fields), len(ways), len(self.tiles)))
-        stream = _Stream(*result)
+        result = np.zeros((len(Stream._fields), len(ways), len(self.tiles)))
+        stream = Stream(*result)
         stream.need[:] = buffers * block
         stream.sums[:] = partial
         stream.moved[:] = again * moved
@@ -228,10 +208,10 @@ class Structures:
         for places, figures, choices in zip(self._ways, self._figures, held, strict=True):
             chosen = [places[frozenset(order[:depth]), buffers] for depth, buffers in choices]
             ways.append(figures[:, np.array(chosen)[:, None], rows])
-        apart: list[_Stream] = []  # each operand's along an axis of its own
+        apart: list[Stream] = []  # each operand's along an axis of its own
         for number, figures in enumerate(ways):
             shape = [figures.shape[1] if n == number else 1 for n in range(len(held))]
-            apart.append(_Stream(*figures.reshape(len(figures), *shape, -1)))
+            apart.append(Stream(*figures.reshape(len(figures), *shape, -1)))
         needs = [stream.need.astype(np.int64) for stream in apart]
         fits = self.costs.rooms.fit(needs, self._room[rows] - total(stream.sums.astype(np.int64) for stream in apart))
         if may_win is not None:
@@ -242,7 +222,7 @@ class Structures:
         tile = rows[place]
         held_ways = [np.array(ways)[choice] for ways, choice in zip(held, choices, strict=True)]
         streams = [
-            (_Stream(*figures[:, choice, place]), Held(way[:, 0], way[:, 1] == 2))
+            (Stream(*figures[:, choice, place]), Held(way[:, 0], way[:, 1] == 2))
             for figures, choice, way in zip(ways, choices, held_ways, strict=True)
         ]
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
@@ -254,9 +234,11 @@ class Structures:
         last = total(stream.last for stream, _ in written)
         fixed = self.work[tile] + pricing.issue * total(stream.issues for stream, _ in written) + last
         if pricing.overlap:
-            core = fixed + np.maximum(self._waits(inputs, written, begun), self._queued_waits(inputs, written, begun))
+            waits = Waits(pricing.issue, self.costs.outer_blocks)
+            own = self._idle(inputs, begun) + waits.own(inputs, written)
+            core = fixed + np.maximum(own, begun + waits.queued(inputs, written))
             for place in range(len(inputs)):
-                fetched = np.maximum(fetched, self._chain(inputs, place))
+                fetched = np.maximum(fetched, waits.chain(inputs, place))
             finish = last + pricing.issue * self.costs.outer_blocks * bool(written)
             fetched = pricing.overhead + begun + fetched + finish + np.zeros(len(tile))
             dma = np.maximum(pricing.overhead + begun + transfer, fetched + self._tail[tile])
@@ -269,7 +251,7 @@ class Structures:
         least = self.work[tile] if pricing.has_latency else expected
         return Nests(least, expected, core, dma, fetched, moved, tile, order, self, tuple(held), tuple(choices))
 
-    def _least(self, rows: Ints, streams: list[_Stream]) -> Floats:
+    def _least(self, rows: Ints, streams: list[Stream]) -> Floats:
         """At most `Nests.cycles`: what is a sum of figures of each operand by itself."""
         pricing = self.costs.pricing
         if pricing.has_latency:
@@ -288,57 +270,10 @@ class Structures:
         core = self.work[rows] + begun + last + np.maximum(waits, issues)
         return np.maximum(core, pricing.overhead + begun + transfer)
 
-    def _waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
-        """Cycles in which no kernel runs, but for the last write-back: each operand's own, and to issue transfers."""
-        issue, held = self.costs.pricing.issue, [held for _, held in inputs]
-        idle: Floats | float = begun
-        if self.costs.outer is None and inputs:
-            first = [stream.first for stream, _ in inputs]
-            idle = idle_before_first_kernel(held, first, issue) if self._exact else least_idle(held, issue)
-        waits = total(stream.exposed for stream, _ in written)
-        exposed = total(stream.exposed for stream, _ in inputs)
-        return idle + exposed + self._beside_writing(waits, inputs, [stream.issues for stream, _ in inputs], written)
-
-    def _beside_writing(self, waits: Floats, inputs: _Streams, issues: list[Floats], written: _Streams) -> Floats:
-        """Cycles to wait for write-backs and to issue so many transfers of each input.
-
-        While the core waits for a write-back it can issue transfers: before the next kernel one of each input, but for
-        single ones behind another of these, which has arrived behind the write-back.
-        """
-        followed = total(stream.issues - self.costs.outer_blocks for stream, _ in written)
-        double, single = np.zeros(()), np.zeros(())
-        for (_, held), count in zip(inputs, issues, strict=True):
-            beside = np.minimum(count, followed)
-            double = double + np.where(held.single, 0.0, beside)
-            single = np.maximum(single, np.where(held.single, beside, 0.0))
-        issue, every = self.costs.pricing.issue, total(issues)
-        return np.maximum(np.maximum(waits, issue * every), waits + issue * (every - double - single))
-
-    def _chain(self, inputs: _Streams, place: int) -> Floats:
-        """Cycles from the first issue to the last arrival of an input: each is issued when the one before has arrived.
-
-        The first one is issued behind those of other inputs that are fetched before the loops.
-        """
-        stream, mine = inputs[place]
-        before = sum(
-            (~held.single & (mine.single | (n < place)) for n, (_, held) in enumerate(inputs) if n != place),
-            start=np.zeros(mine.depth.shape, np.int64),
-        )
-        issues = stream.issues + self.costs.outer_blocks * (before + mine.double)
-        return stream.transfer + self.costs.pricing.issue * issues
-
-    def _queued_waits(self, inputs: _Streams, written: _Streams, begun: float) -> Floats:
-        """The same, where transfers are also waited for because a block is queued behind them.
-
-        While the core waits for one of those, it can issue one of what is behind it.
-        """
-        held = [held for _, held in inputs]
-        core, waits = np.array(begun), np.zeros(())
-        issues: list[Floats] = []
-        for place, (stream, how) in enumerate(inputs):
-            behind = queued(how, place, held)
-            core = core + np.where(behind, stream.transfer, stream.exposed)
-            issues.append(np.where(behind, 0.0, stream.issues))
-        for stream, how in written:
-            waits = waits + np.where(written_in_full(how, held), stream.transfer - stream.last, stream.exposed)
-        return core + self._beside_writing(waits, inputs, issues, written)
+    def _idle(self, inputs: Streams, begun: float) -> Floats | float:
+        """Cycles before the first kernel in which the DMA is idle, or done with the first blocks."""
+        if self.costs.outer is not None or not inputs:
+            return begun
+        held, issue = [held for _, held in inputs], self.costs.pricing.issue
+        first = [stream.first for stream, _ in inputs]
+        return idle_before_first_kernel(held, first, issue) if self._exact else least_idle(held, issue)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from match.schedule.rooms import Flags, Floats, Ints
+from match.schedule.tiles import total
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,90 @@ class Held:
     def single(self) -> Flags:
         """Whether a block is fetched, and waited for, in the iteration that needs it."""
         return (self.depth > 0) & ~self.double
+
+
+class Stream(NamedTuple):
+    """An operand's blocks when it is held in some ways; arrays over tiles, behind axes of the ways.
+
+    need: bytes of memory. sums: bytes of partial sums beside them. moved: bytes. transfer: DMA cycles. exposed: those
+    beside which no kernel runs, `last` left out. first: those of the blocks before the first kernel. last: those of the
+    write-back behind the last kernel. issues: transfers, without those that may be programmed before the first kernel.
+    """
+
+    need: Floats
+    sums: Floats
+    moved: Floats
+    transfer: Floats
+    exposed: Floats
+    first: Floats
+    last: Floats
+    issues: Floats
+
+
+Streams = list[tuple[Stream, Held]]
+
+
+@dataclass(frozen=True)
+class Waits:
+    """What the core waits for beside no kernel, where it takes `issue` cycles to start a transfer.
+
+    Figures are of all `outer_blocks` together, that the memory outside holds one after the other.
+    """
+
+    issue: float
+    outer_blocks: int
+
+    def own(self, inputs: Streams, written: Streams) -> Floats:
+        """Cycles in which no kernel runs, but for what is idle before the first one and for the last write-back.
+
+        Each operand's own, and to issue transfers.
+        """
+        waits = total(stream.exposed for stream, _ in written)
+        exposed = total(stream.exposed for stream, _ in inputs)
+        return exposed + self._beside_writing(waits, inputs, [stream.issues for stream, _ in inputs], written)
+
+    def queued(self, inputs: Streams, written: Streams) -> Floats:
+        """The same, where transfers are also waited for because a block is queued behind them.
+
+        While the core waits for one of those, it can issue one of what is behind it.
+        """
+        held = [held for _, held in inputs]
+        core, waits = np.zeros(()), np.zeros(())
+        issues: list[Floats] = []
+        for place, (stream, how) in enumerate(inputs):
+            behind = queued(how, place, held)
+            core = core + np.where(behind, stream.transfer, stream.exposed)
+            issues.append(np.where(behind, 0.0, stream.issues))
+        for stream, how in written:
+            waits = waits + np.where(written_in_full(how, held), stream.transfer - stream.last, stream.exposed)
+        return core + self._beside_writing(waits, inputs, issues, written)
+
+    def chain(self, inputs: Streams, place: int) -> Floats:
+        """Cycles from the first issue to the last arrival of an input: each is issued when the one before has arrived.
+
+        The first one is issued behind those of other inputs that are fetched before the loops.
+        """
+        stream, mine = inputs[place]
+        before = sum(
+            (~held.single & (mine.single | (n < place)) for n, (_, held) in enumerate(inputs) if n != place),
+            start=np.zeros(mine.depth.shape, np.int64),
+        )
+        return stream.transfer + self.issue * (stream.issues + self.outer_blocks * (before + mine.double))
+
+    def _beside_writing(self, waits: Floats, inputs: Streams, issues: list[Floats], written: Streams) -> Floats:
+        """Cycles to wait for write-backs and to issue so many transfers of each input.
+
+        While the core waits for a write-back it can issue transfers: before the next kernel one of each input, but for
+        single ones behind another of these, which has arrived behind the write-back.
+        """
+        followed = total(stream.issues - self.outer_blocks for stream, _ in written)
+        double, single = np.zeros(()), np.zeros(())
+        for (_, held), count in zip(inputs, issues, strict=True):
+            beside = np.minimum(count, followed)
+            double = double + np.where(held.single, 0.0, beside)
+            single = np.maximum(single, np.where(held.single, beside, 0.0))
+        every = total(issues)
+        return np.maximum(np.maximum(waits, self.issue * every), waits + self.issue * (every - double - single))
 
 
 def idle_before_first_kernel(inputs: Sequence[Held], first: Sequence[Floats], issue: float) -> Floats:
