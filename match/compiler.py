@@ -23,7 +23,7 @@ from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
 from match.options import Options
 from match.output import whole_file
-from match.partitioner import cut
+from match.partitioner import check_l1, cut
 from match.plan import LayerDecision
 from match.registry import get_target
 from match.relay import tvm
@@ -225,6 +225,7 @@ def compile(  # noqa: A001
     with stopwatch.phase("transform"):
         integer = integer_relay(network, chip.activations)
     partitioned = cut(integer, chip, options, network.name, stopwatch)
+    check_l1(partitioned, l1, network.name)
     with stopwatch.phase("codegen"):
         built = lower(partitioned.module, chip, network)
     generated = built.network

@@ -184,7 +184,7 @@ def _decide(
             offers.append(offer)
             candidates.append(offer.candidate)
         else:
-            candidates.append(Candidate(module.name, refusal=offer))
+            candidates.append(Candidate(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
     cpu = cpu_cost(target, layer.name, layer.op.value, operations, outputs)
     candidates.append(Candidate(CPU, cost=cpu))
     best = min(offers, key=lambda offer: price(offer.cost, options), default=None)

@@ -15,6 +15,7 @@ from match.codegen.backend import PLAN_ATTRIBUTE, register
 from match.codegen.c_text import identifier
 from match.codegen.plan_codec import encode
 from match.dispatch import cpu_cost, dispatch
+from match.errors import CapacityError
 from match.frontend.relay import from_relay
 from match.hardware import MatchTarget
 from match.layer import Role
@@ -94,13 +95,16 @@ def partition(
         cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
 
     Raises:
-        MatchError: one of its subclasses, for an unknown target, module or option, or a network that is not quantized.
+        MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
+            an `l1` that no layer fits.
     """
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache)
     model = from_relay(mod, params)
     register([chip.name])
-    return cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch()).module
+    partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+    check_l1(partitioned, l1, model.name)
+    return partitioned.module
 
 
 def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
@@ -124,6 +128,22 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("partition"):
         by_symbol = {workload.symbol: workload for workload in (*workloads, *further)}
         return Partitioned(module, (), target, by_symbol, main, tuple(listed)).decided(decisions)
+
+
+def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:
+    """Of an innermost memory of `l1` bytes that was asked for: whether it is of use to any layer that a module takes.
+
+    Raises:
+        CapacityError: if no mapping of any layer fits.
+    """
+    offers = [(d.name, c) for d in partitioned.decisions for c in d.candidates if c.module != CPU]
+    unmapped = [(name, candidate) for name, candidate in offers if candidate.unmapped]
+    if l1 is not None and unmapped and all(candidate.refusal for _, candidate in offers):
+        name, first = unmapped[0]
+        raise CapacityError(
+            f"no layer of {network} fits an L1 of {l1} bytes on {partitioned.target.name}: {first.module} refused "
+            f"{name} because {first.refusal}; give more (--l1), or leave it out for the target's own."
+        )
 
 
 def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list[Workload]:

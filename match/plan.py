@@ -20,7 +20,10 @@ WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten
 
 @dataclass(frozen=True)
 class Candidate:
-    """One module's offer for a layer: a schedule with its cost, or the reason it was refused."""
+    """One module's offer for a layer: a schedule with its cost, or the reason it was refused.
+
+    `unmapped` tells that the module would take the layer, and no mapping fits its memories.
+    """
 
     module: str
     requantizer: Requantizer | None = None
@@ -28,6 +31,7 @@ class Candidate:
     schedule: Schedule | None = None
     cost: Cost | None = None
     refusal: str | None = None
+    unmapped: bool = False
 
 
 @dataclass(frozen=True)

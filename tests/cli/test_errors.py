@@ -126,6 +126,7 @@ def test_reasons_of_others_join_the_sentence(command: Command, folder: Path) -> 
         (["--l1", "abc"], ["--l1", "abc"]),
         (["--l1", "1e5"], ["--l1", "1e5"]),
         (["--l1", "99999999999"], ["L1", "99999999999"]),
+        (["--l1", "16"], ["no layer of", "fits an L1 of 16 bytes", "needs at least", "16 are there", "--l1"]),
         (["--l1"], ["--l1"]),
         (["--l2", "0"], ["--l2", "0"]),
         (["--nonsense"], ["--nonsense"]),
