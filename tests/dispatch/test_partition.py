@@ -10,7 +10,7 @@ import pytest
 
 import match
 from match.codegen.plan_codec import decode
-from match.errors import ModelError
+from match.errors import CapacityError, ModelError
 from match.layer import Op
 from match.options import Options
 from match.partitioner import Partitioned, cut
@@ -195,6 +195,10 @@ def test_public_partition_takes_integer_relay_and_params() -> None:
     cut_module = match.partition(module, "gap9", params, modules=["cluster"])
     symbols = sorted(variable.name_hint for variable in cut_module.get_global_vars())
     assert symbols == ["main", "match_model_0_dense"]
+    with pytest.raises(
+        CapacityError, match=r"no layer of model fits an L1 of 16 bytes on gap9: cluster refused dense_0"
+    ):
+        match.partition(module, "gap9", params, modules=["cluster"], l1=16)
 
 
 def test_float_networks_are_refused() -> None:
