@@ -199,6 +199,8 @@ def test_public_partition_takes_integer_relay_and_params() -> None:
         CapacityError, match=r"no layer of model fits an L1 of 16 bytes on gap9: cluster refused dense_0"
     ):
         match.partition(module, "gap9", params, modules=["cluster"], l1=16)
+    own = match.get_target("gap9", l1=16, modules=["cluster"])
+    assert [variable.name_hint for variable in match.partition(module, own, params).get_global_vars()] == ["main"]
 
 
 def test_float_networks_are_refused() -> None:
