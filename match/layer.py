@@ -24,6 +24,9 @@ class Dim(enum.StrEnum):
     FY = "FY"
     FX = "FX"
 
+    # Of dictionaries by dimension the search reads millions of entries; the hash of Enum is computed in Python.
+    __hash__ = str.__hash__
+
 
 class Op(enum.StrEnum):
     """The operators a layer can be."""

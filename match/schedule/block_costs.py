@@ -11,7 +11,7 @@ import numpy as np
 from match.layer import Axis, Dim, Role
 from match.schedule.blocks import axis_length, axis_lengths, touched_lengths
 from match.schedule.combined import Combined
-from match.schedule.kinds import Along, Kinds, Tiles
+from match.schedule.kinds import Along, Tiles
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
 
@@ -53,7 +53,9 @@ class BlockCosts:
                     places[position] = end
                     end += 1
         kinds = [
-            Kinds(along[dim], partial(self._lengths, [axes[p] for p in own]), at_last=self._written)
+            along[dim].kinds(
+                (operand.name, outer, padded), partial(self._lengths, [axes[p] for p in own]), at_last=self._written
+            )
             for (_, dim), own in zip(cut, positions, strict=True)
         ]
         self._moves = Combined(

@@ -26,6 +26,8 @@ Loose = tuple[int, Dim]
 class Cut:
     """Outer tiles of some sizes along a dimension; arrays are over numbers of pieces that inner tiles make, 1 first.
 
+    Of several sizes, an entry is for all numbers up to the next power of 2, with the least of each figure.
+
     outer: the smallest outer tile. blocks, full: outer tiles in all, and those that are no rest, at least. whole: where
     the first entry is. size: the smallest inner tile. calls: pieces of the whole layer. work: cycles of kernel calls on
     them when all other dimensions are whole. transfers, covers: by operand that depends on the dimension, DMA cycles of
@@ -127,8 +129,9 @@ class Pieces:
         inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
         tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
         number, rest = -(-tile // size), extent % tile
-        order = np.argsort(number, kind="stable")
-        starts = np.flatnonzero(np.diff(number[order], prepend=0))
+        kind = number if len(outer) == 1 else 1 + np.frexp(number - 1)[1]  # 1, 2, 3 to 4, 5 to 8 pieces
+        order = np.argsort(kind, kind="stable")
+        starts = np.flatnonzero(np.diff(kind[order], prepend=0))
         full = extent // tile
 
         def least(figures: Floats) -> Floats:

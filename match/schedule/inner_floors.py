@@ -73,6 +73,7 @@ class InnerFloors:
         ]
         self._pieces = Pieces(self._pricing, candidates, largest, dense)
         self._known: dict[tuple[Cell, Loose | None], float] = {}
+        self._known_works: dict[Cell, tuple[list[Ints], Floats]] = {}
 
     def cycles(self, cells: Sequence[tuple[Cell, Loose | None]], most: float) -> Floats:
         """Cycles, without the layer's overhead, that no mapping of an outer tile of each cell takes less than.
@@ -89,7 +90,7 @@ class InnerFloors:
         cut = [self._pieces.cuts(*cell) for cell in cells]
         cuts, starts = joined(cut)
         prices = [self._pieces.outer_prices(number, cells) for number in self._numbers]
-        bounded = [self._works(row, most) for row in cut]
+        bounded = [self._works_of(cell, row, most) for (cell, _), row in zip(cells, cut, strict=True)]
         kinds, works = [kind for kind, _ in bounded], [work for _, work in bounded]
         left = [np.nonzero(work.ravel() <= most)[0] for work in works]
         result, count = np.full(len(cells), math.inf), FIRST_CHUNK
@@ -131,6 +132,13 @@ class InnerFloors:
             kinds[dim][sizes[dim]] = kind[chosen]
         return InnerTiles(sizes, kinds, bounds)
 
+    def _works_of(self, cell: Cell, cuts: Sequence[Cut], most: float) -> tuple[list[Ints], Floats]:
+        """`_works` of a cell, which does not depend on what is loose."""
+        known = self._known_works.get(cell)
+        if known is None:
+            known = self._known_works[cell] = self._works(cuts, most)
+        return known
+
     def _works(self, cuts: Sequence[Cut], most: float) -> tuple[list[Ints], Floats]:
         """Cycles of the kernel calls of kinds of inner tiles, with an axis for their rows of each of `cuts`.
 
@@ -139,8 +147,8 @@ class InnerFloors:
         fewest, least = math.prod(int(cut.calls.min()) for cut in cuts), max(float(cut.work.min()) for cut in cuts)
         kept: list[Ints] = []
         for cut in cuts:
-            calls = cut.calls * (fewest // cut.calls.min())
-            kept.append(np.nonzero(np.maximum(cut.work, least) + calls * self._pricing.launch <= most)[0])
+            calls = cut.calls * (fewest // int(cut.calls.min()))
+            kept.append(np.flatnonzero(np.maximum(cut.work, least) + calls * self._pricing.launch <= most))
         places = np.ix_(*kept)
         calls = product(cut.calls[at] for cut, at in zip(cuts, places, strict=True))
         work = functools.reduce(np.maximum, (cut.work[at] for cut, at in zip(cuts, places, strict=True)))

@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from match.layer import Dim, Role
-from match.schedule.blocks import Span, array_limits, axis_length
+from match.schedule.blocks import Span, array_limits
 from match.schedule.inner_floors import InnerTiles
 from match.schedule.kinds import Along
 from match.schedule.nested import Level, Nested, cost_of
-from match.schedule.pricing import Pricing
+from match.schedule.pricing import Lengths, Pricing
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search
 from match.schedule.sieve import Sieve
@@ -24,15 +24,19 @@ from match.schedule.tiles import TILED, AlongKey, OuterBlocks, Sizes, TileCosts
 from match.schedule.transfer_floors import with_transfers
 from match.schedule.two_memories import Held, TwoMemories, least_ways, total_cycles
 
-FIRST_SLAB, SLAB, CHUNK = 256, 1 << 13, 64
+FIRST_SLAB, SLAB, CHUNK = 1 << 8, 1 << 10, 1 << 6
 """Inner tiles whose transfers, and whose mappings, are bounded at a time."""
+
+SIFTED = 1 / 16
+"""What bounding the transfers of an inner tile takes, as a part of bounding its mappings."""
 
 
 @dataclass
 class Effort:
     """How many mappings may still be predicted, and the mappings of how many inner tiles bounded.
 
-    A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with.
+    A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with. A
+    tile whose transfers alone are bounded counts as `SIFTED` of one.
     """
 
     mappings: float
@@ -72,9 +76,9 @@ class InnerSearch(Search):
         self.tile = dict(zip(TILED, tile, strict=True))
 
     @cached_property
-    def blocks(self) -> list[tuple[dict[Dim, Span], int]]:
-        """Outer blocks that look different, and how many look the same."""
-        return list(_blocks(self.parent.pricing, self.tile))
+    def blocks(self) -> list[tuple[dict[Dim, Span], tuple[Lengths, ...], int]]:
+        """Outer blocks that look different, how the arrays lie that hold them, and how many look the same."""
+        return [(spans, self._arrays(spans), times) for spans, times in _blocks(self.parent.pricing, self.tile)]
 
     def run(self) -> bool:
         """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
@@ -104,6 +108,10 @@ class InnerSearch(Search):
             yield -math.inf, sieve.tiles
             return
         for rows in self.ordered(replace(sieve, cycles=least), slabs):
+            if self.tired:
+                yield -math.inf, sieve.tiles[:0]  # there is more
+                return
+            self.effort.tiles -= SIFTED * len(rows)
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
             for chunk in self.ordered(slab, (CHUNK,)):
@@ -164,19 +172,19 @@ class InnerSearch(Search):
         The cycles of all include the layer's overhead.
         """
         cycles, last, moved = self.pricing.overhead, 0.0, 0
-        for spans, times in self.blocks:
-            work = inner.work(spans, self._arrays(spans))
+        for spans, arrays, times in self.blocks:
+            work = inner.work(spans, arrays)
             cycles += times * work.cycles
             moved += times * sum(work.moved)
             last = work.cycles  # the last of the last kind
         return cycles, last, moved
 
-    def _arrays(self, spans: Mapping[Dim, Span]) -> tuple[tuple[int, ...], ...]:
+    def _arrays(self, spans: Mapping[Dim, Span]) -> tuple[Lengths, ...]:
         return tuple(
-            tuple(axis_length(operand, axis, spans[axis.dim], 0) for axis in axes)
+            self.pricing.array(number, spans)
             if operand.name in self.parent.held and operand.role is not Role.CONSTANT
             else array_limits(operand)
-            for operand, axes in zip(self.pricing.operands, self.pricing.axes, strict=True)
+            for number, operand in enumerate(self.pricing.operands)
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from match.layer import Axis, Dim
 from match.schedule.blocks import touched
 from match.schedule.combined import Combined
-from match.schedule.kinds import Along, Asked, Kinds, Tiles
+from match.schedule.kinds import Along, Asked, Tiles
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints
 
@@ -31,7 +31,9 @@ class KernelCosts:
             Dim.OX: partial(self._seen, pricing.columns),
             Dim.C: lambda tiles: (tiles.size, tiles.start == 0, tiles.start + tiles.size == pricing.layer.c),
         }
-        self._calls = Combined([Kinds(along[dim], ask, at_last=True) for dim, ask in asked.items()], pricing.kernels)
+        who = "kernels", least_input
+        kinds = [along[dim].kinds(who, ask, at_last=True) for dim, ask in asked.items()]
+        self._calls = Combined(kinds, pricing.kernels)
         self._asked: list[tuple[Ints, Floats]] = []
 
     def compute(self, tiles: Ints) -> Floats:

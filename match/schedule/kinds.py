@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -73,10 +73,19 @@ class Along:
             _table(_joined(group), int(end)) for group, end in zip(groups, ends, strict=True)
         )
 
+        self._kinds: dict[Hashable, Kinds] = {}
+
     @property
     def counts(self) -> Ints:
         """How many tiles there are, by their size; of size 0 none."""
         return self.every.times.sum(axis=1)
+
+    def kinds(self, who: Hashable, asked: Asked, *, at_last: bool = False) -> Kinds:
+        """The tiles by what is `asked` about them, which is the same whenever `who` asks."""
+        known = self._kinds.get(who)
+        if known is None:
+            known = self._kinds[who] = Kinds(self, asked, at_last=at_last)
+        return known
 
 
 class Kinds:

@@ -24,13 +24,13 @@ class Limits:
 
     complete: float = 1 << 16
     grid: float = 1 << 8
-    searched: float = 16
+    searched: float = 10
     alike: float = 3
-    cells: float = 128
+    cells: float = 96
     divided: float = 24
     refined: float = 80
-    first_predicted: float = 1 << 5
-    predicted: float = 1 << 7
+    first_predicted: float = 1 << 4
+    predicted: float = 1 << 6
     first_bounded: float = 3 << 6
     bounded: float = 1 << 8
 

@@ -112,15 +112,19 @@ class Nested:
 
     def work(self, spans: Spans, limits: tuple[Lengths, ...], overhead: float = 0.0) -> Work:
         """What it takes on the block that covers `spans`, when the operands lie in arrays of `limits`."""
-        pricing = self.level.pricing
-        alike = {dim: pricing.alike(dim, span) for dim, span in spans.items()}
-        key = *alike.values(), limits
-        known = self._known.get(key)
+        place = *spans.values(), limits
+        known = self._known.get(place)
         if known is None:
-            walk = _LevelWalk(self, limits)
-            walk.run(alike, overhead)
-            known = Work(walk.now, walk.compute, walk.overhead, tuple(walk.transfers), tuple(walk.moved))
-            self._known[key] = known
+            pricing = self.level.pricing
+            alike = {dim: pricing.alike(dim, span) for dim, span in spans.items()}
+            key = *alike.values(), limits
+            known = self._known.get(key)
+            if known is None:
+                walk = _LevelWalk(self, limits)
+                walk.run(alike, overhead)
+                known = Work(walk.now, walk.compute, walk.overhead, tuple(walk.transfers), tuple(walk.moved))
+                self._known[key] = known
+            self._known[place] = known
         return known
 
     def packed(self, operand: int, depth: int, spans: Spans) -> Move:
@@ -193,8 +197,6 @@ class _LevelWalk(Walk):
         """How the arrays lie that the inner levels fetch from: blocks that are held here, else those outside."""
         arrays = list(self._limits)
         for stream in self.streams:
-            operand, spans = self.pricing.operands[stream.number], self.inside[stream.depth]
-            if operand.role is not Role.CONSTANT:
-                axes = self.pricing.axes[stream.number]
-                arrays[stream.number] = tuple(axis_length(operand, axis, spans[axis.dim], 0) for axis in axes)
+            if self.pricing.operands[stream.number].role is not Role.CONSTANT:
+                arrays[stream.number] = self.pricing.array(stream.number, self.inside[stream.depth])
         return tuple(arrays)

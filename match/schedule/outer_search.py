@@ -38,10 +38,10 @@ LOOSER = 1 / 32
 """How much lower the bound of a tile is, as a part of it, for each dimension that it cuts beyond the first. It decides
 what is searched first."""
 
-UNBOUNDED = 2
-"""Steps of a cell before it is bounded in both memories."""
+HOLD, BOUND, DIVIDE, REFINE = range(4)
+"""The steps from a cell to a tile that is searched."""
 
-HELD, CELLS, TILES = 256, 16, 4
+HELD, CELLS, TILES = 256, 16, 8
 """Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
 
 
@@ -79,6 +79,7 @@ class OuterSearch:
         self.limits = limits.of(pairs)
         self.along: dict[AlongKey, Along] = {}
         self.left_out = math.inf
+        self.effort = {BOUND: self.limits.cells, DIVIDE: self.limits.divided, REFINE: self.limits.refined}
         self.queues: list[list[_Node]] = []
         self.unbounded: list[_Node] = []
 
@@ -129,13 +130,21 @@ class OuterSearch:
 
         `left_out` has the least bound of those that did not come.
         """
-        steps = ((self.hold, HELD), (self.bound, CELLS), (self.divide, 1), (self.refine, TILES))
+        steps = {
+            HOLD: (self.hold, HELD),
+            BOUND: (self.bound, CELLS),
+            DIVIDE: (self.divide, 1),
+            REFINE: (self.refine, TILES),
+        }
         self.queues = [self.all_cells(), [], [], [], []]
         limits = self.limits
-        effort = {self.bound: limits.cells, self.divide: limits.divided, self.refine: limits.refined}
         searched: dict[int, int] = {}
         while any(self.queues):
-            place = min((n for n, queue in enumerate(self.queues) if queue), key=lambda n: (*self.queues[n][0][:2], -n))
+            waiting = [place for place, queue in enumerate(self.queues) if queue]
+            if self.problem.rank is None:  # what there is no effort left for waits for what is behind it
+                spent = max((step for step, left in self.effort.items() if left <= 0), default=-1)
+                waiting = [place for place in waiting if place > spent] or waiting
+            place = min(waiting, key=lambda n: (*self.queues[n][0][:2], -n))
             queue = self.queues[place]
             if not self.may_win(queue[0]):
                 heapq.heappop(queue)
@@ -149,13 +158,13 @@ class OuterSearch:
                     self.left_out = min(self.left_out, node.objective)
                 continue
             step, most = steps[place]
-            if step in effort and effort[step] <= 0 and self.problem.rank is not None:
+            if self.effort.get(place, 1) <= 0 and self.problem.rank is not None:
                 for other in range(place + 1):
                     self.leave_out(other)
                 continue
             nodes = [heapq.heappop(queue) for _ in range(min(most, len(queue)))]
-            if step in effort:
-                effort[step] -= len(nodes)
+            if place in self.effort:
+                self.effort[place] -= len(nodes)
             for node in step(nodes):
                 heapq.heappush(self.queues[place + 1], node)
 
@@ -167,7 +176,7 @@ class OuterSearch:
     def leave_out(self, place: int) -> None:
         """Look no further at the cells or tiles of a queue."""
         queue = self.queues[place]
-        if place < UNBOUNDED:
+        if place <= BOUND:
             self.unbounded += queue
         else:
             self.left_out = min([self.left_out, *(node.objective for node in queue)])
@@ -176,7 +185,7 @@ class OuterSearch:
     def tighten(self) -> None:
         """Take in what was left out before it was bounded in both memories: that is done now, the least first."""
         left = sorted(filter(self.may_win, self.unbounded), key=lambda node: node.objective)
-        count = int(min(len(left), self.limits.cells // 2))
+        count = int(min(len(left), max(self.limits.cells // 2, self.effort[BOUND])))
         for begin in range(0, count, CELLS):
             chunk = left[begin : min(begin + CELLS, count)]
             if chunk[0].objective < self.left_out:

@@ -82,9 +82,11 @@ class Pricing:
         self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
         # Kernels begin a reduction with the first of its channels and end it with the last: like tiles at a border.
         self._clipping[Dim.C].append(Axis(Dim.C, layer.c, window=3, before=1))
+        self._unclipped = {dim: unclipped(axes) for dim, axes in self._clipping.items()}
         self._kernels: dict[tuple[Span, Span, Span, Span], float] = {}
         self._calls: dict[Tile, float] = {}
         self._scratch: dict[Tile, float] = {}
+        self._arrays: dict[object, Lengths] = {}
         self._fetches: tuple[dict[object, Move], ...] = tuple({} for _ in operands)
         self._moves: tuple[dict[tuple[Lengths, Lengths | None], Move], ...] = tuple({} for _ in operands)
         self._views: list[tuple[MappingView, float]] = []
@@ -173,6 +175,15 @@ class Pricing:
             known = self._fetches[operand][key] = self.block(operand, lengths, limits)
         return known
 
+    def array(self, operand: int, spans: Mapping[Dim, Span]) -> Lengths:
+        """How the array lies that holds the block of an activation that covers `spans`."""
+        key = operand, *[spans[dim] for dim in self._dims[operand]]
+        known = self._arrays.get(key)
+        if known is None:
+            tensor, axes = self.operands[operand], self.axes[operand]
+            known = self._arrays[key] = tuple([axis_length(tensor, axis, spans[axis.dim], 0) for axis in axes])
+        return known
+
     def block(self, operand: int, lengths: Lengths, limits: Lengths | None = None) -> Move:
         """The transfer of a block of operand number `operand` with these elements along its axes.
 
@@ -202,13 +213,14 @@ class Pricing:
 
     def unclipped(self, dim: Dim, end: int) -> tuple[int, int]:
         """The iterations before `end`, from a first one to before another, at which no operand's block is clipped."""
-        return unclipped(self._clipping[dim], end)
+        low, high = self._unclipped[dim]
+        return low, end if high is None else high
 
     def alike(self, dim: Dim, span: Span) -> Span:
         """The first span that looks the same to every operand: the same extent, and where one is clipped itself."""
         start, extent = span
-        low, high = self.unclipped(dim, start + extent)
-        return (low, extent) if low <= start and start + extent <= high else span
+        low, high = self._unclipped[dim]
+        return (low, extent) if low <= start and (high is None or start + extent <= high) else span
 
     def latency(self, view: MappingView) -> float:
         """Cycles of a whole mapping, if the cost model has a `latency` of its own; else `view.cycles`."""

@@ -15,10 +15,10 @@ class Run(NamedTuple):
     last: int
 
 
-def unclipped(axes: Sequence[Axis], end: int) -> tuple[int, int]:
-    """The iterations, from a first one to before another, whose windows lie inside all tensors; `end` without axes."""
+def unclipped(axes: Sequence[Axis]) -> tuple[int, int | None]:
+    """The iterations, from a first one to before another, whose windows lie inside all tensors; no end without axes."""
     low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
-    return low, min(((axis.limit + axis.before - axis.window) // axis.stride + 1 for axis in axes), default=end)
+    return low, min(((axis.limit + axis.before - axis.window) // axis.stride + 1 for axis in axes), default=None)
 
 
 def runs(axes: Sequence[Axis], start: int, extent: int, tile: int) -> tuple[Run, ...]:
@@ -27,9 +27,9 @@ def runs(axes: Sequence[Axis], start: int, extent: int, tile: int) -> tuple[Run,
     Neighbours are in one run when they have the same extent and none of the windows along `axes` is clipped.
     """
     last_tile = (extent - 1) // tile
-    low, high = unclipped(axes, start + extent)
+    low, high = unclipped(axes)
     first = max(0, -(-(low - start) // tile))
-    last = min(extent // tile - 1, (high - tile - start) // tile)
+    last = extent // tile - 1 if high is None else min(extent // tile - 1, (high - tile - start) // tile)
     if last <= first:
         return tuple(Run(index, index) for index in range(last_tile + 1))
     before = [Run(index, index) for index in range(first)]

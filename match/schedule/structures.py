@@ -2,7 +2,8 @@
 
 What an operand costs follows from the loops that its blocks are fetched inside of, in whatever order these are: that is
 computed once, for all tiles. For tiles that cut the same dimensions, the mappings of one loop order are arrays: an axis
-for each operand's choice of depth and buffers, and a last one for the tiles.
+for each operand's choice of depth and buffers, and a last one for the tiles. Where bounds will do, orders in which all
+operands are fetched inside of the same loops are one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,10 +20,14 @@ from match.cost import CostModel
 from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.cut_operands import TransferCosts, cut_operand
-from match.schedule.mapping import REDUCTIONS, Loop, Memory, Placement, Schedule
+from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.schedule.residencies import AllResidencies, Residencies, Way, held_in, ways_in
 from match.schedule.rooms import Flags, Floats, Ints
-from match.schedule.tiles import TILED, TileCosts, subsets, total
+from match.schedule.tiles import TILED, TileCosts, total
 from match.schedule.waits import Held, Stream, Streams, Waits, idle_before_first_kernel, least_idle
+
+PART = 1 << 14
+"""Mappings that are bounded at a time, whatever the order of their loops: few enough for a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,6 @@ class Nests:
     _held: tuple[tuple[tuple[int, int], ...], ...]
     _choices: tuple[Ints, ...]
 
-    def inside(self, operand: int) -> Iterator[tuple[frozenset[Dim], Ints]]:
-        """The dimensions of loops that an operand is fetched inside of, with the rows of the mappings where it is."""
-        for choice, (depth, _) in enumerate(self._held[operand]):
-            yield frozenset(self.order[:depth]), np.nonzero(self._choices[operand] == choice)[0]
-
     def nest(self, row: int) -> Nest:
         """One of them."""
         costs = self._structures.costs
@@ -95,8 +95,26 @@ MayWin = Callable[[Floats, Floats], Flags]
 """Which mappings may be wanted, from lower bounds of their cycles and their bytes; one that rises with either."""
 
 
-_Way = tuple[frozenset[Dim], int]
-"""How an operand is held: the dimensions of the loops that its blocks are fetched inside of, the number of buffers."""
+@dataclass(frozen=True)
+class Figures:
+    """Lower bounds of mappings, as in `Nests`."""
+
+    core: Floats
+    dma: Floats
+    fetched: Floats
+    moved: Floats
+
+
+class Bounds(NamedTuple):
+    """Tiles that cut the same dimensions, by row, in the residencies in which the blocks of some of them fit.
+
+    These are `fitting` ones. The figures are of shape (fitting, tiles), infinite where blocks do not fit.
+    """
+
+    rows: Ints
+    residencies: Residencies
+    fitting: Ints
+    figures: Figures
 
 
 class Structures:
@@ -111,26 +129,59 @@ class Structures:
         self._transfers = floors or costs
         self._exact = floors is None
         self._cut = tiles < np.array(costs.whole)
-        pricing, numbers = costs.pricing, range(len(costs.pricing.operands))
+        pricing = costs.pricing
         self._counts = costs.counts(tiles)
         kernels, self._tail = self._kernels(floors)
         self.work = pricing.overhead + self._counts.prod(axis=0) * pricing.launch + kernels
         self._room = pricing.memory.size - costs.scratch(tiles)
-        self._ways = [self._ways_of(number) for number in numbers]
+        cut = [dim for n, dim in enumerate(TILED) if self._cut[:, n].any()]
+        self._ways = [{way: place for place, way in enumerate(ways_in(operand, cut))} for operand in pricing.operands]
         self._figures = [self._streams(number, list(ways)) for number, ways in enumerate(self._ways)]
 
     def nests(self, may_win: MayWin | None = None) -> Iterator[Nests]:
         """All mappings that fit, or those of them that `may_win`, by the dimensions they cut and by loop order."""
-        patterns = self._cut @ (1 << np.arange(len(TILED)))
-        for pattern in np.unique(patterns).tolist():
-            rows = np.nonzero(patterns == pattern)[0]
-            dims = [dim for n, dim in enumerate(TILED) if pattern >> n & 1]
+        for dims, rows in self._patterns():
             for order in itertools.permutations(dims):
-                held = [self._held(operand, order) for operand in self.costs.pricing.operands]
+                held = [held_in(operand, order, self.costs.packing > 0) for operand in self.costs.pricing.operands]
                 if all(held):
                     nests = self._combine(rows, order, held, may_win)
                     if nests is not None:
                         yield nests
+
+    def bounds(self, residencies: AllResidencies) -> Iterator[Bounds]:
+        """All residencies of the tiles, some tiles that cut the same dimensions at a time."""
+        for dims, rows in self._patterns():
+            some = residencies.over(dims)
+            size = max(1, PART // max(1, some.count))
+            for begin in range(0, len(rows), size):
+                yield self._bounds(rows[begin : begin + size], some)
+
+    def _bounds(self, rows: Ints, residencies: Residencies) -> Bounds:
+        each = list(zip(self._ways, self._figures, residencies.ways, residencies.held, strict=True))
+        places = [np.array([known[way] for way in ways], np.int64) for known, _, ways, _ in each]
+        needs, sums = (
+            [
+                getattr(Stream(*figures), name)[place[:, None], rows].astype(np.int64)
+                for (_, figures, _, _), place in zip(each, places, strict=True)
+            ]
+            for name in ("need", "sums")
+        )
+        shape = residencies.count, len(rows)
+        fits = np.broadcast_to(self.costs.rooms.fit(needs, self._room[rows] - total(sums)), shape)
+        fitting = np.flatnonzero(fits.any(axis=1))
+        streams = [
+            (Stream(*figures[:, place[fitting, None], rows]), Held(held.depth[fitting], held.double[fitting]))
+            for (_, figures, _, held), place in zip(each, places, strict=True)
+        ]
+        of = self._of(rows, streams)
+        figures = (np.where(fits[fitting], figure, np.inf) for figure in (of.core, of.dma, of.fetched, of.moved))
+        return Bounds(rows, residencies, fitting, Figures(*figures))
+
+    def _patterns(self) -> Iterator[tuple[tuple[Dim, ...], Ints]]:
+        """The dimensions that tiles cut, with the rows of the tiles."""
+        patterns = self._cut @ (1 << np.arange(len(TILED)))
+        for pattern in np.unique(patterns).tolist():
+            yield tuple(dim for n, dim in enumerate(TILED) if pattern >> n & 1), np.nonzero(patterns == pattern)[0]
 
     def _kernels(self, floors: TilingCosts | None) -> tuple[Floats, Floats]:
         """Cycles of all kernel calls, without `launch`.
@@ -149,28 +200,7 @@ class Structures:
             tail[reduced] = launch + costs.kernels.last(tiles[reduced])
         return kernels, tail
 
-    def _held(self, operand: Operand, order: tuple[Dim, ...]) -> tuple[tuple[int, int], ...]:
-        """The depths and numbers of buffers that an operand may have in loops of this order."""
-        depths = [0, *(depth for depth, dim in enumerate(order, 1) if dim in operand.dims)]
-        outside = REDUCTIONS if operand.role is Role.OUTPUT else frozenset[Dim]()  # partial sums stay with their block
-        return tuple(
-            (depth, buffers)
-            for depth in depths
-            if (self.costs.packing or operand.indivisible_dims.isdisjoint(order[depth:]))
-            and outside.isdisjoint(order[:depth])
-            for buffers in ((1, 2) if depth else (1,))
-        )
-
-    def _ways_of(self, number: int) -> dict[_Way, int]:
-        """All ways to hold operand number `number` in any order of loops, with their places in `_figures`."""
-        operand = self.costs.pricing.operands[number]
-        outside = REDUCTIONS if operand.role is Role.OUTPUT else frozenset[Dim]()
-        dims = [dim for n, dim in enumerate(TILED) if self._cut[:, n].any() and dim not in outside]
-        loops = [inside for inside in map(frozenset, subsets(dims)) if inside & operand.dims]
-        ways = [(frozenset[Dim](), 1), *((inside, buffers) for buffers in (1, 2) for inside in loops)]
-        return {way: place for place, way in enumerate(ways)}
-
-    def _streams(self, number: int, ways: list[_Way]) -> Floats:
+    def _streams(self, number: int, ways: list[Way]) -> Floats:
         """Operand number `number` in all its ways: `Stream`, shape (fields, ways, tiles)."""
         costs, operand = self.costs, self.costs.pricing.operands[number]
         others = [dim for dim in TILED if dim not in operand.dims]
@@ -225,14 +255,25 @@ class Structures:
             (Stream(*figures[:, choice, place]), Held(way[:, 0], way[:, 1] == 2))
             for figures, choice, way in zip(ways, choices, held_ways, strict=True)
         ]
+        of = self._of(tile, streams)
+        expected = np.maximum(of.core, of.dma)
+        least = self.work[tile] if pricing.has_latency else expected
+        return Nests(
+            least, expected, of.core, of.dma, of.fetched, of.moved, tile, order, self, tuple(held), tuple(choices)
+        )
+
+    def _of(self, rows: Ints, streams: Streams) -> Figures:
+        """Of mappings of the tiles in `rows`, the last axis of `streams`."""
+        pricing = self.costs.pricing
         outputs = [operand.role is Role.OUTPUT for operand in pricing.operands]
         inputs = [stream for stream, is_output in zip(streams, outputs, strict=True) if not is_output]
         written = [stream for stream, is_output in zip(streams, outputs, strict=True) if is_output]
+        nothing = np.zeros(np.broadcast_shapes(rows.shape, *(stream.transfer.shape for stream, _ in streams)))
         fetched = total(stream.transfer for stream, _ in inputs)
         transfer = fetched + total(stream.transfer for stream, _ in written)
         begun = pricing.issue * self.costs.outer_blocks if inputs else 0.0
         last = total(stream.last for stream, _ in written)
-        fixed = self.work[tile] + pricing.issue * total(stream.issues for stream, _ in written) + last
+        fixed = self.work[rows] + pricing.issue * total(stream.issues for stream, _ in written) + last
         if pricing.overlap:
             waits = Waits(pricing.issue, self.costs.outer_blocks)
             own = self._idle(inputs, begun) + waits.own(inputs, written)
@@ -240,16 +281,14 @@ class Structures:
             for place in range(len(inputs)):
                 fetched = np.maximum(fetched, waits.chain(inputs, place))
             finish = last + pricing.issue * self.costs.outer_blocks * bool(written)
-            fetched = pricing.overhead + begun + fetched + finish + np.zeros(len(tile))
-            dma = np.maximum(pricing.overhead + begun + transfer, fetched + self._tail[tile])
+            fetched = pricing.overhead + begun + fetched + finish + nothing
+            dma = np.maximum(pricing.overhead + begun + transfer, fetched + self._tail[rows])
         else:
             issues = pricing.issue * total(stream.issues for stream, _ in inputs)
             core = fixed + begun + issues + transfer - last
-            dma = fetched = np.zeros(len(tile))
-        moved = total(stream.moved for stream, _ in streams) + np.zeros(len(tile))
-        expected = np.maximum(core, dma)
-        least = self.work[tile] if pricing.has_latency else expected
-        return Nests(least, expected, core, dma, fetched, moved, tile, order, self, tuple(held), tuple(choices))
+            dma = fetched = nothing
+        moved = total(stream.moved for stream, _ in streams) + nothing
+        return Figures(core, dma, fetched, moved)
 
     def _least(self, rows: Ints, streams: list[Stream]) -> Floats:
         """At most `Nests.cycles`: what is a sum of figures of each operand by itself."""

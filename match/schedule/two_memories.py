@@ -15,9 +15,10 @@ from match.schedule.inner_cuts import Loose
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
+from match.schedule.residencies import AllResidencies
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Rank, rounded
-from match.schedule.structures import Nest, Nests, Structures, TilingCosts
+from match.schedule.structures import Bounds, Figures, Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import Sizes, TileCosts
 
 
@@ -55,7 +56,7 @@ def least_ways(ways: Sequence[Held]) -> list[Held]:
     return result
 
 
-def _total(ways: Held | Nests, cycles: Floats | float, added: Floats | float, last: Floats | float) -> Floats:
+def _total(ways: Held | Figures, cycles: Floats | float, added: Floats | float, last: Floats | float) -> Floats:
     """The same, where ways add so many cycles to the core's."""
     return np.maximum(np.maximum(cycles + added, ways.dma), ways.fetched + last)
 
@@ -87,6 +88,7 @@ class TwoMemories:
         self.inner_pricing = Pricing(layer, operands, inner, cost_model)
         packed = replace(outer, alignment=min(outer.alignment, inner.alignment))
         self.costs = TileCosts(Pricing(layer, held, packed, cost_model, others), packing=outer.alignment)
+        self.residencies = AllResidencies(held, self.costs.packing > 0)
         self.rank: Rank | None = None
         self.schedule: Schedule | None = None
         self._gapless = self.inner_pricing.gapless()
@@ -135,43 +137,42 @@ class TwoMemories:
         `loose` those where an operand's blocks are not cut although tiles are; `tail` are those of the last block.
         """
         least, moved = np.full((2, len(tiles)), np.inf)
-        others: list[tuple[Nests, Floats, Ints]] = []
+        others: list[tuple[Bounds, Floats]] = []
         structures = Structures(self.costs, tiles, floors)
-        for nests in structures.nests():
-            at = nests.tile
-            added = nests.core - structures.work[at]
-            is_loose = np.zeros(len(at), np.bool_)
-            for _, _, chosen in self._loose(nests):
-                is_loose[chosen] = True
-            np.minimum.at(least, at, np.where(is_loose, np.inf, _total(nests, cycles[at], added, tail[at])))
-            np.minimum.at(moved, at, nests.moved)
+        for bounds in structures.bounds(self.residencies):
+            rows, figures = bounds.rows, bounds.figures
+            moved[rows] = figures.moved.min(axis=0, initial=math.inf)
+            totals = _total(figures, cycles[rows], figures.core - structures.work[rows], tail[rows])
+            is_loose = np.zeros(len(totals), np.bool_)
+            for _, _, chosen in self._loose(bounds):
+                is_loose |= chosen
+            least[rows] = totals[~is_loose].min(axis=0, initial=math.inf)
             if is_loose.any():
-                others.append((nests, added, np.nonzero(is_loose)[0]))
+                others.append((bounds, np.where(is_loose[:, None] & (totals < least[rows]), totals, math.inf)))
         asked: dict[tuple[int, Loose], None] = {}
-        wanted: list[Flags] = []
-        for nests, added, rows in others:
-            at, flags = nests.tile, np.zeros(len(nests.tile), np.bool_)
-            flags[rows] = _total(nests, cycles[at], added, tail[at])[rows] < least[at[rows]]
-            wanted.append(flags)
-            for number, dim, chosen in self._loose(nests):
-                asked |= dict.fromkeys((row, (number, dim)) for row in at[chosen[flags[chosen]]].tolist())
+        for bounds, totals in others:
+            for number, dim, chosen in self._loose(bounds):
+                wanted = bounds.rows[np.isfinite(totals[chosen]).any(axis=0)]
+                asked |= dict.fromkeys((row, (number, dim)) for row in wanted.tolist())
         known = dict(zip(asked, loose(list(asked)).tolist(), strict=True)) if asked else {}
-        for (nests, added, _), flags in zip(others, wanted, strict=True):
-            at = nests.tile
-            inner = cycles[at]
-            for number, dim, chosen in self._loose(nests):
-                some = chosen[flags[chosen]]
-                inner[some] = np.maximum(inner[some], [known[row, (number, dim)] for row in at[some].tolist()])
-            np.minimum.at(least, at, np.where(flags, _total(nests, inner, added, tail[at]), np.inf))
+        for bounds, totals in others:
+            rows, figures = bounds.rows, bounds.figures
+            inner = np.tile(cycles[rows], (len(totals), 1))
+            for number, dim, chosen in self._loose(bounds):
+                more = np.array([known.get((row, (number, dim)), 0.0) for row in rows.tolist()])
+                inner[chosen] = np.maximum(inner[chosen], more)
+            with_loose = _total(figures, inner, figures.core - structures.work[rows], tail[rows])
+            with_loose = np.where(np.isfinite(totals), with_loose, math.inf)
+            least[rows] = np.minimum(least[rows], with_loose.min(axis=0, initial=math.inf))
         return np.maximum(least, cycles), moved
 
-    def _loose(self, nests: Nests) -> Iterator[tuple[int, Dim, Ints]]:
-        """Activations, by number, whose outer blocks are not cut along a dimension of tiles, and where in `nests`."""
+    def _loose(self, bounds: Bounds) -> Iterator[tuple[int, Dim, Flags]]:
+        """Activations, by number, whose outer blocks are not cut along a dimension of tiles, and where."""
+        residencies = bounds.residencies
         for place, operand in enumerate(self.costs.pricing.operands):
             if operand.role is not Role.CONSTANT:
-                for inside, rows in nests.inside(place):
-                    for dim in operand.dims & set(nests.order) - inside:
-                        yield self.operands.index(operand), dim, rows
+                for dim in operand.dims.intersection(residencies.dims):
+                    yield self.operands.index(operand), dim, residencies.uncut(place, dim)[bounds.fitting]
 
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""

@@ -15,7 +15,7 @@ from match.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import Effort
 from match.schedule.limits import UNLIMITED, Limits
-from match.schedule.mapping import Memory, Schedule
+from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.outer_search import OuterSearch
 from match.schedule.predict import predict
 from match.schedule.pricing import Pricing
@@ -231,6 +231,28 @@ def test_loss_covers_what_a_limit_leaves_out(
                 assert kept - loss <= least * (1 + 1e-9), (one.problem, tile)
                 better += least < kept
     assert better, "some of them are better"
+
+
+class Choosy(TwoMemories):
+    """Has mappings of one outer tile only, and finds that out late, as it is with constants that are packed."""
+
+    def __init__(self, problem: Problem, tile: Sizes) -> None:
+        super().__init__(problem)
+        self.tile = tile
+
+    def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
+        schedule = super().mapping(loops, placements)
+        return schedule if schedule is not None and outer_tile(schedule) == self.tile else None
+
+
+def test_effort_has_no_limit_before_there_is_a_mapping(
+    limited_problems: list[Limited], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match.schedule.outer_search, "CELLS", 1)
+    least = replace(UNLIMITED, complete=0.0, searched=1.0, cells=1.0, divided=1.0, refined=1.0)
+    for one in limited_problems:
+        for tile in one.least:
+            assert outer_tile(OuterSearch(Choosy(one.problem, tile), least).best()) == tile
 
 
 def test_says_which_memory_is_too_small() -> None:

@@ -1,0 +1,52 @@
+"""Bounds of all ways to hold operands, in which loop orders that fetch the same blocks are one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import match.schedule.structures
+from match.layer import Dim
+from match.schedule.mapping import Memory
+from match.schedule.pricing import Pricing
+from match.schedule.residencies import AllResidencies
+from match.schedule.sieve import feasible
+from match.schedule.structures import Structures
+from match.schedule.tiles import TileCosts, candidate_tiles
+from tests.schedule.random_schedules import operands_of, random_cost, random_layer
+
+Figures = set[tuple[int, float, float, float, float]]
+
+
+@pytest.mark.parametrize("packing", [0, 4])
+@pytest.mark.parametrize("part", [1, 1 << 14])
+def test_they_are_those_of_every_loop_order(packing: int, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are bounded at a time."""
+    monkeypatch.setattr(match.schedule.structures, "PART", part)
+    rng, orders, once = random.Random(61), 0, 0
+    for _ in range(12):
+        layer = random_layer(rng, 6)
+        operands, model = operands_of(layer), random_cost(rng)
+        held = rng.choice([operands, operands[:1], operands[-1:], ()])
+        memory = Memory("L1", rng.choice([1 << 20, 300]))
+        costs = TileCosts(Pricing(layer, held, memory, model), packing=packing)
+        candidates = candidate_tiles(costs.pricing, {Dim.C: 1}, packing=packing)
+        tiles = feasible(costs, None, candidates).tiles
+        tiles = tiles[sorted(rng.sample(range(len(tiles)), min(8, len(tiles))))]
+        structures, expected, found = Structures(costs, tiles), Figures(), Figures()
+        for nests in structures.nests():
+            columns = nests.tile, nests.core, nests.dma, nests.fetched, nests.moved
+            expected |= set(zip(*(column.tolist() for column in columns), strict=True))
+            orders += len(nests.tile)
+        for bounds in structures.bounds(AllResidencies(held, packing > 0)):
+            figures = bounds.figures
+            for row, column in zip(*np.nonzero(np.isfinite(figures.core)), strict=True):
+                core, dma, fetched, moved = (
+                    float(figure[row, column]) for figure in (figures.core, figures.dma, figures.fetched, figures.moved)
+                )
+                found.add((int(bounds.rows[column]), core, dma, fetched, moved))
+                once += 1
+        assert found == expected, layer
+    assert once < 0.8 * orders, "orders are told apart"
