@@ -40,7 +40,7 @@ class Limits:
 
 
 DEFAULT = Limits()
-"""Two tenths of a second to two seconds for the layers of MobileNet on GAP8, half of them below 0.6 seconds."""
+"""Some tenths of a second for a layer: the layers of MobileNet on GAP8 take 0.1 to 0.5 seconds."""
 
 UNLIMITED = Limits(*(math.inf for _ in fields(Limits)))
 """A search that ends when nothing is left."""
