@@ -36,11 +36,17 @@ class Effort:
     """How many mappings may still be predicted, and the mappings of how many inner tiles bounded.
 
     A mapping of outer blocks counts once by itself, and once in each way to hold these that it is predicted with. A
-    tile whose transfers alone are bounded counts as `SIFTED` of one.
+    tile whose transfers alone are bounded counts as `SIFTED` of one. `bounded` is how many were.
     """
 
     mappings: float
     tiles: float
+    bounded: float = 0.0
+
+    def bound(self, tiles: float) -> None:
+        """Spend it on so many tiles."""
+        self.tiles -= tiles
+        self.bounded += tiles
 
     @property
     def spent(self) -> bool:
@@ -84,7 +90,7 @@ class InnerSearch(Search):
         """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
         for sieve in self.sieves(crowd=math.inf):
             for _, tiles in self.promising(sieve):
-                self.effort.tiles -= len(tiles)
+                self.effort.bound(len(tiles))
                 self.try_tiles(tiles)
                 if self.tired:
                     return False
@@ -111,7 +117,7 @@ class InnerSearch(Search):
             if self.tired:
                 yield -math.inf, sieve.tiles[:0]  # there is more
                 return
-            self.effort.tiles -= SIFTED * len(rows)
+            self.effort.bound(SIFTED * len(rows))
             slab = with_transfers(sieve.select(rows), self.costs, self.floors)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
             for chunk in self.ordered(slab, (CHUNK,)):

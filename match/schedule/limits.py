@@ -19,7 +19,8 @@ class Limits:
     first_predicted, predicted: mappings that are predicted, as `Effort` counts them: of one outer tile at first, to
         have one to compare with, and then of all outer tiles. Where the outer memory's transfers take longest, the
         bounds of thousands are equal, and next to nothing tells them apart.
-    first_bounded, bounded: inner tiles whose mappings are bounded, likewise.
+    first_bounded, bounded: inner tiles whose mappings are bounded, likewise. first_bounded_in_all: those of all outer
+        tiles at first; where it is reached, no other outer tile is searched.
     """
 
     complete: float = 1 << 16
@@ -32,6 +33,7 @@ class Limits:
     first_predicted: float = 1 << 4
     predicted: float = 1 << 6
     first_bounded: float = 3 << 6
+    first_bounded_in_all: float = 1 << 10
     bounded: float = 1 << 8
 
     def of(self, pairs: int) -> Limits:

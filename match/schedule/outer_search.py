@@ -92,14 +92,17 @@ class OuterSearch:
         """
         problem, limits = self.problem, self.limits
         waiting: list[tuple[_Node, list[Held]]] = []
+        left = limits.first_bounded_in_all
         for searched, node in enumerate(self.promising()):
-            if problem.rank is not None and searched >= limits.searched:
+            if problem.rank is not None and (searched >= limits.searched or left <= 0):
                 self.left_out = min(self.left_out, node.objective)
                 break
             ways = problem.ways(node.tile)
             likely = math.inf if problem.rank is not None else problem.most_cycles(ways, node.objective * LIKELY)
-            if not self.try_tile(node.tile, ways, Effort(limits.first_predicted, limits.first_bounded), likely):
+            effort = Effort(limits.first_predicted, limits.first_bounded)
+            if not self.try_tile(node.tile, ways, effort, likely):
                 waiting.append((node, ways))
+            left -= effort.bounded
         for place in range(len(self.queues)):
             self.leave_out(place)
         effort = Effort(limits.predicted, limits.bounded)

@@ -6,14 +6,16 @@ import math
 import random
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
+import match.schedule.inner_search
 import match.schedule.outer_search
 from match.cost import Cost, CostModel
 from match.errors import ScheduleError
 from match.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.inner_floors import InnerFloors
-from match.schedule.inner_search import Effort
+from match.schedule.inner_search import Effort, InnerSearch
 from match.schedule.limits import UNLIMITED, Limits
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.outer_search import OuterSearch
@@ -21,6 +23,7 @@ from match.schedule.predict import predict
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 from match.schedule.search import Rank
+from match.schedule.sieve import Sieve
 from match.schedule.tiles import TILED, Sizes, candidate_tiles
 from match.schedule.two_memories import Held, TwoMemories
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
@@ -209,6 +212,7 @@ def limited_problems() -> list[Limited]:
         {"refined": 1.0},
         {"first_predicted": 1.0, "predicted": 0.0},
         {"first_bounded": 1.0, "bounded": 0.0},
+        {"first_bounded": 3.0, "first_bounded_in_all": 4.0, "bounded": 0.0},
     ],
     ids="-".join,
 )
@@ -217,6 +221,8 @@ def test_loss_covers_what_a_limit_leaves_out(
 ) -> None:
     """Of each limit by itself: no outer tile that was not searched has a mapping better by more than the loss."""
     monkeypatch.setattr(match.schedule.outer_search, "CELLS", 1)
+    for name, value in {"FIRST_SLAB": 2, "SLAB": 2, "CHUNK": 1, "SIFTED": 1.0}.items():
+        monkeypatch.setattr(match.schedule.inner_search, name, value)
     better = 0
     for one in limited_problems:
         poor = Poor(one.problem)
@@ -231,6 +237,41 @@ def test_loss_covers_what_a_limit_leaves_out(
                 assert kept - loss <= least * (1 + 1e-9), (one.problem, tile)
                 better += least < kept
     assert better, "some of them are better"
+
+
+def test_a_search_without_effort_left_is_not_complete(
+    limited_problems: list[Limited], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though nothing that it looked at may win."""
+    for name, value in {"FIRST_SLAB": 2, "SLAB": 2, "CHUNK": 1, "SIFTED": 1.0}.items():
+        monkeypatch.setattr(match.schedule.inner_search, name, value)
+
+    def hopeless(sieve: Sieve, *_: object) -> Sieve:
+        return replace(sieve, cycles=np.full(len(sieve), math.inf))
+
+    incomplete = 0
+    for one in limited_problems:
+        parent = Poor(replace(one.problem, objective="latency"))
+        outer = OuterSearch(parent, UNLIMITED)
+        outer.best()
+        with monkeypatch.context() as patch:
+            patch.setattr(match.schedule.inner_search, "with_transfers", hopeless)
+            for tile in one.least:
+                ways, inside = parent.ways(tile), outer.inner_floors.tiles(tile, math.inf)
+                assert InnerSearch(parent, tile, ways, inside, Effort(math.inf, math.inf), {}).run()
+                incomplete += not InnerSearch(parent, tile, ways, inside, Effort(math.inf, 1.0), {}).run()
+    assert incomplete > 20
+
+
+def test_arrays_of_blocks_at_a_border_are_shorter() -> None:
+    layer = Layer("conv", Op.CONV2D, 4, 4, 8, 8, 8, 8, 3, 3, padding=Padding(1, 1, 1, 1))
+    pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), random_cost(random.Random(0)))
+    spans = {dim: (0, layer.size(dim)) for dim in Dim}
+    rows = [pricing.array(0, spans | {Dim.OY: (start, 2)}) for start in (0, 2, 4, 6)]
+    (first, *inside, last) = rows
+    assert inside[0] == inside[1]
+    assert first == last
+    assert [a - b for a, b in zip(inside[0], first, strict=True) if a != b] == [1]
 
 
 class Choosy(TwoMemories):
