@@ -152,26 +152,28 @@ class Structures:
         """All residencies of the tiles, some tiles that cut the same dimensions at a time."""
         for dims, rows in self._patterns():
             some = residencies.over(dims)
+            places = [
+                np.array([known[way] for way in ways], np.int64)[:, None]
+                for known, ways in zip(self._ways, some.ways, strict=True)
+            ]
             size = max(1, PART // max(1, some.count))
             for begin in range(0, len(rows), size):
-                yield self._bounds(rows[begin : begin + size], some)
+                yield self._bounds(rows[begin : begin + size], some, places)
 
-    def _bounds(self, rows: Ints, residencies: Residencies) -> Bounds:
-        each = list(zip(self._ways, self._figures, residencies.ways, residencies.held, strict=True))
-        places = [np.array([known[way] for way in ways], np.int64) for known, _, ways, _ in each]
-        needs, sums = (
-            [
-                getattr(Stream(*figures), name)[place[:, None], rows].astype(np.int64)
-                for (_, figures, _, _), place in zip(each, places, strict=True)
-            ]
-            for name in ("need", "sums")
-        )
+    def _bounds(self, rows: Ints, residencies: Residencies, places: list[Ints]) -> Bounds:
+        """In the residencies whose ways to hold each operand have these `places` in `_figures`."""
+        needs: list[Ints] = []
+        sums: list[Ints] = []
+        for figures, place in zip(self._figures, places, strict=True):
+            stream = Stream(*figures)
+            needs.append(stream.need[place, rows].astype(np.int64))
+            sums.append(stream.sums[place, rows].astype(np.int64))
         shape = residencies.count, len(rows)
         fits = np.broadcast_to(self.costs.rooms.fit(needs, self._room[rows] - total(sums)), shape)
         fitting = np.flatnonzero(fits.any(axis=1))
         streams = [
-            (Stream(*figures[:, place[fitting, None], rows]), Held(held.depth[fitting], held.double[fitting]))
-            for (_, figures, _, held), place in zip(each, places, strict=True)
+            (Stream(*figures[:, place[fitting], rows]), Held(held.depth[fitting], held.double[fitting]))
+            for figures, place, held in zip(self._figures, places, residencies.held, strict=True)
         ]
         of = self._of(rows, streams)
         figures = (np.where(fits[fitting], figure, np.inf) for figure in (of.core, of.dma, of.fetched, of.moved))
