@@ -42,7 +42,7 @@ class Limits:
 
 
 DEFAULT = Limits()
-"""Some tenths of a second for a layer: the layers of MobileNet on GAP8 take 0.1 to 0.5 seconds."""
+"""Some tenths of a second for a layer: nearly all layers of MobileNet on GAP8 take 0.1 to 0.5 seconds."""
 
 UNLIMITED = Limits(*(math.inf for _ in fields(Limits)))
 """A search that ends when nothing is left."""

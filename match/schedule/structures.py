@@ -49,21 +49,30 @@ class Nest:
 
 
 @dataclass(frozen=True)
-class Nests:
-    """The mappings of one loop order that fit; arrays of shape (n,).
+class Figures:
+    """Lower bounds of mappings.
 
-    cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
-    cost model has its own: the larger of those from what the core and the DMA do, `core` and `dma`. fetched: what of
-    the DMA's part comes before the last kernel or behind it. moved: bytes. tile: rows of their tiles. order: the
-    dimensions of their loops, outermost first.
+    core, dma: cycles, from what the core does and from what the DMA does. fetched: what of the DMA's part comes before
+    the last kernel or behind it. moved: bytes.
     """
 
-    cycles: Floats
-    expected: Floats
     core: Floats
     dma: Floats
     fetched: Floats
     moved: Floats
+
+
+@dataclass(frozen=True)
+class Nests(Figures):
+    """The mappings of one loop order that fit; arrays of shape (n,).
+
+    cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
+    cost model has its own: the larger of `core` and `dma`. tile: rows of their tiles. order: the dimensions of their
+    loops, outermost first.
+    """
+
+    cycles: Floats
+    expected: Floats
     tile: Ints
     order: tuple[Dim, ...]
     _structures: Structures
@@ -93,16 +102,6 @@ class TilingCosts(TransferCosts, Protocol):
 
 MayWin = Callable[[Floats, Floats], Flags]
 """Which mappings may be wanted, from lower bounds of their cycles and their bytes; one that rises with either."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Lower bounds of mappings, as in `Nests`."""
-
-    core: Floats
-    dma: Floats
-    fetched: Floats
-    moved: Floats
 
 
 class Bounds(NamedTuple):
@@ -261,7 +260,7 @@ class Structures:
         expected = np.maximum(of.core, of.dma)
         least = self.work[tile] if pricing.has_latency else expected
         return Nests(
-            least, expected, of.core, of.dma, of.fetched, of.moved, tile, order, self, tuple(held), tuple(choices)
+            of.core, of.dma, of.fetched, of.moved, least, expected, tile, order, self, tuple(held), tuple(choices)
         )
 
     def _of(self, rows: Ints, streams: Streams) -> Figures:

@@ -1,10 +1,13 @@
-"""The layers of the MLPerf Tiny networks, by their published geometry."""
+"""The layers of the MLPerf Tiny networks, by their published geometry, and two large layers."""
 
 from __future__ import annotations
 
 import itertools
 
 from match.layer import Layer, Op, Padding
+
+WIDE = Layer("wide", Op.CONV2D, 512, 512, 56, 56, 56, 56, 3, 3, padding=Padding(1, 1, 1, 1))
+DEEP = Layer("deep", Op.DEPTHWISE_CONV2D, 256, 1, 112, 112, 112, 112, 3, 3, padding=Padding(1, 1, 1, 1))
 
 
 def conv(name: str, k: int, c: int, size: tuple[int, int], filter_size: tuple[int, int], stride: int = 1) -> Layer:

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 
 from match.cost import Tile
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.layer import Dim, Layer, Op, Padding
+from match.layer import Dim, Layer
 from match.operands import standard_operands
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
 from match.schedule.search import Search
 from match.schedule.structures import Nest
 from match.schedule.tiles import TileCosts, candidate_tiles
-
-WIDE = Layer("wide", Op.CONV2D, 512, 512, 56, 56, 56, 56, 3, 3, padding=Padding(1, 1, 1, 1))
+from tests.schedule.networks import WIDE
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,12 @@ def limited_problems() -> list[Limited]:
     return result
 
 
+def tile_by_tile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has small layers reach what takes thousands of inner tiles."""
+    for name, value in {"FIRST_SLAB": 2, "SLAB": 2, "CHUNK": 1, "SIFTED": 1.0}.items():
+        monkeypatch.setattr(match.schedule.inner_search, name, value)
+
+
 @pytest.mark.parametrize(
     "limited",
     [
@@ -221,8 +227,7 @@ def test_loss_covers_what_a_limit_leaves_out(
 ) -> None:
     """Of each limit by itself: no outer tile that was not searched has a mapping better by more than the loss."""
     monkeypatch.setattr(match.schedule.outer_search, "CELLS", 1)
-    for name, value in {"FIRST_SLAB": 2, "SLAB": 2, "CHUNK": 1, "SIFTED": 1.0}.items():
-        monkeypatch.setattr(match.schedule.inner_search, name, value)
+    tile_by_tile(monkeypatch)
     better = 0
     for one in limited_problems:
         poor = Poor(one.problem)
@@ -243,8 +248,7 @@ def test_a_search_without_effort_left_is_not_complete(
     limited_problems: list[Limited], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though nothing that it looked at may win."""
-    for name, value in {"FIRST_SLAB": 2, "SLAB": 2, "CHUNK": 1, "SIFTED": 1.0}.items():
-        monkeypatch.setattr(match.schedule.inner_search, name, value)
+    tile_by_tile(monkeypatch)
 
     def hopeless(sieve: Sieve, *_: object) -> Sieve:
         return replace(sieve, cycles=np.full(len(sieve), math.inf))

@@ -10,18 +10,16 @@ import pytest
 from match.cost import Cost
 from match.errors import ScheduleError
 from match.hardware import HwModule
-from match.layer import Layer, Op, Padding
+from match.layer import Layer
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
-from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
+from tests.schedule.networks import DEEP, WIDE, auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.schedule.problems import searched
 from tests.schedule.walk import walk
 
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
-WIDE = Layer("wide", Op.CONV2D, 512, 512, 56, 56, 56, 56, 3, 3, padding=Padding(1, 1, 1, 1))
-DEEP = Layer("deep", Op.DEPTHWISE_CONV2D, 256, 1, 112, 112, 112, 112, 3, 3, padding=Padding(1, 1, 1, 1))
 SIZES = [8192, 16384, 32768, 65536, 131072]
 
 
