@@ -218,7 +218,7 @@ def tile_by_tile(monkeypatch: pytest.MonkeyPatch) -> None:
         {"refined": 1.0},
         {"first_predicted": 1.0, "predicted": 0.0},
         {"first_bounded": 1.0, "bounded": 0.0},
-        {"first_bounded": 3.0, "first_bounded_in_all": 4.0, "bounded": 0.0},
+        {"first_bounded_in_all": 1.0},
     ],
     ids="-".join,
 )
