@@ -71,6 +71,7 @@ class InnerSearch(Search):
     ) -> None:
         costs = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held), known=known)
         super().__init__(costs, inside.sizes, "latency")
+        self.starts = parent.starts
         self.rank = parent.rank
         self.parent = parent
         self.inside = inside
@@ -118,7 +119,7 @@ class InnerSearch(Search):
                 yield -math.inf, sieve.tiles[:0]  # there is more
                 return
             self.effort.bound(SIFTED * len(rows))
-            slab = with_transfers(sieve.select(rows), self.costs, self.floors)
+            slab = with_transfers(sieve.select(rows), self.costs, self.floors, self.starts)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
             for chunk in self.ordered(slab, (CHUNK,)):
                 yield -math.inf, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles

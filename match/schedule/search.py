@@ -26,7 +26,8 @@ from match.schedule.floors import Floors
 from match.schedule.predict import latency
 from match.schedule.promise import check_regular
 from match.schedule.rooms import Floats, Ints
-from match.schedule.sieve import Sieve, feasible, sampled
+from match.schedule.sieve import Sieve, crowded, feasible, sampled
+from match.schedule.starts import AllStarts
 from match.schedule.structures import MayWin, Nest, Nests, Structures
 from match.schedule.tiles import TILED, TileCosts, smallest
 from match.schedule.transfer_floors import with_transfers
@@ -38,16 +39,16 @@ nothing."""
 MOST_VIEWS = 1 << 12
 """Mappings that a cost model with its own `latency` is asked for at most."""
 
-SAMPLE, CROWD = 512, 1 << 15
+SAMPLE, CROWD = 1 << 11, 1 << 15
 """Tiles drawn at random that are tried first, of more than a crowd: what they cost drops whole sizes of tiles."""
 
-SLABS = 128, 1 << 10, 1 << 12, 1 << 14
+SLABS = 128, 1 << 12, 1 << 14
 """Tiles whose bounds are refined at a time: few at first, as the better the best mapping is the more these drop."""
 
 CHUNKS = 4, 64, 256
 """Tiles whose mappings are enumerated at a time."""
 
-FEW, MANY = 16, 2048
+FEW, MANY = 16, 1 << 13
 """So few tiles are priced at once, as bounds would take longer; of so many, that cut more than `PAIR` dimensions,
 kernels are bounded before transfers are."""
 
@@ -85,6 +86,7 @@ class Search:
         self.byte_energy = pricing.byte_energy(pricing.memory.name) if objective == "energy" else None
         self.costs = costs
         self.candidates = candidates
+        self.starts = AllStarts(pricing.operands)
         self.floors = Floors(costs, candidates) if pricing.cost_model.regular else None
         self.rank: Rank | None = None
         self.nest: Nest | None = None
@@ -122,8 +124,8 @@ class Search:
         *parts, whole = self.candidates[Dim.C].tolist()
         for sizes in [[*parts, whole]] if self.pricing.has_latency else [[whole], parts] if parts else [[whole]]:
             candidates = {**self.candidates, Dim.C: np.array(sizes)}
-            if math.prod(map(len, candidates.values())) > crowd and self.floors and not self.pricing.has_latency:
-                yield sampled(self.costs, self.floors, candidates, SAMPLE, crowd)
+            if self.floors and not self.pricing.has_latency and crowded(self.costs, candidates, crowd):
+                yield sampled(self.costs, self.floors, candidates, SAMPLE)
             candidates = self.worthwhile(candidates)
             if all(map(len, candidates.values())):
                 yield feasible(self.costs, self.floors, candidates)
@@ -152,7 +154,7 @@ class Search:
             if len(slab) > MANY and len(self.cut(slab.tiles)) > PAIR:
                 slab = self.with_kernels(slab, (2,))
             if self.floors is not None:
-                refined = with_transfers(slab, self.costs, self.floors, self.most_moved())
+                refined = with_transfers(slab, self.costs, self.floors, self.starts, self.most_moved())
                 slab = replace(refined, cycles=slab.cycles) if self.pricing.has_latency else refined
             for chunk in self.ordered(slab, chunks):
                 tiles = self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles

@@ -14,8 +14,8 @@ from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 
-DRAWN = 4
-"""How many times as many rows of a grid are drawn as tiles from them."""
+DRAWN = 1 << 12
+"""Rows of a grid that are drawn, and then tiles from them."""
 
 
 @dataclass(frozen=True)
@@ -63,23 +63,34 @@ def feasible(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, I
     return grid.sieve(places, floors)
 
 
-def sampled(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints], count: int, crowd: float) -> Sieve:
+def crowded(costs: TileCosts, candidates: Mapping[Dim, Ints], crowd: float) -> bool:
+    """Whether more than a `crowd` of tiles seem to fit, by some drawn at random."""
+    if math.prod(map(len, candidates.values())) <= crowd:
+        return False
+    grid = _Grid(costs, candidates)
+    _, ends = grid.drawn(np.random.default_rng(0))
+    return bool(ends[-1] * math.prod(grid.counts[dim] for dim in grid.others) > crowd * len(ends))
+
+
+def sampled(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints], count: int) -> Sieve:
     """Up to `count` of them drawn at random, and as many with one of their sizes as large as fits; the same each time.
 
-    None where there seem to be no more than a `crowd` of them.
+    Of the sizes that cut a dimension into so many tiles there is only the smallest: with it these are most even.
     """
-    grid, random = _Grid(costs, candidates), np.random.default_rng(0)
-    rows = {dim: random.integers(grid.counts[dim], size=DRAWN * count) for dim in grid.others}
-    ends = np.cumsum(grid.fitting(rows))
-    all_rows = math.prod(grid.counts[dim] for dim in grid.others)
-    if ends[-1] * all_rows <= crowd * DRAWN * count:
-        count = 0
-    drawn = random.integers(max(1, ends[-1]), size=count)
+    random = np.random.default_rng(0)
+    grid = _Grid(costs, {dim: _evenly(sizes, costs.extents[dim]) for dim, sizes in candidates.items()})
+    rows, ends = grid.drawn(random)
+    drawn = random.integers(max(1, ends[-1]), size=count if ends[-1] else 0)
     row = np.searchsorted(ends, drawn, side="right")
     places = {dim: np.tile(some[row], 2) for dim, some in rows.items()}
     places[grid.last] = np.concatenate([drawn, ends[row] - 1]) - np.tile(np.append(0, ends)[row], 2)
     sieve = grid.sieve(places, floors)
     return sieve.select(np.unique(sieve.tiles, axis=0, return_index=True)[1])
+
+
+def _evenly(sizes: Ints, extent: int) -> Ints:
+    """The smallest of some rising sizes for each number of tiles that an extent is cut into."""
+    return sizes[np.sort(np.unique(-(-extent // sizes), return_index=True)[1])]
 
 
 class _Grid:
@@ -112,6 +123,11 @@ class _Grid:
             result[fits] = more[fits]
             step >>= 1
         return result
+
+    def drawn(self, random: np.random.Generator) -> tuple[dict[Dim, Ints], Ints]:
+        """`DRAWN` rows, and how many sizes of `last` fit with them and those before."""
+        rows = {dim: random.integers(self.counts[dim], size=DRAWN) for dim in self.others}
+        return rows, np.cumsum(self.fitting(rows))
 
     def sieve(self, places: Mapping[Dim, Ints], floors: Floors | None) -> Sieve:
         """Of the tiles at these places, all of which fit."""

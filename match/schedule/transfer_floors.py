@@ -4,82 +4,56 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Dim, Operand, Role
+from match.layer import Dim, Role
 from match.schedule.cut_operands import cut_operand
 from match.schedule.floors import Floors
 from match.schedule.rooms import Floats, Ints
 from match.schedule.sieve import Sieve, joined
-from match.schedule.tiles import TILED, TileCosts, subsets, total
+from match.schedule.starts import AllStarts, Starts, Ways
+from match.schedule.tiles import TILED, TileCosts, total
 
 PART = 1 << 13
 """Tiles whose transfers are bounded at a time, times the ways in which loop orders begin: so many that what is
 computed of them stays in a processor's cache."""
 
 
-def with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float = math.inf) -> Sieve:
+def with_transfers(
+    sieve: Sieve, costs: TileCosts, floors: Floors, known: AllStarts, most_moved: float = math.inf
+) -> Sieve:
     """The same tiles with the bounds of mappings that move at most `most_moved` bytes.
 
     They count how often each block is fetched at least, and what of that no kernel can hide: for each operand by
     itself, in the room that the others leave.
     """
     cut = np.flatnonzero((sieve.tiles < costs.whole).any(axis=0)).tolist()
-    rows, size = np.arange(len(sieve)), PART // len(_starts([TILED[n] for n in cut]))
+    starts = known.over(tuple(TILED[n] for n in cut))
+    rows, size = np.arange(len(sieve)), PART // len(starts.following)
     parts = [sieve.select(rows[begin : begin + size]) for begin in range(0, len(sieve) or 1, size)]
-    return joined([_with_transfers(part, costs, floors, most_moved) for part in parts])
+    return joined([_with_transfers(part, costs, floors, starts, most_moved) for part in parts])
 
 
-def _with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, most_moved: float) -> Sieve:
+def _with_transfers(sieve: Sieve, costs: TileCosts, floors: Floors, starts: Starts, most_moved: float) -> Sieve:
     counts = costs.counts(sieve.tiles)
     blocks = costs.blocks({dim: sieve.tiles[:, n] for n, dim in enumerate(TILED)})
     rooms = costs.rooms.left(blocks, sieve.room)
     several = counts > costs.outer_counts[:, None]
-    starts = _starts([dim for n, dim in enumerate(TILED) if several[n].any()])
     held = [
-        _floors(costs, floors, n, sieve.tiles, counts, room, most_moved - sum(floors.least_moved) + least, starts)
-        for n, (room, least) in enumerate(zip(rooms, floors.least_moved, strict=True))
+        _floors(costs, floors, n, sieve.tiles, counts, room, most_moved - sum(floors.least_moved) + least, ways)
+        for n, (room, least, ways) in enumerate(zip(rooms, floors.least_moved, starts.ways, strict=True))
     ]
     first = {dim: several[n] | ~several.any(axis=0) for n, dim in enumerate(TILED)}
     reduced = several[TILED.index(Dim.C)]
-    possible = np.stack([reduced if s.following is Dim.C else first[s.following] & ~reduced for s in starts])
+    possible = np.stack([reduced if dim is Dim.C else first[dim] & ~reduced for dim in starts.following])
     core, dma = _latency(held, blocks, sieve, costs)
     bounds = (np.maximum(sieve.cycles + core, dma), core, total(floor.moved for floor in held))
     cycles, waits, moved = (np.where(possible, bound, np.inf).min(axis=0) for bound in bounds)
     return replace(sieve, cycles=cycles, moved=moved, beside=sieve.beside + waits)
-
-
-class _Start(NamedTuple):
-    """How a loop order begins: with the loops `outside`, in any order, and then the one over `following`.
-
-    Where input channels are cut that is theirs, as the output's blocks lie outside of it; else it is the outermost.
-    """
-
-    outside: frozenset[Dim]
-    following: Dim
-
-    def repeated(self, operand: Operand, cut: frozenset[Dim]) -> frozenset[Dim] | None:
-        """Loops that fetch blocks again which are cut along `cut` and no other dimension; None if there are no such."""
-        first = self.outside | {self.following}
-        if cut <= self.outside:  # fetched inside some of them, or before all loops
-            left = operand.role is Role.CONSTANT and self.following is Dim.C
-            return None if left and Dim.C in operand.indivisible_dims else frozenset()
-        if not first & operand.dims <= cut or (self.following is Dim.C and operand.role is Role.OUTPUT):
-            return None
-        return first - operand.dims
-
-
-def _starts(dims: Collection[Dim]) -> list[_Start]:
-    """All ways in which loops over some of `dims` begin."""
-    others = [dim for dim in dims if dim is not Dim.C]
-    starts = [_Start(frozenset(), dim) for dim in others or TILED[:1]]  # one at least, for a tile that cuts nothing
-    if Dim.C in dims:
-        starts += [_Start(frozenset(outside), Dim.C) for outside in subsets(others)]
-    return starts
 
 
 class _Floor(NamedTuple):
@@ -107,7 +81,7 @@ def _floors(
     counts: Ints,
     room: Ints,
     most_moved: float,
-    starts: Sequence[_Start],
+    ways: Ways,
 ) -> _Floor:
     """What operand number `number` costs at least in `room` bytes, by start of the order.
 
@@ -115,37 +89,35 @@ def _floors(
     """
     operand, issue, outer = costs.pricing.operands[number], costs.pricing.issue, costs.outer_blocks
     own, others = ([dim for dim in TILED if (dim in operand.dims) is mine] for mine in (True, False))
-    dims = {dim for start in starts for dim in start.outside | {start.following}}
-    ways, loops = (list(map(frozenset, subsets([dim for dim in some if dim in dims]))) for some in (own, others))
-    cut = cut_operand(costs, floors, number, tiles, ways)
-    again = costs.iterations(counts, loops, others)
+    cut = cut_operand(costs, floors, number, tiles, ways.cuts)
+    again = costs.iterations(counts, ways.loops, others)
     once = again[0]  # loops over no dimension have those of the outer blocks
-    repeated = [[start.repeated(operand, way) for way in ways] for start in starts]
-    times = again[[[loops.index(inside or frozenset()) for inside in row] for row in repeated]]
-    possible = np.array([[inside is not None for inside in row] for row in repeated])[:, :, None]
     if not any(name == operand.name for name, _ in costs.pricing.memory.private):  # in the shared room
         room = room + cut.partial[-1] - cut.partial
-    moved = times * cut.moved
-    fits = possible & (cut.block <= room) & (moved <= most_moved)
-    changes = np.array([len(way) > 0 for way in ways])[:, None]
-    single = np.where(fits, 0.0, np.inf)
-    double = np.where(fits & (2 * cut.block <= room) & changes, 0.0, np.inf)
-    fetches = times * costs.iterations(counts, ways, own)
-    transfer = times * cut.transfer + single
-    least_moved = (moved + single).min(axis=1)
+    single = np.where(cut.block <= room, 0.0, np.inf)
+    changes = np.array([len(dims) > 0 for dims in ways.cuts])[:, None]
+    double = np.where((2 * cut.block <= room) & changes, 0.0, np.inf)
+    which, inside = ways.which
+    times = again[inside]
+    moved = (times * cut.moved[which]).astype(np.float64)
+    single, double = (np.where(moved <= most_moved, buffers[which], np.inf) for buffers in (single, double))
+    fetches = times * costs.iterations(counts, ways.cuts, own)[which]
+    transfer = times * cut.transfer[which] + single
+    moved = moved + single
     if operand.role is Role.OUTPUT:
-        issues, end = issue * fetches, once * cut.last
-        cycles, doubled = transfer.min(axis=1), (end + issues + double).min(axis=1)
-        waits = (transfer + issues).min(axis=1), doubled
-        return _Floor(cycles, least_moved, cycles, waits, ((end + issues + single).min(axis=1), doubled))
-    first = once * cut.first + double
+        issues, end = issue * fetches, (once * cut.last)[which]
+        begun = end + issues
+        cycles, moved, waits, doubled, issued = ways.least(
+            transfer, moved, transfer + issues, begun + double, begun + single
+        )
+        return _Floor(cycles, moved, cycles, (waits, doubled), (issued, doubled))
+    first = (once * cut.first)[which] + double
     later = fetches - outer  # all but the first transfers
-    waits = transfer.min(axis=1), first.min(axis=1)
-    issued = (
-        (transfer + issue * np.maximum(0, later)).min(axis=1),
-        (first + issue * np.maximum(0, later - outer)).min(axis=1),
+    issued = issue * np.maximum(0, later), issue * np.maximum(0, later - outer)
+    cycles, moved, chain, begun, single, double = ways.least(
+        transfer, moved, transfer + issue * later, first, transfer + issued[0], first + issued[1]
     )
-    return _Floor(waits[0], least_moved, (transfer + issue * later).min(axis=1), waits, issued)
+    return _Floor(cycles, moved, chain, (cycles, begun), (single, double))
 
 
 def _latency(held: Sequence[_Floor], blocks: Sequence[Ints], sieve: Sieve, costs: TileCosts) -> tuple[Floats, Floats]:

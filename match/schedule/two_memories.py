@@ -18,6 +18,7 @@ from match.schedule.problem import Problem
 from match.schedule.residencies import AllResidencies
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Rank, rounded
+from match.schedule.starts import AllStarts
 from match.schedule.structures import Bounds, Figures, Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import Sizes, TileCosts
 
@@ -89,6 +90,7 @@ class TwoMemories:
         packed = replace(outer, alignment=min(outer.alignment, inner.alignment))
         self.costs = TileCosts(Pricing(layer, held, packed, cost_model, others), packing=outer.alignment)
         self.residencies = AllResidencies(held, self.costs.packing > 0)
+        self.starts = AllStarts(operands)
         self.rank: Rank | None = None
         self.schedule: Schedule | None = None
         self._gapless = self.inner_pricing.gapless()

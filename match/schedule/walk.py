@@ -136,7 +136,7 @@ class Walk:
             wrapped = {**following, loop.dim: (ahead, min(tile, rest))}
         last = -(-extent // tile) - 1
         for run in self.pricing.runs(loop.dim, start, extent, tile):
-            settled = self._state()
+            settled = self._state() if run.first < run.last else ()
             for index in range(run.first, run.last):  # all of them are followed by one that looks the same
                 before = self._totals()
                 self._body(depth + 1, piece(index), piece(index + 1))
@@ -150,10 +150,10 @@ class Walk:
     def _state(self) -> tuple[float, ...]:
         """What the future depends on: how long the DMA engine and the transfers under way still take."""
         now = self.now
-        outstanding = [self.dma - now]
+        done = [self.dma]
         for stream in self.streams:
-            outstanding += [done - now for done in stream.done]
-        return tuple(round(time, 6) if time > 0 else 0.0 for time in outstanding)
+            done += stream.done
+        return tuple([round(time - now, 6) if time > now else 0.0 for time in done])
 
     def _totals(self) -> tuple[float, ...]:
         return (self.now, self.compute, self.overhead, *self.transfers, *self.moved)

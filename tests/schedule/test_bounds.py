@@ -17,6 +17,7 @@ from match.schedule.mapping import Memory
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
 from match.schedule.sieve import Sieve, feasible
+from match.schedule.starts import AllStarts
 from match.schedule.structures import Structures
 from match.schedule.tiles import TileCosts, candidate_tiles
 from match.schedule.transfer_floors import with_transfers
@@ -35,10 +36,10 @@ def test_bounds_are_those_of_each_tile(monkeypatch: pytest.MonkeyPatch) -> None:
         costs, candidates = TileCosts(pricing), candidate_tiles(pricing, {Dim.C: rng.choice([0, 1])})
         floors = Floors(costs, candidates)
         tiles = feasible(costs, floors, candidates)
-        together = with_transfers(tiles, costs, floors)
+        together = with_transfers(tiles, costs, floors, AllStarts(pricing.operands))
         with monkeypatch.context() as patch:
             patch.setattr(match.schedule.transfer_floors, "PART", 40)
-            apart = with_transfers(tiles, costs, floors)
+            apart = with_transfers(tiles, costs, floors, AllStarts(pricing.operands))
         parts = max(parts, len(tiles) // 40)
         for field in fields(Sieve):
             np.testing.assert_array_equal(getattr(apart, field.name), getattr(together, field.name))
@@ -63,7 +64,7 @@ def test_bounds_hold(random_model: Callable[[random.Random], SteppedCost], count
         candidates = candidate_tiles(costs.pricing, multiples)
         floors = Floors(costs, candidates)
         sieve = feasible(costs, floors, candidates)
-        refined = with_transfers(sieve, costs, floors)
+        refined = with_transfers(sieve, costs, floors, AllStarts(operands))
         for row, tile in enumerate(sieve.tiles):
             fewest = [np.inf, np.inf]
             both = zip(

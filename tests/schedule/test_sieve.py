@@ -1,6 +1,8 @@
-"""A sample of tiles is of those that fit, half of it as large as fits, and none where there are few."""
+"""A sample of tiles is of those that fit and cut evenly, half of it as large as fits; it is drawn from a crowd."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -8,36 +10,47 @@ from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
-from match.schedule.sieve import Sieve, feasible, sampled
-from match.schedule.tiles import TileCosts, candidate_tiles
+from match.schedule.rooms import Ints
+from match.schedule.sieve import crowded, feasible, sampled
+from match.schedule.tiles import TILED, TileCosts, candidate_tiles
 from tests.schedule.random_schedules import SteppedCost, operands_of
+
+EVEN = 1, 2, 3, 4, 5, 6, 8, 12, 24
+"""The sizes of K that cut it into 24, 12, 8, 6, 5, 4, 3, 2 tiles and one."""
 
 LAYER = Layer("conv", Op.CONV2D, 24, 16, 13, 11, 13, 11, 3, 3, padding=Padding(1, 1, 1, 1))
 
 
-def sample(crowd: int) -> tuple[Sieve, Sieve]:
-    """All tiles, and some of them if there are more than a crowd."""
+def costs_of_layer() -> tuple[TileCosts, dict[Dim, Ints]]:
     pricing = Pricing(LAYER, operands_of(LAYER), Memory("L1", 3000), SteppedCost(kernel_scratch=1))
-    costs = TileCosts(pricing)
-    candidates = candidate_tiles(pricing, {Dim.C: 4})
-    floors = Floors(costs, candidates)
-    return feasible(costs, floors, candidates), sampled(costs, floors, candidates, 100, crowd)
+    return TileCosts(pricing), candidate_tiles(pricing, {Dim.C: 4})
 
 
 def test_a_sample_is_of_tiles_that_fit() -> None:
-    every, some = sample(1000)
+    costs, candidates = costs_of_layer()
+    floors = Floors(costs, candidates)
+    every, some = feasible(costs, floors, candidates), sampled(costs, floors, candidates, 100)
     assert len(every) > 2000
     bounds = {tuple(tile): cycles for tile, cycles in zip(every.tiles.tolist(), every.cycles, strict=True)}
     drawn = [tuple(tile) for tile in some.tiles.tolist()]
-    assert 120 < len(drawn) <= 200
+    assert 90 < len(drawn) <= 200
     assert len(set(drawn)) == len(drawn)
     assert [bounds[tile] for tile in drawn] == some.cycles.tolist()
-    largest = [tile for tile in drawn if (tile[0] + 1, *tile[1:]) not in bounds]
+    np.testing.assert_array_equal(some.tiles, sampled(costs, floors, candidates, 100).tiles)
+    for tile in drawn:  # the next smaller size makes more tiles
+        for size, dim in zip(tile, TILED, strict=True):
+            smaller = candidates[dim][candidates[dim] < size]
+            assert all(-(-LAYER.size(dim) // less) > -(-LAYER.size(dim) // size) for less in smaller.tolist())
+    larger = {size: min((s for s in EVEN if s > size), default=25) for size in EVEN}
+    assert {tile[0] for tile in drawn} <= set(EVEN)
+    largest = [tile for tile in drawn if (larger[tile[0]], *tile[1:]) not in bounds]
     assert len(largest) >= len(drawn) / 3
-    np.testing.assert_array_equal(some.tiles, sample(1000)[1].tiles)
 
 
-def test_no_sample_of_few() -> None:
-    every, none = sample(1 << 20)
-    assert len(every)
-    assert not len(none)
+def test_a_crowd_is_of_tiles_that_fit() -> None:
+    costs, candidates = costs_of_layer()
+    fitting = len(feasible(costs, Floors(costs, candidates), candidates))
+    assert fitting < math.prod(map(len, candidates.values())) / 2
+    assert crowded(costs, candidates, 0.9 * fitting)
+    assert not crowded(costs, candidates, 1.1 * fitting)
+    assert not crowded(costs, candidates, 1 << 20)
