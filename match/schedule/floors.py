@@ -77,10 +77,18 @@ class Floors:
         others = [n for n, dim in enumerate(TILED) if dim not in dims]
         whole = (tiles[:, others] == np.array(self._costs.whole)[others]).all()
         costs = self._costs.kernels if whole else self._bounds
-        cut = np.where([dim in dims for dim in TILED], tiles, self._costs.whole)
-        place = np.ravel_multi_index(tuple(cut.T), tuple(size + 1 for size in self._costs.whole))
-        _, rows, which = np.unique(place, return_index=True, return_inverse=True)
-        return costs.compute(cut[rows])[which]
+        _, rows, which = np.unique(self._places(dims, tiles), return_index=True, return_inverse=True)
+        cut = np.where([dim in dims for dim in TILED], tiles[rows], self._costs.whole)
+        return costs.compute(cut)[which]
+
+    def tilings_cutting(self, dims: Collection[Dim], tiles: Ints) -> int:
+        """Of how many tilings `compute_cutting` takes the costs."""
+        return int(np.count_nonzero(np.bincount(self._places(dims, tiles))))
+
+    def _places(self, dims: Collection[Dim], tiles: Ints) -> Ints:
+        """Of tilings that cut `dims` alone among all such."""
+        cut = [n for n, dim in enumerate(TILED) if dim in dims]
+        return np.ravel_multi_index(tuple(tiles[:, cut].T), tuple(self._costs.whole[n] + 1 for n in cut))
 
     def sums(self, operand: int, tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""

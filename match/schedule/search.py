@@ -48,11 +48,12 @@ SLABS = 128, 1 << 12, 1 << 14
 CHUNKS = 4, 64, 256
 """Tiles whose mappings are enumerated at a time."""
 
-FEW, MANY = 16, 1 << 13
-"""So few tiles are priced at once, as bounds would take longer; of so many, that cut more than `PAIR` dimensions,
-kernels are bounded before transfers are."""
+FEW, MANY = 16, 1 << 9
+"""So few tiles are priced at once, as bounds would take longer; of so many, kernels are bounded before transfers are.
+"""
 
-PAIR = 2
+SHARE = 1 / 8
+"""Of so many tiles, tilings that cut two dimensions may differ in at most this share to be priced that early."""
 
 
 Keys = tuple[Floats, Floats]
@@ -135,9 +136,8 @@ class Search:
         if self.rank is None or self.floors is None:
             return candidates
         result: dict[Dim, Ints] = {}
-        for n, dim in enumerate(TILED):
-            tiles = np.tile(self.costs.whole, (len(candidates[dim]), 1))
-            tiles[:, n] = candidates[dim]
+        for dim in TILED:
+            tiles = self.costs.cutting(dim, candidates[dim])
             cycles = self.pricing.overhead + self.floors.compute(tiles)
             cycles += self.costs.counts(tiles).prod(axis=0) * self.pricing.launch
             result[dim] = candidates[dim][self.may_win(*self.keys(cycles, np.zeros(len(tiles))))]
@@ -151,8 +151,8 @@ class Search:
         chunks = CHUNKS
         for rows in self.ordered(sieve, SLABS):
             slab = sieve.select(rows)
-            if len(slab) > MANY and len(self.cut(slab.tiles)) > PAIR:
-                slab = self.with_kernels(slab, (2,))
+            if len(slab) > MANY:
+                slab = self.with_kernels(slab, (2,), SHARE)
             if self.floors is not None:
                 refined = with_transfers(slab, self.costs, self.floors, self.starts, self.most_moved())
                 slab = replace(refined, cycles=slab.cycles) if self.pricing.has_latency else refined
@@ -161,10 +161,11 @@ class Search:
                 yield float(self.keys(slab.cycles[chunk], slab.moved[chunk])[0][0]), tiles
                 chunks = chunks[1:] or chunks
 
-    def with_kernels(self, sieve: Sieve, numbers: Iterable[int]) -> Sieve:
+    def with_kernels(self, sieve: Sieve, numbers: Iterable[int], share: float = 1.0) -> Sieve:
         """The tiles that may still win when kernel calls cost what they do in tilings that cut so many dimensions.
 
-        The more are cut the dearer that is, and the fewer tiles share the same.
+        The more are cut the dearer that is, and the fewer tiles have the same: what more than a `share` of the tiles
+        are different in is left out.
         """
         if self.floors is None or len(sieve) <= FEW:
             return sieve
@@ -172,6 +173,8 @@ class Search:
             for dims in itertools.combinations(reversed(self.cut(sieve.tiles)), number):
                 if self.rank is None or not len(sieve):
                     return sieve
+                if share < 1 and self.floors.tilings_cutting(dims, sieve.tiles) > share * len(sieve):
+                    continue
                 sieve = sieve.with_kernels(self.floors.compute_cutting(dims, sieve.tiles))
                 sieve = sieve.select(np.nonzero(self.may_win(*self.keys(sieve.cycles, sieve.moved)))[0])
         return sieve

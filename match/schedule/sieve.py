@@ -72,13 +72,14 @@ def crowded(costs: TileCosts, candidates: Mapping[Dim, Ints], crowd: float) -> b
     return bool(ends[-1] * math.prod(grid.counts[dim] for dim in grid.others) > crowd * len(ends))
 
 
-def sampled(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, Ints], count: int) -> Sieve:
+def sampled(costs: TileCosts, floors: Floors, candidates: Mapping[Dim, Ints], count: int) -> Sieve:
     """Up to `count` of them drawn at random, and as many with one of their sizes as large as fits; the same each time.
 
-    Of the sizes that cut a dimension into so many tiles there is only the smallest: with it these are most even.
+    Of the sizes that cut a dimension into so many tiles there are only the smallest, which cuts most evenly, and the
+    one with which kernels take least.
     """
     random = np.random.default_rng(0)
-    grid = _Grid(costs, {dim: _evenly(sizes, costs.extents[dim]) for dim, sizes in candidates.items()})
+    grid = _Grid(costs, {dim: _even(costs, floors, dim, sizes) for dim, sizes in candidates.items()})
     rows, ends = grid.drawn(random)
     drawn = random.integers(max(1, ends[-1]), size=count if ends[-1] else 0)
     row = np.searchsorted(ends, drawn, side="right")
@@ -88,9 +89,11 @@ def sampled(costs: TileCosts, floors: Floors | None, candidates: Mapping[Dim, In
     return sieve.select(np.unique(sieve.tiles, axis=0, return_index=True)[1])
 
 
-def _evenly(sizes: Ints, extent: int) -> Ints:
-    """The smallest of some rising sizes for each number of tiles that an extent is cut into."""
-    return sizes[np.sort(np.unique(-(-extent // sizes), return_index=True)[1])]
+def _even(costs: TileCosts, floors: Floors, dim: Dim, sizes: Ints) -> Ints:
+    counts, cycles = -(-costs.extents[dim] // sizes), floors.compute(costs.cutting(dim, sizes))
+    orders = np.lexsort((sizes, counts)), np.lexsort((sizes, cycles, counts))
+    firsts = [order[np.unique(counts[order], return_index=True)[1]] for order in orders]
+    return np.unique(sizes[np.concatenate(firsts)])
 
 
 class _Grid:

@@ -184,6 +184,12 @@ class TileCosts:
         sizes = {dim: tiles[:, n] for n, dim in enumerate(TILED)}
         return self.scratch(tiles) + self.partial_sums(sizes, sizes[Dim.C])
 
+    def cutting(self, dim: Dim, sizes: Ints) -> Ints:
+        """The tiles that cut one dimension into some sizes and no other, shape (n, 4)."""
+        tiles = np.tile(self.whole, (len(sizes), 1))
+        tiles[:, TILED.index(dim)] = sizes
+        return tiles
+
     def counts(self, tiles: Ints) -> Ints:
         """How many tiles each of the dimensions `TILED` has, those of all outer blocks together; shape (4, n)."""
         return np.stack([self._counts[dim][tiles[:, n]] for n, dim in enumerate(TILED)])
