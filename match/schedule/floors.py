@@ -88,7 +88,7 @@ class Floors:
     def _places(self, dims: Collection[Dim], tiles: Ints) -> Ints:
         """Of tilings that cut `dims` alone among all such."""
         cut = [n for n, dim in enumerate(TILED) if dim in dims]
-        return np.ravel_multi_index(tuple(tiles[:, cut].T), tuple(self._costs.whole[n] + 1 for n in cut))
+        return np.asarray(np.ravel_multi_index(tuple(tiles[:, cut].T), tuple(self._costs.whole[n] + 1 for n in cut)))
 
     def sums(self, operand: int, tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""

@@ -126,22 +126,27 @@ class Pieces:
     def _cut_by(self, dim: Dim, outer: tuple[int, ...]) -> tuple[Cut, dict[int, Floats]]:
         """`Cut` where nothing is loose, and its `transfers` of operands that are dense there where they are loose."""
         candidates, extent = self._candidates[dim], self._extents[dim]
-        inner = [candidates[: np.searchsorted(candidates, size, side="right")] for size in outer]
-        tile, size = np.repeat(outer, [len(sizes) for sizes in inner]), np.concatenate(inner)
-        number, rest = -(-tile // size), extent % tile
+        sizes = np.array(outer)
+        count = np.searchsorted(candidates, sizes, side="right")
+        tile, size = np.repeat(sizes, count), np.concatenate([candidates[:most] for most in count.tolist()])
+        pieces = tile // size
+        over = tile - pieces * size
+        number = pieces + (over > 0)
         kind = number if len(outer) == 1 else 1 + np.frexp(number - 1)[1]  # 1, 2, 3 to 4, 5 to 8 pieces
-        order = np.argsort(kind, kind="stable")
+        order = np.argsort(kind.astype(np.min_scalar_type(extent)), kind="stable")
         starts = np.flatnonzero(np.diff(kind[order], prepend=0))
-        full = extent // tile
+        tile, size, pieces, over, number = (figures[order] for figures in (tile, size, pieces, over, number))
+        full, rest = (np.repeat(figures, count)[order] for figures in (extent // sizes, extent % sizes))
+        rest_pieces = rest // size
+        rest_over = rest - rest_pieces * size
 
         def least(figures: Floats) -> Floats:
-            return np.minimum.reduceat(figures[order], starts)
+            return np.minimum.reduceat(figures, starts)
 
         def summed(prices: Floats) -> Floats:
-            whole = tile // size * prices[size] + prices[tile % size]
-            return full * whole + rest // size * prices[size] + prices[rest % size]
+            return (full * pieces + rest_pieces) * prices[size] + full * prices[over] + prices[rest_over]
 
-        calls = full * number + -(-rest // size)
+        calls = full * number + rest_pieces + (rest_over > 0)
         work = self._kernels[dim][size] if dim is Dim.C else summed(self._kernels[dim])
         transfers: dict[int, Floats] = {}
         loose: dict[int, Floats] = {}
@@ -163,8 +168,8 @@ class Pieces:
             blocks=np.full(len(starts), blocks),
             full=np.full(len(starts), full.min()),
             whole=np.zeros(len(starts), np.int64),
-            size=np.minimum.reduceat(size[order], starts),
-            calls=np.minimum.reduceat(calls[order], starts),
+            size=np.minimum.reduceat(size, starts),
+            calls=np.minimum.reduceat(calls, starts),
             work=least(work),
             transfers=transfers,
             covers=covers,
@@ -179,7 +184,8 @@ def covering(pricing: Pricing, number: int, dim: Dim, tile: Ints, size: Ints) ->
     result = np.ones(len(tile))
     for axis in pricing.axes[number]:
         if axis.dim is dim:
-            whole, part = (_shortest(axis, sizes, extent) for sizes in (tile, end))
+            shortest = _shortest(axis, np.arange(extent + 1), extent)
+            whole, part = shortest[tile], shortest[end]
             covered = np.where(part > 0, -(-whole // np.maximum(part, 1)), math.inf)
             np.maximum(result, covered, out=result)
     return result

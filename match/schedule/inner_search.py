@@ -18,7 +18,7 @@ from match.schedule.nested import Level, Nested, cost_of
 from match.schedule.pricing import Lengths, Pricing
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Keys, Search
-from match.schedule.sieve import Sieve
+from match.schedule.sieve import Sieve, even_sizes
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, AlongKey, OuterBlocks, Sizes, TileCosts
 from match.schedule.transfer_floors import with_transfers
@@ -57,7 +57,8 @@ class Effort:
 class InnerSearch(Search):
     """Searches the mappings onto the inner memory of the blocks of one outer tile, for the best mapping of all.
 
-    `known` is what searches of other outer tiles of the layer share.
+    `known` is what searches of other outer tiles of the layer share. So many inner tiles as `grid` are all candidates;
+    of more, only those with `even_sizes`, unless there is no mapping with these. `thinned` says that it was so.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class InnerSearch(Search):
         inside: InnerTiles,
         effort: Effort,
         known: dict[AlongKey, Along],
+        grid: float = math.inf,
     ) -> None:
         costs = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held), known=known)
         super().__init__(costs, inside.sizes, "latency")
@@ -76,6 +78,8 @@ class InnerSearch(Search):
         self.parent = parent
         self.inside = inside
         self.effort = effort
+        self.grid = grid
+        self.thinned = False
         self.ways = ways
         self.least = least_ways(ways)
         self.least_moved = np.array(min(way.moved for way in ways))
@@ -88,7 +92,23 @@ class InnerSearch(Search):
         return [(spans, self._arrays(spans), times) for spans, times in _blocks(self.parent.pricing, self.tile)]
 
     def run(self) -> bool:
-        """Try mappings that may be better than the best so far, as long as there is effort left; whether all."""
+        """Try mappings of candidates that may be better than the best so far, as long as there is effort left.
+
+        Returns whether it was all of them.
+        """
+        assert self.floors is not None, "two memories need them"
+        every = self.candidates
+        if math.prod(map(len, every.values())) > self.grid:
+            self.candidates = even_sizes(self.costs, self.floors, every)
+            complete = self.try_candidates()
+            self.thinned = self.rank is not None
+            if self.thinned:
+                return complete
+            self.candidates = every
+        return self.try_candidates()
+
+    def try_candidates(self) -> bool:
+        """See `run`."""
         for sieve in self.sieves(crowd=math.inf):
             for _, tiles in self.promising(sieve):
                 self.effort.bound(len(tiles))

@@ -13,6 +13,7 @@ class Limits:
     complete: with at most so many pairs of an outer and an inner tile, fitting or not, none of the others but `grid` is
         a limit.
     grid: so many outer tiles are all candidates; of more, only some sizes of each dimension are.
+    inner_grid: so many inner tiles of an outer one are all candidates; of more, only some sizes of each dimension are.
     searched: outer tiles whose mappings are searched. alike: those of them that are of one cell.
     cells: cells that are bounded in both memories. divided: those that are divided into tiles. refined: tiles that are
         bounded by themselves.
@@ -25,6 +26,7 @@ class Limits:
 
     complete: float = 1 << 16
     grid: float = 1 << 8
+    inner_grid: float = 1 << 13
     searched: float = 10
     alike: float = 3
     cells: float = 96

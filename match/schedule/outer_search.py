@@ -45,7 +45,7 @@ HELD, CELLS, TILES = 256, 16, 8
 """Cells whose blocks are held, and cells and outer tiles whose mappings in both memories are bounded, at a time."""
 
 
-class _Node(NamedTuple):
+class Node(NamedTuple):
     """A cell or one of its tiles, with bounds of its mappings: the first two entries of `Rank`.
 
     `likely` is what it is expected to cost; the least comes first, larger ones before smaller ones.
@@ -80,8 +80,8 @@ class OuterSearch:
         self.along: dict[AlongKey, Along] = {}
         self.left_out = math.inf
         self.effort = {BOUND: self.limits.cells, DIVIDE: self.limits.divided, REFINE: self.limits.refined}
-        self.queues: list[list[_Node]] = []
-        self.unbounded: list[_Node] = []
+        self.queues: list[list[Node]] = []
+        self.unbounded: list[Node] = []
 
     def best(self) -> Schedule:
         """The best mapping.
@@ -91,7 +91,7 @@ class OuterSearch:
             CostModelError: if the cost model fails.
         """
         problem, limits = self.problem, self.limits
-        waiting: list[tuple[_Node, list[Held]]] = []
+        waiting: list[tuple[Node, list[Held]]] = []
         left = limits.first_bounded_in_all
         for searched, node in enumerate(self.promising()):
             if problem.rank is not None and (searched >= limits.searched or left <= 0):
@@ -100,14 +100,14 @@ class OuterSearch:
             ways = problem.ways(node.tile)
             likely = math.inf if problem.rank is not None else problem.most_cycles(ways, node.objective * LIKELY)
             effort = Effort(limits.first_predicted, limits.first_bounded)
-            if not self.try_tile(node.tile, ways, effort, likely):
+            if not self.try_tile(node, ways, effort, likely):
                 waiting.append((node, ways))
             left -= effort.bounded
         for place in range(len(self.queues)):
             self.leave_out(place)
         effort = Effort(limits.predicted, limits.bounded)
         for node, ways in waiting:
-            if not self.try_tile(node.tile, ways, effort, math.inf):
+            if not self.try_tile(node, ways, effort, math.inf):
                 self.left_out = min(self.left_out, node.objective)
         self.tighten()
         if problem.rank is None or problem.schedule is None:
@@ -116,19 +116,30 @@ class OuterSearch:
         problem.costs.pricing.confirm()
         return replace(problem.schedule, loss=max(0.0, problem.rank.objective - self.left_out))
 
-    def try_tile(self, tile: Sizes, ways: list[Held], effort: Effort, most: float) -> bool:
-        """Try mappings of an outer tile that take at most so many cycles on the inner memory; whether no other may win.
+    def try_tile(self, node: Node, ways: list[Held], effort: Effort, most: float) -> bool:
+        """Try mappings of an outer tile that take at most so many cycles on the inner memory.
 
-        With no mapping to compare with yet, there is no end to the effort.
+        Returns whether no other is left that may win. With no mapping to compare with yet, there is no end to the
+        effort.
         """
         most = min(most, self.problem.most_cycles(ways, self.problem.best_objective))
-        inside = self.inner_floors.tiles(tile, most)
+        inside = self.inner_floors.tiles(node.tile, most)
         if inside and effort.spent and self.problem.rank is not None:
             return False
-        complete = not inside or InnerSearch(self.problem, tile, ways, inside, effort, self.along).run()
+        complete = True
+        if inside:
+            grid = self.limits.inner_grid
+            search = InnerSearch(self.problem, node.tile, ways, inside, effort, self.along, grid)
+            complete = search.run()
+            if search.thinned:
+                self.thin(node)
         return complete and most >= self.problem.most_cycles(ways, self.problem.best_objective)
 
-    def promising(self) -> Iterator[_Node]:
+    def thin(self, node: Node) -> None:
+        """Leave out what an outer tile has of mappings with other inner tiles."""
+        self.left_out = min(self.left_out, node.objective)
+
+    def promising(self) -> Iterator[Node]:
         """Outer tiles that may have a mapping better than the best so far, the least bounds first.
 
         `left_out` has the least bound of those that did not come.
@@ -171,7 +182,7 @@ class OuterSearch:
             for node in step(nodes):
                 heapq.heappush(self.queues[place + 1], node)
 
-    def may_win(self, node: _Node) -> bool:
+    def may_win(self, node: Node) -> bool:
         """Whether there may be a mapping better than the best so far."""
         rank = self.problem.rank
         return rank is None or (node.objective, node.second) < rank[:2]
@@ -196,7 +207,7 @@ class OuterSearch:
                 self.left_out = min([self.left_out, *bounds])
         self.left_out = min([self.left_out, *(node.objective for node in left[count:])])
 
-    def all_cells(self) -> list[_Node]:
+    def all_cells(self) -> list[Node]:
         """All cells, with bounds that know of the inner memory that each block has a kernel call and transfers."""
         tiles, blocks = self.cells.tiles, self.blocks(self.cells.tiles)
         cycles = self.with_calls(self.whole, blocks)
@@ -204,7 +215,7 @@ class OuterSearch:
         heapq.heapify(nodes)
         return nodes
 
-    def hold(self, nodes: list[_Node]) -> list[_Node]:
+    def hold(self, nodes: list[Node]) -> list[Node]:
         """Cells with bounds from every way to hold their blocks in the outer memory."""
         rows = np.array([node.cell for node in nodes])
         tiles = self.cells.tiles[rows]
@@ -215,7 +226,7 @@ class OuterSearch:
         )
         return self.nodes(rows, tiles, cycles, np.full(len(rows), self.least_moved))
 
-    def bound(self, nodes: list[_Node]) -> list[_Node]:
+    def bound(self, nodes: list[Node]) -> list[Node]:
         """Cells with bounds of what happens in both memories."""
         rows = np.array([node.cell for node in nodes])
         inner = partial(self.inner_cycles, [self.cells.cell(row) for row in rows.tolist()])
@@ -223,7 +234,7 @@ class OuterSearch:
         cycles, _ = self.problem.bounds(self.cells.tiles[rows], inner(), tail, self.cells, inner)
         return self.nodes(rows, self.cells.tiles[rows], cycles, np.full(len(rows), self.least_moved))
 
-    def divide(self, nodes: list[_Node]) -> list[_Node]:
+    def divide(self, nodes: list[Node]) -> list[Node]:
         """The tiles of a cell with bounds of their own in the outer memory."""
         (node,) = nodes
         tiles, complete = self.cells.divided(node.cell)
@@ -233,7 +244,7 @@ class OuterSearch:
         cycles, moved = self.problem.bounds(tiles, inner(), self.problem.tail(tiles), self.floors, inner)
         return self.nodes(np.full(len(tiles), node.cell), tiles, cycles, moved)
 
-    def refine(self, nodes: list[_Node]) -> list[_Node]:
+    def refine(self, nodes: list[Node]) -> list[Node]:
         """Tiles with bounds of their own in both memories."""
         tiles = np.array([node.tile for node in nodes])
         inner = partial(self.inner_cycles, [tuple((size,) for size in node.tile) for node in nodes])
@@ -248,14 +259,14 @@ class OuterSearch:
         most = self.problem.most_cycles([], self.problem.best_objective)
         return self.problem.inner_pricing.overhead + self.inner_floors.cycles(chosen, most)
 
-    def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[_Node]:
+    def nodes(self, cells: Ints, tiles: Ints, cycles: Floats, moved: Floats) -> list[Node]:
         """Those that may have a mapping better than the best so far, with bounds from cycles and outer bytes."""
         objective, second = self.problem.keys(cycles, moved, np.zeros(len(tiles)))
         cut = np.maximum(0, (tiles < np.array(self.problem.costs.whole)).sum(axis=1) - 1)
         likely, volume = objective * (1 + LOOSER * cut), -tiles.prod(axis=1)
         rows = np.nonzero(self.problem.may_win(objective, second) & np.isfinite(cycles))[0].tolist()
         return [
-            _Node(
+            Node(
                 float(likely[n]),
                 float(second[n]),
                 int(volume[n]),

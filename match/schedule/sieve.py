@@ -75,11 +75,10 @@ def crowded(costs: TileCosts, candidates: Mapping[Dim, Ints], crowd: float) -> b
 def sampled(costs: TileCosts, floors: Floors, candidates: Mapping[Dim, Ints], count: int) -> Sieve:
     """Up to `count` of them drawn at random, and as many with one of their sizes as large as fits; the same each time.
 
-    Of the sizes that cut a dimension into so many tiles there are only the smallest, which cuts most evenly, and the
-    one with which kernels take least.
+    They have sizes of `even_sizes`.
     """
     random = np.random.default_rng(0)
-    grid = _Grid(costs, {dim: _even(costs, floors, dim, sizes) for dim, sizes in candidates.items()})
+    grid = _Grid(costs, even_sizes(costs, floors, candidates))
     rows, ends = grid.drawn(random)
     drawn = random.integers(max(1, ends[-1]), size=count if ends[-1] else 0)
     row = np.searchsorted(ends, drawn, side="right")
@@ -89,11 +88,18 @@ def sampled(costs: TileCosts, floors: Floors, candidates: Mapping[Dim, Ints], co
     return sieve.select(np.unique(sieve.tiles, axis=0, return_index=True)[1])
 
 
-def _even(costs: TileCosts, floors: Floors, dim: Dim, sizes: Ints) -> Ints:
-    counts, cycles = -(-costs.extents[dim] // sizes), floors.compute(costs.cutting(dim, sizes))
-    orders = np.lexsort((sizes, counts)), np.lexsort((sizes, cycles, counts))
-    firsts = [order[np.unique(counts[order], return_index=True)[1]] for order in orders]
-    return np.unique(sizes[np.concatenate(firsts)])
+def even_sizes(costs: TileCosts, floors: Floors, candidates: Mapping[Dim, Ints]) -> dict[Dim, Ints]:
+    """Of sizes that cut a dimension into so many tiles the smallest, and that with which kernels take least.
+
+    The smallest cuts most evenly.
+    """
+    result: dict[Dim, Ints] = {}
+    for dim, sizes in candidates.items():
+        counts, cycles = -(-costs.extents[dim] // sizes), floors.compute(costs.cutting(dim, sizes))
+        orders = np.lexsort((sizes, counts)), np.lexsort((sizes, cycles, counts))
+        firsts = [order[np.unique(counts[order], return_index=True)[1]] for order in orders]
+        result[dim] = np.unique(sizes[np.concatenate(firsts)])
+    return result
 
 
 class _Grid:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import Effort, InnerSearch
 from match.schedule.limits import UNLIMITED, Limits
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
-from match.schedule.outer_search import OuterSearch
+from match.schedule.outer_search import Node, OuterSearch
 from match.schedule.predict import predict
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
@@ -74,6 +75,12 @@ def limited_problem(
 def outer_tile(schedule: Schedule) -> Sizes:
     extents = schedule.extents(schedule.first_loop(1))
     return tuple(extents[dim] for dim in TILED)
+
+
+def both_tiles(schedule: Schedule) -> Sizes:
+    """The outer and the inner one."""
+    extents = schedule.extents(len(schedule.loops))
+    return *outer_tile(schedule), *(extents[dim] for dim in TILED)
 
 
 def check_optimal(rng: random.Random, most: int, model: CostModel) -> Schedule:
@@ -165,12 +172,17 @@ class Watched(OuterSearch):
     def __init__(self, problem: TwoMemories, limits: Limits) -> None:
         super().__init__(problem, limits)
         self.complete: set[Sizes] = set()
+        self.thinned: set[Sizes] = set()
 
-    def try_tile(self, tile: Sizes, ways: list[Held], effort: Effort, most: float) -> bool:
-        complete = super().try_tile(tile, ways, effort, most)
-        if complete:
-            self.complete.add(tile)
+    def try_tile(self, node: Node, ways: list[Held], effort: Effort, most: float) -> bool:
+        complete = super().try_tile(node, ways, effort, most)
+        if complete and node.tile not in self.thinned:
+            self.complete.add(node.tile)
         return complete
+
+    def thin(self, node: Node) -> None:
+        super().thin(node)
+        self.thinned.add(node.tile)
 
 
 def oblong(rng: random.Random) -> Unlimited:
@@ -209,6 +221,7 @@ def tile_by_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     "limited",
     [
         {"grid": 0.0},
+        {"inner_grid": 0.0},
         {"searched": 1.0},
         {"searched": 2.0},
         {"alike": 1.0},
@@ -279,15 +292,16 @@ def test_arrays_of_blocks_at_a_border_are_shorter() -> None:
 
 
 class Choosy(TwoMemories):
-    """Has mappings of one outer tile only, and finds that out late, as it is with constants that are packed."""
+    """Has only mappings with one tile, and finds that out late, as it is with constants that are packed."""
 
-    def __init__(self, problem: Problem, tile: Sizes) -> None:
+    def __init__(self, problem: Problem, tile_of: Callable[[Schedule], Sizes], tile: Sizes) -> None:
         super().__init__(problem)
+        self.tile_of = tile_of
         self.tile = tile
 
     def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
         schedule = super().mapping(loops, placements)
-        return schedule if schedule is not None and outer_tile(schedule) == self.tile else None
+        return schedule if schedule is not None and self.tile_of(schedule) == self.tile else None
 
 
 def test_effort_has_no_limit_before_there_is_a_mapping(
@@ -297,7 +311,20 @@ def test_effort_has_no_limit_before_there_is_a_mapping(
     least = replace(UNLIMITED, complete=0.0, searched=1.0, cells=1.0, divided=1.0, refined=1.0)
     for one in limited_problems:
         for tile in one.least:
-            assert outer_tile(OuterSearch(Choosy(one.problem, tile), least).best()) == tile
+            assert outer_tile(OuterSearch(Choosy(one.problem, outer_tile, tile), least).best()) == tile
+
+
+def test_inner_tiles_that_cut_unevenly_are_tried_where_no_other_will_do() -> None:
+    rng = random.Random(49)
+    few = replace(UNLIMITED, complete=0.0, inner_grid=0.0)
+    for _ in range(4):
+        layer, operands, memories, multiples = oblong(rng)
+        problem = Problem("", "exact", "latency", layer, operands, memories, tuple(multiples.items()), random_cost(rng))
+        whole = tuple(layer.size(dim) for dim in TILED)
+        cut = max(TILED, key=layer.size)
+        for size in range(1, layer.size(cut) + 1):
+            both = *whole, *(size if dim is cut else layer.size(dim) for dim in TILED)
+            assert both_tiles(OuterSearch(Choosy(problem, both_tiles, both), few).best()) == both
 
 
 def test_says_which_memory_is_too_small() -> None:
