@@ -119,15 +119,14 @@ class Search:
     def sieves(self, crowd: float = CROWD) -> Iterator[Sieve]:
         """All tiles that fit and may win; of more than a crowd a sample comes before.
 
-        Those with all input channels come first: few of the others may be better than the best of them. A cost model
-        with its own `latency` has them all at once, so that what it is not asked for any more is known.
+        Those with all input channels come before the others, few of which may be better than the best of them. A cost
+        model with its own `latency` has them all at once, so that what it is not asked for any more is known.
         """
         *parts, whole = self.candidates[Dim.C].tolist()
+        if self.floors and not self.pricing.has_latency and crowded(self.costs, self.candidates, crowd):
+            yield sampled(self.costs, self.floors, self.candidates, SAMPLE)
         for sizes in [[*parts, whole]] if self.pricing.has_latency else [[whole], parts] if parts else [[whole]]:
-            candidates = {**self.candidates, Dim.C: np.array(sizes)}
-            if self.floors and not self.pricing.has_latency and crowded(self.costs, candidates, crowd):
-                yield sampled(self.costs, self.floors, candidates, SAMPLE)
-            candidates = self.worthwhile(candidates)
+            candidates = self.worthwhile({**self.candidates, Dim.C: np.array(sizes)})
             if all(map(len, candidates.values())):
                 yield feasible(self.costs, self.floors, candidates)
 

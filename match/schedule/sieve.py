@@ -14,6 +14,9 @@ from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 
+NEAR = 1 / 100
+"""Cycles of kernels that are so much more than the least, as a part of it, are next to that."""
+
 DRAWN = 1 << 12
 """Rows of a grid that are drawn, and then tiles from them."""
 
@@ -89,16 +92,19 @@ def sampled(costs: TileCosts, floors: Floors, candidates: Mapping[Dim, Ints], co
 
 
 def even_sizes(costs: TileCosts, floors: Floors, candidates: Mapping[Dim, Ints]) -> dict[Dim, Ints]:
-    """Of sizes that cut a dimension into so many tiles the smallest, and that with which kernels take least.
+    """Of the sizes that cut a dimension into so many tiles two: the smallest, and the smallest of the cheapest.
 
-    The smallest cuts most evenly.
+    The first cuts most evenly; with the second ones kernels take least, or next to that.
     """
     result: dict[Dim, Ints] = {}
     for dim, sizes in candidates.items():
         counts, cycles = -(-costs.extents[dim] // sizes), floors.compute(costs.cutting(dim, sizes))
-        orders = np.lexsort((sizes, counts)), np.lexsort((sizes, cycles, counts))
-        firsts = [order[np.unique(counts[order], return_index=True)[1]] for order in orders]
-        result[dim] = np.unique(sizes[np.concatenate(firsts)])
+        _, place, which = np.unique(counts, return_index=True, return_inverse=True)
+        least = np.full(len(place), np.inf)
+        np.minimum.at(least, which, cycles)
+        near = np.nonzero(cycles <= least[which] * (1 + NEAR))[0]
+        cheap = near[np.unique(which[near], return_index=True)[1]]
+        result[dim] = np.unique(sizes[np.concatenate([place, cheap])])
     return result
 
 
