@@ -247,8 +247,11 @@ class Search:
         return lambda cycles, moved: self.may_win(*self.keys(cycles - 1 / GRAIN, moved))
 
     def worth_asking(self, tiles: Ints) -> Ints:
-        """The tiles whose own transfers must be known to tell whether they can win."""
-        if self.floors is None or self.rank is None or len(tiles) <= FEW:
+        """The tiles whose own transfers must be known to tell whether they can win.
+
+        Of tiles that cut one dimension these are what the bounds are made of.
+        """
+        if self.floors is None or self.rank is None or len(tiles) <= FEW or len(self.cut(tiles)) <= 1:
             return tiles
         worth = np.zeros(len(tiles), np.bool_)
         for nests in Structures(self.costs, tiles, self.floors).nests(self.wanted()):
