@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from match.cost import Tile
 from match.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints
-from match.schedule.sieve import crowded, feasible, sampled
+from match.schedule.sieve import crowded, even_sizes, feasible, sampled
 from match.schedule.tiles import TILED, TileCosts, candidate_tiles
 from tests.schedule.random_schedules import SteppedCost, operands_of
 
@@ -54,3 +55,22 @@ def test_a_crowd_is_of_tiles_that_fit() -> None:
     assert crowded(costs, candidates, 0.9 * fitting)
     assert not crowded(costs, candidates, 1.1 * fitting)
     assert not crowded(costs, candidates, 1 << 20)
+
+
+class CoresCost(SteppedCost):
+    """Rows in steps of 8, one for each of so many cores; an odd number of steps costs a little more."""
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return 1000.0 * -(-tile.oy // 8) + tile.oy % 16
+
+
+def test_even_sizes_are_the_smallest_and_those_kernels_fit_best() -> None:
+    layer = Layer("pool", Op.MAX_POOL2D, 1, 1, 112, 1, 112, 1)
+    costs = TileCosts(Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), CoresCost()))
+    candidates = candidate_tiles(costs.pricing, {})
+    even = even_sizes(costs, Floors(costs, candidates), candidates)[Dim.OY].tolist()
+    tiles = {size: -(-112 // size) for size in even}
+    assert sorted(set(tiles.values())) == sorted({-(-112 // size) for size in range(1, 113)})
+    assert [size for size in even if tiles[size] == 3] == [38, 40]  # 5 + 5 + 5 steps, and 5 + 5 + 4; 6 + 6 + 2 is least
+    assert [size for size in even if tiles[size] == 2] == [56]  # 7 + 7 steps; 8 + 6 is least
+    assert [size for size in even if tiles[size] == 4] == [28, 32]  # 4 + 4 + 4 + 4, and 4 + 4 + 4 + 2
