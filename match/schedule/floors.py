@@ -19,6 +19,9 @@ from match.schedule.kinds import outer_blocks
 from match.schedule.rooms import Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 
+COUNTED = 1 << 16
+"""Tilings are counted among so many: more than any number that matters, and no more bytes than a cache has."""
+
 
 class _Lines(NamedTuple):
     """An operand that is cut along one dimension, by tile size from 0 on.
@@ -82,8 +85,8 @@ class Floors:
         return costs.compute(cut)[which]
 
     def tilings_cutting(self, dims: Collection[Dim], tiles: Ints) -> int:
-        """Of how many tilings `compute_cutting` takes the costs."""
-        return int(np.count_nonzero(np.bincount(self._places(dims, tiles))))
+        """Of how many tilings `compute_cutting` takes the costs; of many it may be a few less."""
+        return int(np.count_nonzero(np.bincount(self._places(dims, tiles) % COUNTED)))
 
     def _places(self, dims: Collection[Dim], tiles: Ints) -> Ints:
         """Of tilings that cut `dims` alone among all such."""
