@@ -106,16 +106,12 @@ class Floors:
         end, nothing = ends / parts, np.zeros(len(tiles))
         return Sums(transfer, nothing, end) if self._output[operand] else Sums(transfer, end, nothing)
 
-    def _cutting(self, dims: Sequence[Dim]) -> Ints:
-        """The tiles that cut one of `dims` alone, each size of one after those of the other."""
-        sizes = [self._candidates[dim] for dim in dims]
-        tiles = np.tile(self._costs.whole, (sum(map(len, sizes)), 1))
-        for dim, rows in self._rows(dims):
-            tiles[rows, TILED.index(dim)] = self._candidates[dim]
-        return tiles
+    def _cutting(self, dims: Sequence[Dim]) -> list[Ints]:
+        """For each of `dims`, the tiles that cut it alone."""
+        return [self._costs.cutting(dim, self._candidates[dim]) for dim in dims]
 
     def _rows(self, dims: Sequence[Dim]) -> Iterator[tuple[Dim, slice]]:
-        """Which of these cut each dimension."""
+        """Which of these cut each dimension, one behind the other."""
         begin = 0
         for dim in dims:
             end = begin + len(self._candidates[dim])
@@ -123,7 +119,7 @@ class Floors:
             begin = end
 
     def _kernels_along(self) -> dict[Dim, Floats]:
-        cycles = self._costs.kernels.compute(self._cutting(TILED))
+        cycles = self._costs.kernels.compute(np.concatenate(self._cutting(TILED)))
         result = {dim: np.zeros(self._costs.extents[dim] + 1) for dim in TILED}
         for dim, rows in self._rows(TILED):
             result[dim][self._candidates[dim]] = cycles[rows]
@@ -132,7 +128,7 @@ class Floors:
     def _blocks_along(self, operand: int, cut: Collection[Dim]) -> tuple[float, dict[Dim, _Lines]]:
         """DMA cycles of an operand that is not cut, and what it costs cut along each dimension."""
         dims = [dim for dim in TILED if dim in cut]
-        sums = self._costs.sums(operand, np.concatenate([self._cutting(dims), [self._costs.whole]]))
+        sums = self._costs.sums(operand, np.concatenate([*self._cutting(dims), [self._costs.whole]]))
         end = sums.last if self._output[operand] else sums.first
         result: dict[Dim, _Lines] = {}
         for dim, rows in self._rows(dims):
