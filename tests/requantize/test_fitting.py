@@ -256,9 +256,9 @@ def test_large_layer_takes_tens_of_milliseconds() -> None:
     rng = np.random.default_rng(2)
     layer = gemmlowp(list(10 ** rng.uniform(-3.5, -2.2, 256)), 0, (0, 255), rng)
     reach = np.full(256, 800_000)
-    start = time.perf_counter()
+    start = time.process_time()
     fit(layer, -reach, reach, NARROW)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def by_words(fitted: Requantization, acc: np.ndarray) -> np.ndarray:
