@@ -111,6 +111,11 @@ class Layer:
         return extent
 
     @property
+    def extents(self) -> dict[Dim, int]:
+        """Extent of each loop dimension, in the order of `Dim`."""
+        return {Dim.K: self.k, Dim.C: self.c, Dim.OY: self.oy, Dim.OX: self.ox, Dim.FY: self.fy, Dim.FX: self.fx}
+
+    @property
     def window(self) -> tuple[int, int]:
         """Rows and columns of input that one output pixel sees, dilation included."""
         return (self.fy - 1) * self.dilation[0] + 1, (self.fx - 1) * self.dilation[1] + 1

@@ -43,7 +43,7 @@ class Program:
         self.pricing = pricing
         self.rules = rules
         self.buffers = buffers
-        self.whole = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.whole = pricing.layer.extents
         allowed = {**multiples, **dict.fromkeys(rules.whole, 0)}
         self.sizes: dict[Dim, list[int]] = {
             dim: candidate_sizes(pricing.layer.size(dim), allowed.get(dim, 1)).tolist()

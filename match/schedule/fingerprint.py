@@ -25,10 +25,11 @@ class UnknownSourceError(Exception):
 class Fingerprints:
     """Digests of objects; every source is read once."""
 
-    def __init__(self, known: Iterable[Path]) -> None:
+    def __init__(self, known: Iterable[str]) -> None:
         """The files `known` are part of no digest: whoever asks watches them."""
-        self._known = frozenset(str(path) for path in known)
+        self._known = frozenset(known)
         self._modules: dict[tuple[str, bool], tuple[bytes, frozenset[str]]] = {}
+        self._sources: dict[frozenset[str], bytes] = {}
 
     def of(self, thing: object) -> str:
         """Digest of an object's state and of its code: the modules of its classes and functions, and what they import.
@@ -47,16 +48,26 @@ class Fingerprints:
             collector.dump(thing)
         except Exception as error:
             raise UnknownSourceError from error
-        digest = hashlib.sha256(stream.getvalue())
-        packages = {name.partition(".")[0] for name in collector.modules}
-        waiting, done = sorted(collector.modules), set(collector.modules)
+        return hashlib.sha256(self._sources_of(frozenset(collector.modules)) + stream.getvalue()).hexdigest()
+
+    def _sources_of(self, modules: frozenset[str]) -> bytes:
+        """Digest of the source of modules and of what they import."""
+        known = self._sources.get(modules)
+        if known is None:
+            known = self._sources[modules] = self._digest(modules)
+        return known
+
+    def _digest(self, modules: frozenset[str]) -> bytes:
+        digest = hashlib.sha256()
+        packages = {name.partition(".")[0] for name in modules}
+        waiting, done = sorted(modules), set(modules)
         while waiting:
             name = waiting.pop()
             source, imported = self._read(name, name.partition(".")[0] in packages)
             digest.update(name.encode() + b"\0" + source)
             waiting += sorted(imported - done)
             done |= imported
-        return digest.hexdigest()
+        return digest.digest()
 
     def _read(self, name: str, own: bool) -> tuple[bytes, frozenset[str]]:
         """What counts of a module, which may be of the object's `own` packages, and what it imports that counts."""
@@ -94,12 +105,13 @@ class _Collector(pickle.Pickler):
         super().__init__(stream, protocol=5)
         self.modules: set[str] = set()
 
-    def persistent_id(self, obj: Any) -> None:
-        """Nothing is stored elsewhere."""
+    def reducer_override(self, obj: Any) -> Any:
+        """Everything is pickled as usual. Unlike `persistent_id` this is not asked about numbers, texts and tuples."""
         if isinstance(obj, type):
             self.modules.update(base.__module__ for base in obj.__mro__)
         elif isinstance(obj, FunctionType):
             self.modules.add(obj.__module__)
+        return NotImplemented
 
 
 def _imports(module: ModuleType, source: str) -> Iterator[str]:

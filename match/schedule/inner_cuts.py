@@ -57,7 +57,7 @@ class Pieces:
     ) -> None:
         self._pricing = pricing
         self._candidates = candidates
-        self._extents = {dim: pricing.layer.size(dim) for dim in Dim}
+        self._extents = pricing.layer.extents
         self._dense = dense
         self._kernels = {dim: self._kernel_prices(dim, largest[dim]) for dim in TILED}
         self._blocks: dict[tuple[int, Dim, bool], Floats] = {}

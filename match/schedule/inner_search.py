@@ -217,7 +217,7 @@ class InnerSearch(Search):
 
 def _blocks(pricing: Pricing, tile: Mapping[Dim, int]) -> Iterator[tuple[dict[Dim, Span], int]]:
     """Blocks of `tile` that look different, and how many look the same."""
-    sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+    sizes = pricing.layer.extents
     along = [
         [
             ((run.first * tile[dim], min(tile[dim], sizes[dim] - run.first * tile[dim])), run.last - run.first + 1)

@@ -62,7 +62,7 @@ class _Search:
         self.layer = pricing.layer
         self.multiples = multiples
         self.lpf_limit = lpf_limit
-        self.whole = {dim: self.layer.size(dim) for dim in Dim}
+        self.whole = self.layer.extents
         self.unrolled = {dim: self.granularity(dim) for dim in Dim}
         self.buffers = (1, 2) if pricing.overlap else (1,)
 

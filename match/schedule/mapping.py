@@ -165,7 +165,7 @@ class Schedule:
                     )
 
     def _check_loops(self) -> None:
-        left: dict[Dim, int] = {dim: self.layer.size(dim) for dim in Dim}
+        left: dict[Dim, int] = self.layer.extents
         for loop in self.loops:
             if loop.extent != left[loop.dim] or not 0 < loop.tile < loop.extent:
                 raise ScheduleError(
@@ -229,7 +229,7 @@ class Schedule:
 
     def extents(self, depth: int) -> dict[Dim, int]:
         """Largest extent of each dimension inside the first `depth` loops."""
-        extents = {dim: self.layer.size(dim) for dim in Dim}
+        extents = self.layer.extents
         for loop in self.loops[:depth]:
             extents[loop.dim] = loop.tile
         return extents
@@ -250,7 +250,7 @@ class Schedule:
                 inner = {**spans, loop.dim: (start + index * loop.tile, piece)}
                 yield from walk(level + 1, (*indices, index), inner)
 
-        yield from walk(0, (), {dim: (0, self.layer.size(dim)) for dim in Dim})
+        yield from walk(0, (), {dim: (0, extent) for dim, extent in self.layer.extents.items()})
 
     def buffers(self, memory: Memory) -> tuple[Buffer, ...]:
         """Where each operand's buffers lie in its room of a memory, in the order of `operands`.

@@ -59,7 +59,7 @@ def levels_of(schedule: Schedule, cost_model: CostModel) -> tuple[Level, ...]:
 def nested_latency(levels: Sequence[Level]) -> Cost:
     """Cost of a mapping; nothing is checked."""
     pricing = levels[0].pricing
-    sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+    sizes = pricing.layer.extents
     return cost_of(levels, Nested(levels, sizes))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from match.cost import Cost, CostModel
-from match.layer import Dim
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.nested import levels_of, nested_latency
 from match.schedule.pricing import Pricing
@@ -29,7 +28,7 @@ def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
 
 def latency(pricing: Pricing, loops: Sequence[Loop], placements: Sequence[Placement]) -> Cost:
     """Cost of a mapping onto one memory; `placements` are in the order of the operands. Nothing is checked."""
-    sizes = {dim: pricing.layer.size(dim) for dim in Dim}
+    sizes = pricing.layer.extents
     walk = Walk(pricing, loops, placements, sizes)
     walk.run({dim: (0, size) for dim, size in sizes.items()}, pricing.overhead)
     moved = tuple((operand.name, count) for operand, count in zip(pricing.operands, walk.moved, strict=True))

@@ -41,7 +41,7 @@ class Nest:
         self, layer: Layer, operands: tuple[Operand, ...], memories: tuple[Memory, ...], cost_model: CostModel
     ) -> Schedule:
         """The checked mapping, with the scratch that `cost_model` asks for."""
-        extents = {dim: layer.size(dim) for dim in Dim}
+        extents = layer.extents
         for loop in self.loops:
             extents[loop.dim] = loop.tile
         scratch = math.ceil(cost_model.scratch(layer, largest_tile(layer, extents)))

@@ -91,7 +91,7 @@ class TileCosts:
         self.outer = outer
         self.packing = packing
         self.sizes = sizes
-        self.extents = {dim: pricing.layer.size(dim) for dim in Dim}
+        self.extents = pricing.layer.extents
         self.extents |= dict(zip(TILED, outer.tile, strict=True)) if outer else {}
         self.whole: Sizes = tuple(self.extents[dim] for dim in TILED)
         self.along = self._all_along({} if known is None else known)

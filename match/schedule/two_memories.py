@@ -81,7 +81,7 @@ class TwoMemories:
         self.memories = problem.memories
         self.objective = problem.objective
         self.multiples = dict(problem.multiples)
-        self.sizes = {dim: layer.size(dim) for dim in Dim}
+        self.sizes = layer.extents
         self.held = frozenset(operand.name for operand in operands if outer.has(operand.name))
         held = tuple(operand for operand in operands if operand.name in self.held)
         others = tuple(operand for operand in operands if operand.name not in self.held)
@@ -208,7 +208,7 @@ class TwoMemories:
 
     def mapping(self, loops: tuple[Loop, ...], placements: tuple[Placement, ...]) -> Schedule | None:
         """A mapping, if it fits: constants may take more in the outer memory than they need at least."""
-        extents = {dim: self.layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+        extents = self.layer.extents | {loop.dim: loop.tile for loop in loops}
         scratch = self.inner_pricing.scratch(extents)
         try:
             return Schedule(self.layer, self.operands, self.memories, loops, placements, scratch)

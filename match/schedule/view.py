@@ -28,7 +28,7 @@ def view_of(
         cost: What it costs when the core executes the loops and one DMA the transfers.
         moves: Bytes and DMA cycles of each placement, all blocks together.
     """
-    extents = {dim: pricing.layer.size(dim) for dim in Dim}
+    extents = pricing.layer.extents
     calls = iterations(extents, loops)
     tile = largest_tile(pricing.layer, {**extents, **{loop.dim: loop.tile for loop in loops}})
     streams = tuple(

@@ -142,7 +142,7 @@ def _without_fixed(layer: Layer, operands: tuple[Operand, ...], rooms: Rooms) ->
     shared, private = rooms.shared, dict(rooms.private)
     for operand in operands:
         if not operand.dims:
-            size = block_bytes(operand, {dim: layer.size(dim) for dim in Dim}, 1)
+            size = block_bytes(operand, layer.extents, 1)
             if operand.name in private:
                 private[operand.name] -= size
             else:
@@ -159,7 +159,7 @@ def _node(layer: Layer, tensors: tuple[_Tensor, ...]) -> LayerNode:
         node_attr=LayerNodeAttributes(
             layer_type=layer.op,
             equation=LayerEquation(f"{output} = {' * '.join(inputs)}"),
-            layer_dim_sizes=LayerDimSizes({LayerDim(dim): layer.size(dim) for dim in Dim}),
+            layer_dim_sizes=LayerDimSizes({LayerDim(dim): extent for dim, extent in layer.extents.items()}),
             operand_precision=LayerOperandPrecision(
                 {LayerOperand(tensor.name): _precision(layer, tensor) for tensor in tensors}
             ),
@@ -200,7 +200,7 @@ def _unrolling(unrolled: Mapping[Dim, int], tensors: tuple[_Tensor, ...], node: 
 
 def _precision(layer: Layer, tensor: _Tensor) -> int:
     """Units of an element such that the whole tensor has its real bytes, parameters and layout included."""
-    whole = {dim: layer.size(dim) for dim in Dim}
+    whole = layer.extents
     pixels = {Dim.OY: layer.iy, Dim.OX: layer.ix} if tensor.like.role is Role.INPUT else {}
     elements = math.prod((whole | pixels)[dim] for dim in tensor.like.dims)
     return -(-UNITS * sum(block_bytes(operand, whole, 1) for operand in tensor.operands) // elements)

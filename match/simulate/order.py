@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from match.layer import Dim, Role
+from match.layer import Role
 from match.schedule.blocks import tile_of
 from match.schedule.mapping import Schedule
 from match.simulate.events import Action, Kind
@@ -43,7 +43,7 @@ class _Nest:
         self._kernels = 0
 
     def run(self) -> Iterator[Step]:
-        return self._mapping(self._levels[0], {dim: (0, self._layer.size(dim)) for dim in Dim})
+        return self._mapping(self._levels[0], {dim: (0, extent) for dim, extent in self._layer.extents.items()})
 
     def _mapping(self, level: _Level, spans: Spans) -> Iterator[Step]:
         """The mapping of `spans` onto the memory of a level."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from match.cost import Block
-from match.layer import Dim, Operand, Role
+from match.layer import Operand, Role
 from match.schedule.blocks import axes_of, axis_length, block_of_lengths
 from match.schedule.mapping import Memory, Schedule, align
 from match.simulate.events import Action, Kind
@@ -32,7 +32,7 @@ class Stream:
         self.buffers = placement.buffers
         self.coming: Iterator[Spans] = iter(())
         self.pending: deque[Action] = deque()  # started and not waited for, oldest first
-        self.current: Spans = {dim: (0, schedule.layer.size(dim)) for dim in Dim}
+        self.current: Spans = {dim: (0, extent) for dim, extent in schedule.layer.extents.items()}
         self._outer = outer  # where the blocks are parts of that stream's current one
         self._packing = Packing(schedule, operand, outer.depth if outer else 0, placement.depth)
         self._started = 0
