@@ -26,7 +26,7 @@ class Fingerprints:
     """Digests of objects; every source is read once."""
 
     def __init__(self, known: Iterable[str]) -> None:
-        """The files `known` are part of no digest: whoever asks watches them."""
+        """The files at the paths `known` are part of no digest: whoever asks watches them."""
         self._known = frozenset(known)
         self._modules: dict[tuple[str, bool], tuple[bytes, frozenset[str]]] = {}
         self._sources: dict[frozenset[str], bytes] = {}

@@ -117,7 +117,7 @@ def test_what_cannot_be_told_apart_has_none() -> None:
 def test_known_files_are_not_read(package: Path) -> None:
     from chip_of_mine.model import Model  # type: ignore[import-not-found]
 
-    known = Fingerprints(package.glob("*.py"))
+    known = Fingerprints(map(str, package.glob("*.py")))
     before = known.of(Model())
     (package / "model.py").write_text("")
-    assert Fingerprints(package.glob("*.py")).of(Model()) == before
+    assert Fingerprints(map(str, package.glob("*.py"))).of(Model()) == before
