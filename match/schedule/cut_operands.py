@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from match.layer import Dim, Role
 from match.schedule.block_costs import Sums
 from match.schedule.rooms import Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+
 
 class TransferCosts(Protocol):
     """What transfers cost, or lower bounds of that: `TileCosts` and `Floors`."""
 
-    def sums(self, operand: int, tiles: Ints) -> Sums:
-        """Of the blocks of an operand that is cut into `tiles`."""
+    def sums_by_size(self, operand: int, sizes: Mapping[Dim, Ints]) -> Sums:
+        """Of the blocks of an operand, for arrays of tile sizes; a dimension that is not named is whole."""
         ...
 
 
@@ -37,17 +40,25 @@ class CutOperand(NamedTuple):
 
 
 def cut_operand(
-    costs: TileCosts, transfers: TransferCosts, number: int, tiles: Ints, ways: Sequence[Collection[Dim]]
+    costs: TileCosts, transfers: TransferCosts, number: int, tiles: Ints, dims: Sequence[Dim]
 ) -> CutOperand:
-    """Operand number `number`, cut into `tiles` along the dimensions of each of `ways` alone."""
-    inside = np.array([[dim in way for dim in TILED] for way in ways])
-    cut = np.where(inside[:, None, :], tiles, costs.whole)
-    sizes = {dim: cut[:, :, n] for n, dim in enumerate(TILED)}
-    shape = cut.shape[:2]
+    """Operand number `number`, cut into `tiles` along each of the `subsets` of `dims` alone."""
+    sizes: dict[Dim, Ints] = {}
+    shape = [2] * len(dims) + [len(tiles)]
+    for axis, dim in enumerate(dims):  # whole or cut, along an axis of its own
+        size = tiles[:, TILED.index(dim)]
+        both = np.stack([np.full_like(size, costs.extents[dim]), size])
+        sizes[dim] = both.reshape([extent if n in (axis, len(dims)) else 1 for n, extent in enumerate(shape)])
     partial = np.zeros((), np.int64)
     if costs.pricing.operands[number].role is Role.OUTPUT:
         partial = costs.partial_sums(sizes, tiles[:, TILED.index(Dim.C)])
     needs = costs.block(number, sizes), partial, costs.moved(number, sizes)
-    block, beside, moved = (np.broadcast_to(need, shape) for need in needs)
-    sums = (figures.reshape(shape) for figures in transfers.sums(number, cut.reshape(-1, len(TILED))))
-    return CutOperand(block, beside, moved, *sums)
+    block, beside, moved = (_by_way(need, shape) for need in needs)
+    sums = transfers.sums_by_size(number, sizes)
+    return CutOperand(block, beside, moved, *(_by_way(one, shape) for one in sums))
+
+
+def _by_way(figures: npt.NDArray[Scalar], shape: list[int]) -> npt.NDArray[Scalar]:
+    """With one axis for all ways in place of one for each dimension."""
+    every = figures if list(figures.shape) == shape else np.broadcast_to(figures, shape)  # which takes its time
+    return every.reshape(1 << (len(shape) - 1), shape[-1])

@@ -95,15 +95,19 @@ class Floors:
 
     def sums(self, operand: int, tiles: Ints) -> Sums:
         """At most `TileCosts.sums`; of the ends, only the one that no kernel hides."""
+        return self.sums_by_size(operand, {dim: tiles[:, n] for n, dim in enumerate(TILED)})
+
+    def sums_by_size(self, operand: int, sizes: Mapping[Dim, Ints]) -> Sums:
+        """At most `TileCosts.sums_by_size`."""
         whole, lines = self._lines[operand]
-        transfer = np.full(len(tiles), whole)
-        ends, parts = transfer.copy(), np.ones(len(tiles))
+        transfer = ends = np.array(whole)
+        parts = np.ones(())
         for dim, line in lines.items():
-            sizes = tiles[:, TILED.index(dim)]
-            np.maximum(transfer, line.transfer[sizes], out=transfer)
-            np.maximum(ends, line.ends[sizes], out=ends)
-            parts *= line.cover[sizes]
-        end, nothing = ends / parts, np.zeros(len(tiles))
+            size = sizes.get(dim, self._costs.extents[dim])
+            transfer = np.maximum(transfer, line.transfer[size])
+            ends = np.maximum(ends, line.ends[size])
+            parts = parts * line.cover[size]
+        end, nothing = ends / parts, np.zeros(transfer.shape)
         return Sums(transfer, nothing, end) if self._output[operand] else Sums(transfer, end, nothing)
 
     def _cutting(self, dims: Sequence[Dim]) -> list[Ints]:

@@ -72,8 +72,7 @@ class InnerSearch(Search):
         grid: float = math.inf,
     ) -> None:
         costs = TileCosts(parent.inner_pricing, OuterBlocks(tile, parent.held), known=known)
-        super().__init__(costs, inside.sizes, "latency")
-        self.starts = parent.starts
+        super().__init__(costs, inside.sizes, "latency", parent.listings)
         self.rank = parent.rank
         self.parent = parent
         self.inside = inside
@@ -139,7 +138,7 @@ class InnerSearch(Search):
                 yield -math.inf, sieve.tiles[:0]  # there is more
                 return
             self.effort.bound(SIFTED * len(rows))
-            slab = with_transfers(sieve.select(rows), self.costs, self.floors, self.starts)
+            slab = with_transfers(sieve.select(rows), self.costs, self.floors, self.listings.starts)
             slab = replace(slab, cycles=np.maximum(slab.cycles, least[rows]))
             for chunk in self.ordered(slab, (CHUNK,)):
                 yield -math.inf, self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
@@ -154,7 +153,7 @@ class InnerSearch(Search):
 
     def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """See `Search.bounded`."""
-        for nests in Structures(self.costs, tiles).nests(self.wanted()):
+        for nests in Structures(self.costs, tiles, self.listings.residencies).nests(self.wanted()):
             keys = self.keys(nests.cycles, nests.moved)
             yield nests, keys, (keys[0], nests.cycles)
 

@@ -61,18 +61,18 @@ class OuterCells:
         """At most the cycles of kernel calls: nothing."""
         return np.zeros(len(tiles))
 
-    def sums(self, operand: int, tiles: Ints) -> Sums:
-        """At most `TileCosts.sums` of any tile of the cells whose smallest are `tiles`."""
+    def sums_by_size(self, operand: int, sizes: Mapping[Dim, Ints]) -> Sums:
+        """At most `TileCosts.sums_by_size` of any tile of the cells whose smallest have these sizes."""
         tensor = self._costs.pricing.operands[operand]
-        whole = self._floors.sums(operand, np.tile(self._costs.whole, (len(tiles), 1))).transfer
-        transfer, covers = whole, np.ones(len(tiles))
-        for n, dim in enumerate(TILED):
+        whole = self._floors.sums_by_size(operand, {}).transfer
+        transfer, covers = whole, np.ones(())
+        for dim, size in sizes.items():
             if dim in tensor.dims:
                 line, cover = self._line(operand, dim)
-                cut = tiles[:, n] < self._costs.whole[n]
-                transfer = np.maximum(transfer, np.where(cut, line[tiles[:, n]], 0.0))
-                covers = covers * np.where(cut, cover[tiles[:, n]], 1.0)
-        end, nothing = whole / covers, np.zeros(len(tiles))
+                cut = size < self._costs.extents[dim]
+                transfer = np.maximum(transfer, np.where(cut, line[size], 0.0))
+                covers = covers * np.where(cut, cover[size], 1.0)
+        end, nothing = whole / covers, np.zeros(covers.shape)
         return Sums(transfer, nothing, end) if tensor.role is Role.OUTPUT else Sums(transfer, end, nothing)
 
     def _line(self, operand: int, dim: Dim) -> tuple[Floats, Floats]:

@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from match.errors import NoMappingError
-from match.layer import Dim
+from match.layer import Dim, Operand
 from match.schedule.floors import Floors
 from match.schedule.predict import latency
 from match.schedule.promise import check_regular
+from match.schedule.residencies import AllResidencies
 from match.schedule.rooms import Floats, Ints
 from match.schedule.sieve import Sieve, crowded, feasible, sampled
 from match.schedule.starts import AllStarts
@@ -75,19 +76,31 @@ class Rank(NamedTuple):
     tile: tuple[int, ...]
 
 
+class Listings(NamedTuple):
+    """What searches of a layer list once: how loop orders begin, and how operands may be held."""
+
+    starts: AllStarts
+    residencies: AllResidencies
+
+
+def listings(operands: Sequence[Operand]) -> Listings:
+    """Those of a layer with these operands, in a memory that kernels read."""
+    return Listings(AllStarts(operands), AllResidencies(operands, packed=False))
+
+
 class Search:
     """Finds a mapping whose predicted cost no other has less of; among equals, by `Rank`.
 
     Tiles have the sizes of `candidates`. Of costs with outer blocks, mappings are of all these one after the other.
     """
 
-    def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints], objective: str) -> None:
+    def __init__(self, costs: TileCosts, candidates: Mapping[Dim, Ints], objective: str, listings: Listings) -> None:
         self.pricing = pricing = costs.pricing
         self.by_latency = objective == "latency"
         self.byte_energy = pricing.byte_energy(pricing.memory.name) if objective == "energy" else None
         self.costs = costs
         self.candidates = candidates
-        self.starts = AllStarts(pricing.operands)
+        self.listings = listings
         self.floors = Floors(costs, candidates) if pricing.cost_model.regular else None
         self.rank: Rank | None = None
         self.nest: Nest | None = None
@@ -153,7 +166,7 @@ class Search:
             if len(slab) > MANY:
                 slab = self.with_kernels(slab, (2,), SHARE)
             if self.floors is not None:
-                refined = with_transfers(slab, self.costs, self.floors, self.starts, self.most_moved())
+                refined = with_transfers(slab, self.costs, self.floors, self.listings.starts, self.most_moved())
                 slab = replace(refined, cycles=slab.cycles) if self.pricing.has_latency else refined
             for chunk in self.ordered(slab, chunks):
                 tiles = self.with_kernels(slab.select(chunk), (2, 3, 4)).tiles
@@ -227,17 +240,17 @@ class Search:
             found += [(*entry, nests, row) for *entry, row in zip(*figures, rows.tolist(), strict=True)]
         found.sort(key=lambda entry: entry[:2])
         for _, _, objective, second, nests, row in found:
-            nest = nests.nest(row)
-            if self.rank is None or self.ranked(objective, second, nest) < self.rank:
-                self.try_nest(nest)
-            elif objective > self.rank.objective and not self.pricing.has_latency:
-                return  # so do all that follow
-            if self.views_left <= 0 and self.by_latency:
-                return
+            for nest in (nests.nest(row, order) for order in nests.orders(row)):
+                if self.rank is None or self.ranked(objective, second, nest) < self.rank:
+                    self.try_nest(nest)
+                elif objective > self.rank.objective and not self.pricing.has_latency:
+                    return  # so do all that follow
+                if self.views_left <= 0 and self.by_latency:
+                    return
 
     def bounded(self, tiles: Ints) -> Iterator[tuple[Nests, Keys, Keys]]:
         """The mappings of tiles, with the first two entries of their ranks, at least and as expected."""
-        for nests in Structures(self.costs, tiles).nests(self.wanted()):
+        for nests in Structures(self.costs, tiles, self.listings.residencies).nests(self.wanted()):
             yield nests, self.keys(nests.cycles, nests.moved), self.keys(nests.expected, nests.moved)
 
     def wanted(self) -> MayWin | None:
@@ -254,7 +267,7 @@ class Search:
         if self.floors is None or self.rank is None or len(tiles) <= FEW or len(self.cut(tiles)) <= 1:
             return tiles
         worth = np.zeros(len(tiles), np.bool_)
-        for nests in Structures(self.costs, tiles, self.floors).nests(self.wanted()):
+        for nests in Structures(self.costs, tiles, self.listings.residencies, self.floors).nests(self.wanted()):
             worth[nests.tile[self.may_win(*self.keys(nests.cycles, nests.moved))]] = True
         return tiles[worth]
 

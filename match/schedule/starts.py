@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ from match.schedule.tiles import TILED, subsets
 class Ways(NamedTuple):
     """The ways to hold an operand, each cut along some dimensions and fetched again by some loops.
 
-    cuts, loops: these dimensions, in all ways. which: places in `cuts` and in `loops` of each way, shape (2, ways).
+    dims: the dimensions that it may be cut along. cuts, loops: the `subsets` of these, and of others that loops may be
+    over. which: places in `cuts` and in `loops` of each way, shape (2, ways).
     groups: the ways that there are with some starts. start: the group of each start.
     """
 
+    dims: list[Dim]
     cuts: list[frozenset[Dim]]
     loops: list[frozenset[Dim]]
     which: Ints
@@ -27,8 +30,9 @@ class Ways(NamedTuple):
 
     def least(self, *figures: Floats) -> Floats:
         """The least of each of some figures of the ways, by start; shape (figures, starts, tiles)."""
-        every = np.stack(figures)
-        return np.stack([every[:, group].min(axis=1) for group in self.groups])[self.start].swapaxes(0, 1)
+        every = np.stack(figures, axis=1)  # by way, so that a group needs no copies
+        least = np.stack([reduce(np.minimum, (every[way] for way in group)) for group in self.groups], axis=1)
+        return least[:, self.start]
 
 
 class Starts(NamedTuple):
@@ -99,4 +103,4 @@ def _ways(operand: Operand, starts: Sequence[_Start]) -> Ways:
         some = [(place, loops.index(again)) for place, again in start.held(operand, cuts)]
         group = tuple(ways.setdefault(way, len(ways)) for way in some)
         which.append(groups.setdefault(group, len(groups)))
-    return Ways(cuts, loops, np.array(list(ways)).T, list(map(list, groups)), which)
+    return Ways(own, cuts, loops, np.array(list(ways)).T, list(map(list, groups)), which)

@@ -1,14 +1,12 @@
 """Every mapping with given tiles: loop orders, placements and buffers, each with a lower bound of its latency.
 
 What an operand costs follows from the loops that its blocks are fetched inside of, in whatever order these are: that is
-computed once, for all tiles. For tiles that cut the same dimensions, the mappings of one loop order are arrays: an axis
-for each operand's choice of depth and buffers, and a last one for the tiles. Where bounds will do, orders in which all
-operands are fetched inside of the same loops are one.
+computed once, for all tiles. So are the bounds of mappings: orders in which all operands are fetched inside of the same
+loops, which is a residency, have the same.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,9 +19,9 @@ from match.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.cut_operands import TransferCosts, cut_operand
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
-from match.schedule.residencies import AllResidencies, Residencies, Way, held_in, ways_in
+from match.schedule.residencies import AllResidencies, Residencies, Way, ways_in
 from match.schedule.rooms import Flags, Floats, Ints
-from match.schedule.tiles import TILED, TileCosts, total
+from match.schedule.tiles import TILED, TileCosts, subsets, total
 from match.schedule.waits import Held, Stream, Streams, Waits, idle_before_first_kernel, least_idle
 
 PART = 1 << 14
@@ -64,32 +62,33 @@ class Figures:
 
 @dataclass(frozen=True)
 class Nests(Figures):
-    """The mappings of one loop order that fit; arrays of shape (n,).
+    """Mappings that fit, those of a tile in one residency as one; arrays of shape (n,).
 
     cycles: lower bounds of their latencies. expected: cycles near their latencies, a lower bound of them unless the
-    cost model has its own: the larger of `core` and `dma`. tile: rows of their tiles. order: the dimensions of their
-    loops, outermost first.
+    cost model has its own: the larger of `core` and `dma`. tile: rows of their tiles.
     """
 
     cycles: Floats
     expected: Floats
     tile: Ints
-    order: tuple[Dim, ...]
     _structures: Structures
-    _held: tuple[tuple[tuple[int, int], ...], ...]
-    _choices: tuple[Ints, ...]
+    _residencies: Residencies
+    _residency: Ints
 
-    def nest(self, row: int) -> Nest:
-        """One of them."""
+    def orders(self, row: int) -> tuple[tuple[Dim, ...], ...]:
+        """The orders of loops that a row stands for, outermost first."""
+        return self._residencies.orders[int(self._residency[row])]
+
+    def nest(self, row: int, order: tuple[Dim, ...]) -> Nest:
+        """The mapping of a row in one of its orders."""
         costs = self._structures.costs
         sizes = dict(zip(TILED, self._structures.tiles[self.tile[row]].tolist(), strict=True))
-        loops = tuple(Loop(dim, sizes[dim], costs.extents[dim]) for dim in self.order)
-        held = [ways[int(choice[row])] for ways, choice in zip(self._held, self._choices, strict=True)]
+        ways = self._residencies.ways_of(int(self._residency[row]))
         placements = tuple(
-            Placement(operand.name, costs.pricing.memory.name, depth, buffers)
-            for operand, (depth, buffers) in zip(costs.pricing.operands, held, strict=True)
+            Placement(operand.name, costs.pricing.memory.name, len(inside), buffers)
+            for operand, (inside, buffers) in zip(costs.pricing.operands, ways, strict=True)
         )
-        return Nest(loops, placements)
+        return Nest(tuple(Loop(dim, sizes[dim], costs.extents[dim]) for dim in order), placements)
 
 
 class TilingCosts(TransferCosts, Protocol):
@@ -116,15 +115,29 @@ class Bounds(NamedTuple):
     figures: Figures
 
 
+class _Part(NamedTuple):
+    """Tiles that cut the same dimensions, by row, in all residencies.
+
+    places: by operand, rows of `Structures._figures` of each residency, shape (residencies, 1).
+    """
+
+    rows: Ints
+    residencies: Residencies
+    places: list[Ints]
+
+
 class Structures:
     """The mappings of some tiles, shape (n, 4).
 
     Their bounds follow from `costs` or, with `floors`, from what is less: of transfers, and of kernels unless C is cut.
     """
 
-    def __init__(self, costs: TileCosts, tiles: Ints, floors: TilingCosts | None = None) -> None:
+    def __init__(
+        self, costs: TileCosts, tiles: Ints, residencies: AllResidencies, floors: TilingCosts | None = None
+    ) -> None:
         self.costs = costs
         self.tiles = tiles
+        self._residencies = residencies
         self._transfers = floors or costs
         self._exact = floors is None
         self._cut = tiles < np.array(costs.whole)
@@ -134,41 +147,46 @@ class Structures:
         self.work = pricing.overhead + self._counts.prod(axis=0) * pricing.launch + kernels
         self._room = pricing.memory.size - costs.scratch(tiles)
         cut = [dim for n, dim in enumerate(TILED) if self._cut[:, n].any()]
-        self._ways = [{way: place for place, way in enumerate(ways_in(operand, cut))} for operand in pricing.operands]
-        self._figures = [self._streams(number, list(ways)) for number, ways in enumerate(self._ways)]
+        ways = [ways_in(operand, cut) for operand in pricing.operands]
+        self._ways = [{way: place for place, way in enumerate(some)} for some in ways]
+        self._figures = [self._streams(number, some) for number, some in enumerate(ways)]
 
     def nests(self, may_win: MayWin | None = None) -> Iterator[Nests]:
-        """All mappings that fit, or those of them that `may_win`, by the dimensions they cut and by loop order."""
-        for dims, rows in self._patterns():
-            for order in itertools.permutations(dims):
-                held = [held_in(operand, order, self.costs.packing > 0) for operand in self.costs.pricing.operands]
-                if all(held):
-                    nests = self._combine(rows, order, held, may_win)
-                    if nests is not None:
-                        yield nests
+        """All mappings that fit, or those of them that `may_win`, some tiles at a time."""
+        for part in self._parts():
+            nests = self._nests(part, may_win)
+            if nests is not None:
+                yield nests
 
-    def bounds(self, residencies: AllResidencies) -> Iterator[Bounds]:
-        """All residencies of the tiles, some tiles that cut the same dimensions at a time."""
+    def bounds(self) -> Iterator[Bounds]:
+        """All residencies, some tiles that cut the same dimensions at a time."""
+        for part in self._parts():
+            yield self._bounds(part)
+
+    def _parts(self) -> Iterator[_Part]:
         for dims, rows in self._patterns():
-            some = residencies.over(dims)
+            residencies = self._residencies.over(dims)
             places = [
-                np.array([known[way] for way in ways], np.int64)[:, None]
-                for known, ways in zip(self._ways, some.ways, strict=True)
+                np.array([known[way] for way in ways], np.int64)[which]
+                for known, ways, which in zip(self._ways, residencies.ways, residencies.which, strict=True)
             ]
-            size = max(1, PART // max(1, some.count))
+            size = max(1, PART // max(1, len(residencies.orders)))
             for begin in range(0, len(rows), size):
-                yield self._bounds(rows[begin : begin + size], some, places)
+                yield _Part(rows[begin : begin + size], residencies, places)
 
-    def _bounds(self, rows: Ints, residencies: Residencies, places: list[Ints]) -> Bounds:
-        """In the residencies whose ways to hold each operand have these `places` in `_figures`."""
+    def _fits(self, part: _Part) -> Flags:
+        """Where the blocks of tiles fit, shape (residencies, rows)."""
         needs: list[Ints] = []
         sums: list[Ints] = []
-        for figures, place in zip(self._figures, places, strict=True):
+        for figures, place in zip(self._figures, part.places, strict=True):
             stream = Stream(*figures)
-            needs.append(stream.need[place, rows].astype(np.int64))
-            sums.append(stream.sums[place, rows].astype(np.int64))
-        shape = residencies.count, len(rows)
-        fits = np.broadcast_to(self.costs.rooms.fit(needs, self._room[rows] - total(sums)), shape)
+            needs.append(stream.need[place, part.rows].astype(np.int64))
+            sums.append(stream.sums[place, part.rows].astype(np.int64))
+        shape = len(part.residencies.orders), len(part.rows)
+        return np.broadcast_to(self.costs.rooms.fit(needs, self._room[part.rows] - total(sums)), shape)
+
+    def _bounds(self, part: _Part) -> Bounds:
+        (rows, residencies, places), fits = part, self._fits(part)
         fitting = np.flatnonzero(fits.any(axis=1))
         streams = [
             (Stream(*figures[:, place[fitting], rows]), Held(held.depth[fitting], held.double[fitting]))
@@ -177,6 +195,30 @@ class Structures:
         of = self._of(rows, streams)
         figures = (np.where(fits[fitting], figure, np.inf) for figure in (of.core, of.dma, of.fetched, of.moved))
         return Bounds(rows, residencies, fitting, Figures(*figures))
+
+    def _nests(self, part: _Part, may_win: MayWin | None) -> Nests | None:
+        """Those that fit and `may_win`; None if there are none."""
+        pricing, (rows, residencies, places) = self.costs.pricing, part
+        residency, column = np.nonzero(self._fits(part))
+        if may_win is not None:
+            apart = self._apart(places, residency, rows[column])
+            worth = may_win(self._least(rows[column], apart), total(stream.moved for stream in apart))
+            residency, column = residency[worth], column[worth]
+        if not len(residency):
+            return None
+        tile = rows[column]
+        held = [Held(how.depth[residency, 0], how.double[residency, 0]) for how in residencies.held]
+        of = self._of(tile, list(zip(self._apart(places, residency, tile), held, strict=True)))
+        expected = np.maximum(of.core, of.dma)
+        least = self.work[tile] if pricing.has_latency else expected
+        return Nests(of.core, of.dma, of.fetched, of.moved, least, expected, tile, self, residencies, residency)
+
+    def _apart(self, places: list[Ints], residency: Ints, tile: Ints) -> list[Stream]:
+        """Each operand's blocks of tiles in a residency each."""
+        return [
+            Stream(*figures.reshape(len(figures), -1).take(place[residency, 0] * len(self.tiles) + tile, axis=1))
+            for figures, place in zip(self._figures, places, strict=True)
+        ]
 
     def _patterns(self) -> Iterator[tuple[tuple[Dim, ...], Ints]]:
         """The dimensions that tiles cut, with the rows of the tiles."""
@@ -209,9 +251,10 @@ class Structures:
         fetches, again = costs.iterations(self._counts, loops), costs.iterations(self._counts, loops, others)
         once = costs.iterations(costs.outer_counts[:, None], [()], others)
         # Ways inside the same loops of its own have the same blocks.
-        cuts = list(dict.fromkeys(dims & operand.dims for dims in loops))
-        which = [cuts.index(dims & operand.dims) for dims in loops]
-        cut = cut_operand(costs, self._transfers, number, self.tiles, cuts)
+        own = [dim for dim in TILED if any(dim in dims for dims in loops) and dim in operand.dims]
+        cuts = {frozenset(some): place for place, some in enumerate(subsets(own))}
+        which = [cuts[dims & operand.dims] for dims in loops]
+        cut = cut_operand(costs, self._transfers, number, self.tiles, own)
         block, partial, moved, transfer, first, last = (figures[which] for figures in cut)
         buffers = np.array([count for _, count in ways])[:, None]
         result = np.zeros((len(Stream._fields), len(ways), len(self.tiles)))
@@ -229,39 +272,6 @@ class Structures:
             stream.exposed[:] = np.where(buffers == 1, stream.transfer, stream.first)
             stream.issues[:] = fetches - buffers * costs.outer_blocks
         return result
-
-    def _combine(
-        self, rows: Ints, order: tuple[Dim, ...], held: list[tuple[tuple[int, int], ...]], may_win: MayWin | None
-    ) -> Nests | None:
-        """The mappings of one loop order, of the tiles in `rows`; None if none of them `may_win`."""
-        pricing = self.costs.pricing
-        ways: list[Floats] = []
-        for places, figures, choices in zip(self._ways, self._figures, held, strict=True):
-            chosen = [places[frozenset(order[:depth]), buffers] for depth, buffers in choices]
-            ways.append(figures[:, np.array(chosen)[:, None], rows])
-        apart: list[Stream] = []  # each operand's along an axis of its own
-        for number, figures in enumerate(ways):
-            shape = [figures.shape[1] if n == number else 1 for n in range(len(held))]
-            apart.append(Stream(*figures.reshape(len(figures), *shape, -1)))
-        needs = [stream.need.astype(np.int64) for stream in apart]
-        fits = self.costs.rooms.fit(needs, self._room[rows] - total(stream.sums.astype(np.int64) for stream in apart))
-        if may_win is not None:
-            fits = fits & may_win(self._least(rows, apart), total(stream.moved for stream in apart))
-            if not fits.any():
-                return None
-        *choices, place = np.nonzero(fits)
-        tile = rows[place]
-        held_ways = [np.array(ways)[choice] for ways, choice in zip(held, choices, strict=True)]
-        streams = [
-            (Stream(*figures[:, choice, place]), Held(way[:, 0], way[:, 1] == 2))
-            for figures, choice, way in zip(ways, choices, held_ways, strict=True)
-        ]
-        of = self._of(tile, streams)
-        expected = np.maximum(of.core, of.dma)
-        least = self.work[tile] if pricing.has_latency else expected
-        return Nests(
-            of.core, of.dma, of.fetched, of.moved, least, expected, tile, order, self, tuple(held), tuple(choices)
-        )
 
     def _of(self, rows: Ints, streams: Streams) -> Figures:
         """Of mappings of the tiles in `rows`, the last axis of `streams`."""

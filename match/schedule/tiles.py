@@ -54,8 +54,9 @@ def _or(arrays: Iterable[npt.NDArray[Any]], default: int) -> Iterable[npt.NDArra
 
 
 def subsets(dims: Collection[Dim]) -> Iterator[tuple[Dim, ...]]:
-    """All of them, the smallest first."""
-    return itertools.chain.from_iterable(itertools.combinations(dims, n) for n in range(len(dims) + 1))
+    """All of them, from the empty one to all `dims`: of the first ones, none with the last before all without it."""
+    for chosen in itertools.product((False, True), repeat=len(dims)):
+        yield tuple(itertools.compress(dims, chosen))
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,12 @@ class TileCosts:
     def sums(self, operand: int, tiles: Ints) -> Sums:
         """Of the blocks of operand number `operand`; tiles are whole along the dimensions that it is not cut along."""
         return self._blocks[operand].sums(tiles)
+
+    def sums_by_size(self, operand: int, sizes: Mapping[Dim, Ints]) -> Sums:
+        """The same, for arrays of tile sizes that are broadcast; a dimension that is not named is whole."""
+        every = np.broadcast_arrays(*(sizes.get(dim, np.array(self.extents[dim])) for dim in TILED))
+        sums = self.sums(operand, np.stack([some.ravel() for some in every], axis=1))
+        return Sums(*(figures.reshape(every[0].shape) for figures in sums))
 
     def asked_sums(self, operand: int, tiles: Ints) -> tuple[Ints, Sums]:
         """`tiles` and all that `sums` has been asked for, with what it says of an operand cut into them."""

@@ -89,7 +89,7 @@ def _floors(
     """
     operand, issue, outer = costs.pricing.operands[number], costs.pricing.issue, costs.outer_blocks
     own, others = ([dim for dim in TILED if (dim in operand.dims) is mine] for mine in (True, False))
-    cut = cut_operand(costs, floors, number, tiles, ways.cuts)
+    cut = cut_operand(costs, floors, number, tiles, ways.dims)
     again = costs.iterations(counts, ways.loops, others)
     once = again[0]  # loops over no dimension have those of the outer blocks
     if not any(name == operand.name for name, _ in costs.pricing.memory.private):  # in the shared room

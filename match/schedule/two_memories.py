@@ -17,8 +17,7 @@ from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 from match.schedule.residencies import AllResidencies
 from match.schedule.rooms import Flags, Floats, Ints
-from match.schedule.search import Rank, rounded
-from match.schedule.starts import AllStarts
+from match.schedule.search import Rank, listings, rounded
 from match.schedule.structures import Bounds, Figures, Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import Sizes, TileCosts
 
@@ -36,11 +35,12 @@ class Held:
     moved: float
     nests: Nests
     row: int
+    order: tuple[Dim, ...]
 
     @property
     def nest(self) -> Nest:
         """The loops and placements."""
-        return self.nests.nest(self.row)
+        return self.nests.nest(self.row, self.order)
 
 
 def total_cycles(way: Held, cycles: Floats | float, last: Floats | float) -> Floats:
@@ -90,7 +90,7 @@ class TwoMemories:
         packed = replace(outer, alignment=min(outer.alignment, inner.alignment))
         self.costs = TileCosts(Pricing(layer, held, packed, cost_model, others), packing=outer.alignment)
         self.residencies = AllResidencies(held, self.costs.packing > 0)
-        self.starts = AllStarts(operands)
+        self.listings = listings(operands)
         self.rank: Rank | None = None
         self.schedule: Schedule | None = None
         self._gapless = self.inner_pricing.gapless()
@@ -140,8 +140,8 @@ class TwoMemories:
         """
         least, moved = np.full((2, len(tiles)), np.inf)
         others: list[tuple[Bounds, Floats]] = []
-        structures = Structures(self.costs, tiles, floors)
-        for bounds in structures.bounds(self.residencies):
+        structures = Structures(self.costs, tiles, self.residencies, floors)
+        for bounds in structures.bounds():
             rows, figures = bounds.rows, bounds.figures
             moved[rows] = figures.moved.min(axis=0, initial=math.inf)
             totals = _total(figures, cycles[rows], figures.core - structures.work[rows], tail[rows])
@@ -178,13 +178,13 @@ class TwoMemories:
 
     def ways(self, tile: Sizes) -> list[Held]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
-        structures = Structures(self.costs, np.array([tile]))
+        structures = Structures(self.costs, np.array([tile]), self.residencies)
         result: list[Held] = []
         for nests in structures.nests():
             for row in range(len(nests.cycles)):
                 core = float(nests.core[row] - structures.work[0])
                 dma, fetched, moved = (float(bound[row]) for bound in (nests.dma, nests.fetched, nests.moved))
-                result.append(Held(core, dma, fetched, moved, nests, row))
+                result += [Held(core, dma, fetched, moved, nests, row, order) for order in nests.orders(row)]
         return sorted(result, key=lambda way: (way.core, way.dma))
 
     def placements(self, nest: Nest) -> tuple[Placement | None, ...]:

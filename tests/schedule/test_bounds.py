@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -16,15 +16,34 @@ from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.predict import latency
 from match.schedule.pricing import Pricing
+from match.schedule.residencies import AllResidencies
 from match.schedule.sieve import Sieve, feasible
 from match.schedule.starts import AllStarts
-from match.schedule.structures import Structures
+from match.schedule.structures import Nest, Structures
 from match.schedule.tiles import TileCosts, candidate_tiles
 from match.schedule.transfer_floors import with_transfers
 from tests.schedule.brute_force import size_of_search
 from tests.schedule.random_schedules import SteppedCost, dear_issues, operands_of, random_cost, random_layer
 
 SLACK = 1e-9
+
+
+def structures_of(pricing: Pricing, tile: tuple[int, ...]) -> Structures:
+    """Of one tile."""
+    return Structures(TileCosts(pricing), np.array([tile]), AllResidencies(pricing.operands, packed=False))
+
+
+def mappings(structures: Structures) -> Iterator[tuple[Nest, float, float]]:
+    """Every mapping, with the bounds of its cycles and of the bytes that it moves."""
+    for nests in structures.nests():
+        for row in range(len(nests.cycles)):
+            for order in nests.orders(row):
+                yield nests.nest(row, order), float(nests.cycles[row]), float(nests.moved[row])
+
+
+def held(nest: Nest) -> tuple[tuple[int, int], ...]:
+    """Depth and buffers of each operand."""
+    return tuple((placement.depth, placement.buffers) for placement in nest.placements)
 
 
 def test_bounds_are_those_of_each_tile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,24 +83,23 @@ def test_bounds_hold(random_model: Callable[[random.Random], SteppedCost], count
         candidates = candidate_tiles(costs.pricing, multiples)
         floors = Floors(costs, candidates)
         sieve = feasible(costs, floors, candidates)
+        residencies = AllResidencies(operands, packed=False)
         refined = with_transfers(sieve, costs, floors, AllStarts(operands))
         for row, tile in enumerate(sieve.tiles):
             fewest = [np.inf, np.inf]
             both = zip(
-                Structures(costs, tile[None]).nests(),
-                Structures(costs, tile[None], floors).nests(),
+                mappings(Structures(costs, tile[None], residencies)),
+                mappings(Structures(costs, tile[None], residencies, floors)),
                 strict=True,
             )
-            for nests, rough in both:
-                for n in range(len(nests.cycles)):
-                    nest = nests.nest(n)
-                    assert rough.nest(n) == nest
-                    cost = latency(pricing, nest.loops, nest.placements)
-                    assert rough.cycles[n] <= cost.cycles * (1 + SLACK), (layer, nest)
-                    assert rough.moved[n] <= cost.moved_bytes, (layer, nest)
-                    assert nests.cycles[n] <= cost.cycles * (1 + SLACK), (layer, nest)
-                    assert nests.moved[n] == cost.moved_bytes, (layer, nest)
-                    fewest = [min(fewest[0], cost.cycles), min(fewest[1], cost.moved_bytes)]
+            for (nest, cycles, moved), (same, rough_cycles, rough_moved) in both:
+                assert same == nest
+                cost = latency(pricing, nest.loops, nest.placements)
+                assert rough_cycles <= cost.cycles * (1 + SLACK), (layer, nest)
+                assert rough_moved <= cost.moved_bytes, (layer, nest)
+                assert cycles <= cost.cycles * (1 + SLACK), (layer, nest)
+                assert moved == cost.moved_bytes, (layer, nest)
+                fewest = [min(fewest[0], cost.cycles), min(fewest[1], cost.moved_bytes)]
             assert sieve.cycles[row] <= fewest[0] * (1 + SLACK)
             assert refined.cycles[row] <= fewest[0] * (1 + SLACK), (layer, tile)
             assert refined.moved[row] <= fewest[1], (layer, tile)
@@ -104,8 +122,8 @@ def test_every_mapping_of_a_tile_that_fits_is_enumerated() -> None:
         tiles = feasible(costs, None, candidate_tiles(costs.pricing, multiples)).tiles
         found = []
         for tile in tiles:
-            for nests in Structures(costs, tile[None]).nests():
-                found += [(nest.loops, nest.placements) for nest in map(nests.nest, range(len(nests.cycles)))]
+            structures = Structures(costs, tile[None], AllResidencies(operands, packed=False))
+            found += [(nest.loops, nest.placements) for nest, _, _ in mappings(structures)]
         assert len(found) == len(set(found))
         assert set(found) == expected
 
@@ -114,32 +132,24 @@ def test_bounds_are_tight_where_transfers_are_uniform() -> None:
     """Double-buffered rows of a convolution whose weights stay: what is bounded is what happens."""
     layer = Layer("conv", Op.CONV2D, 8, 8, 32, 16, 32, 16, 3, 3, padding=Padding(1, 1, 1, 1))
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125))
-    (nests,) = Structures(TileCosts(pricing), np.array([[8, 4, 16, 8]])).nests()
-    costs = {}
-    for n in range(len(nests.cycles)):
-        nest = nests.nest(n)
-        held = tuple((placement.depth, placement.buffers) for placement in nest.placements)
-        costs[held] = latency(pricing, nest.loops, nest.placements).cycles, nests.cycles[n]
-    cycles, bound = costs[(1, 2), (0, 1), (1, 2)]
-    assert cycles <= 1.06 * bound
+    bounds = {held(nest): (nest, cycles) for nest, cycles, _ in mappings(structures_of(pricing, (8, 4, 16, 8)))}
+    nest, bound = bounds[(1, 2), (0, 1), (1, 2)]
+    assert latency(pricing, nest.loops, nest.placements).cycles <= 1.06 * bound
 
 
 def test_bounds_count_what_is_queued_before_a_block_that_is_waited_for() -> None:
     """Input blocks in two buffers, filters in one: the DMA brings both while no kernel runs."""
     layer = Layer("conv", Op.CONV2D, 64, 64, 16, 16, 16, 16, 3, 3, padding=Padding(1, 1, 1, 1))
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(speed=0.125, fixed=400.0))
-    nests = next(
-        nests
-        for nests in Structures(TileCosts(pricing), np.array([[16, 4, 16, 64]])).nests()
-        if [loop.dim for loop in nests.nest(0).loops] == [Dim.OY, Dim.K]
-    )
-    places = [nests.nest(n).placements for n in range(len(nests.cycles))]
-    held = [[(place.depth, place.buffers) for place in one] for one in places]
-    alone, queued = held.index([(0, 1), (2, 1), (2, 2)]), held.index([(1, 2), (2, 1), (2, 2)])
-    for row in (alone, queued):
-        nest = nests.nest(row)
+    bounds = {
+        held(nest): (nest, cycles)
+        for nest, cycles, _ in mappings(structures_of(pricing, (16, 4, 16, 64)))
+        if [loop.dim for loop in nest.loops] == [Dim.OY, Dim.K]
+    }
+    alone, queued = ((0, 1), (2, 1), (2, 2)), ((1, 2), (2, 1), (2, 2))
+    for nest, bound in (bounds[alone], bounds[queued]):
         cost = latency(pricing, nest.loops, nest.placements)
-        assert 0.97 * cost.cycles <= nests.cycles[row] <= cost.cycles
+        assert 0.97 * cost.cycles <= bound <= cost.cycles
 
 
 @pytest.mark.parametrize("single", [False, True], ids=["two buffers", "one buffer"])
@@ -147,13 +157,14 @@ def test_bounds_count_what_is_issued_beside_a_write_back(single: bool) -> None:
     """Sums in one buffer: while one is written the core issues what the next kernel needs, and no other transfers."""
     layer = Layer("conv", Op.CONV2D, 64, 64, 16, 16, 16, 16, 3, 3, padding=Padding(1, 1, 1, 1))
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), SteppedCost(fixed=800.0, bandwidth=1.0))
-    nests = next(Structures(TileCosts(pricing), np.array([[16, 4, 16, 8]])).nests())
-    assert [loop.dim for loop in nests.nest(0).loops][-1] is Dim.C
-    held = [tuple((p.depth, p.buffers) for p in nests.nest(n).placements) for n in range(len(nests.cycles))]
-    row = held.index(((3, 2), (3, 1 if single else 2), (2, 1)))
-    nest = nests.nest(row)
+    bounds = {
+        held(nest): (nest, cycles)
+        for nest, cycles, _ in mappings(structures_of(pricing, (16, 4, 16, 8)))
+        if [loop.dim for loop in nest.loops] == [Dim.K, Dim.OY, Dim.C]
+    }
+    nest, bound = bounds[(3, 2), (3, 1 if single else 2), (2, 1)]
     cycles = latency(pricing, nest.loops, nest.placements).cycles
-    assert (1 - 1e-3) * cycles <= nests.cycles[row] <= cycles * (1 + SLACK)
+    assert (1 - 1e-3) * cycles <= bound <= cycles * (1 + SLACK)
 
 
 @dataclass(frozen=True)
