@@ -13,7 +13,7 @@ from match.schedule.objective import check_objective
 from match.schedule.outer_search import OuterSearch
 from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
-from match.schedule.search import Search, listings
+from match.schedule.search import Listings, Search
 from match.schedule.tiles import TileCosts, candidate_tiles
 from match.schedule.two_memories import TwoMemories
 
@@ -32,7 +32,7 @@ class ExactEngine:
         if len(memories) == 1:
             pricing = Pricing(layer, problem.operands, memories[0], cost_model)
             sizes = candidate_tiles(pricing, dict(problem.multiples))
-            search = Search(TileCosts(pricing, sizes=sizes), sizes, problem.objective, listings(problem.operands))
+            search = Search(TileCosts(pricing, sizes=sizes), sizes, problem.objective, Listings.of(problem.operands))
             schedule = search.best().schedule(layer, problem.operands, memories, cost_model)
             return replace(schedule, loss=search.loss)
         if len(memories) > 2:

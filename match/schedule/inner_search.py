@@ -22,7 +22,7 @@ from match.schedule.sieve import Sieve, even_sizes
 from match.schedule.structures import Nest, Nests, Structures
 from match.schedule.tiles import TILED, AlongKey, OuterBlocks, Sizes, TileCosts
 from match.schedule.transfer_floors import with_transfers
-from match.schedule.two_memories import Held, TwoMemories, least_ways, total_cycles
+from match.schedule.two_memories import OuterWay, TwoMemories, least_ways, total_cycles
 
 FIRST_SLAB, SLAB, CHUNK = 1 << 8, 1 << 10, 1 << 6
 """Inner tiles whose transfers, and whose mappings, are bounded at a time."""
@@ -65,7 +65,7 @@ class InnerSearch(Search):
         self,
         parent: TwoMemories,
         tile: Sizes,
-        ways: list[Held],
+        ways: list[OuterWay],
         inside: InnerTiles,
         effort: Effort,
         known: dict[AlongKey, Along],

@@ -29,7 +29,7 @@ from match.schedule.outer_cells import OuterCells, fitting_sizes
 from match.schedule.rooms import Floats, Ints
 from match.schedule.search import refusal
 from match.schedule.tiles import TILED, AlongKey, Sizes, TileCosts, candidate_tiles
-from match.schedule.two_memories import Held, TwoMemories
+from match.schedule.two_memories import OuterWay, TwoMemories
 
 LIKELY = 1 + 1 / 32
 """What the first mappings that are looked at are bounded to take, at most: so many times the bound of their tile."""
@@ -91,7 +91,7 @@ class OuterSearch:
             CostModelError: if the cost model fails.
         """
         problem, limits = self.problem, self.limits
-        waiting: list[tuple[Node, list[Held]]] = []
+        waiting: list[tuple[Node, list[OuterWay]]] = []
         left = limits.first_bounded_in_all
         for searched, node in enumerate(self.promising()):
             if problem.rank is not None and (searched >= limits.searched or left <= 0):
@@ -116,7 +116,7 @@ class OuterSearch:
         problem.costs.pricing.confirm()
         return replace(problem.schedule, loss=max(0.0, problem.rank.objective - self.left_out))
 
-    def try_tile(self, node: Node, ways: list[Held], effort: Effort, most: float) -> bool:
+    def try_tile(self, node: Node, ways: list[OuterWay], effort: Effort, most: float) -> bool:
         """Try mappings of an outer tile that take at most so many cycles on the inner memory.
 
         Returns whether no other is left that may win. With no mapping to compare with yet, there is no end to the

@@ -82,10 +82,10 @@ class Listings(NamedTuple):
     starts: AllStarts
     residencies: AllResidencies
 
-
-def listings(operands: Sequence[Operand]) -> Listings:
-    """Those of a layer with these operands, in a memory that kernels read."""
-    return Listings(AllStarts(operands), AllResidencies(operands, packed=False))
+    @staticmethod
+    def of(operands: Sequence[Operand]) -> Listings:
+        """Those of a layer with these operands, in a memory that kernels read."""
+        return Listings(AllStarts(operands), AllResidencies(operands, packed=False))
 
 
 class Search:

@@ -17,13 +17,13 @@ from match.schedule.pricing import Pricing
 from match.schedule.problem import Problem
 from match.schedule.residencies import AllResidencies
 from match.schedule.rooms import Flags, Floats, Ints
-from match.schedule.search import Rank, listings, rounded
+from match.schedule.search import Listings, Rank, rounded
 from match.schedule.structures import Bounds, Figures, Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import Sizes, TileCosts
 
 
 @dataclass(frozen=True)
-class Held:
+class OuterWay:
     """One way to hold the outer blocks: what it adds to the core's time, how long the DMA takes, at least.
 
     `fetched` is what of the DMA's part comes before the last block is mapped or behind it.
@@ -43,21 +43,21 @@ class Held:
         return self.nests.nest(self.row, self.order)
 
 
-def total_cycles(way: Held, cycles: Floats | float, last: Floats | float) -> Floats:
+def total_cycles(way: OuterWay, cycles: Floats | float, last: Floats | float) -> Floats:
     """Lower bound of a mapping's latency from those of all its outer blocks, and of the last one."""
     return _total(way, cycles, way.core, last)
 
 
-def least_ways(ways: Sequence[Held]) -> list[Held]:
+def least_ways(ways: Sequence[OuterWay]) -> list[OuterWay]:
     """Some of them, one of which has the least of `total_cycles`, whatever the blocks take."""
-    result: list[Held] = []
+    result: list[OuterWay] = []
     for way in sorted(ways, key=lambda way: (way.core, way.dma, way.fetched)):
         if not any(other.dma <= way.dma and other.fetched <= way.fetched for other in result):
             result.append(way)
     return result
 
 
-def _total(ways: Held | Figures, cycles: Floats | float, added: Floats | float, last: Floats | float) -> Floats:
+def _total(ways: OuterWay | Figures, cycles: Floats | float, added: Floats | float, last: Floats | float) -> Floats:
     """The same, where ways add so many cycles to the core's."""
     return np.maximum(np.maximum(cycles + added, ways.dma), ways.fetched + last)
 
@@ -90,7 +90,7 @@ class TwoMemories:
         packed = replace(outer, alignment=min(outer.alignment, inner.alignment))
         self.costs = TileCosts(Pricing(layer, held, packed, cost_model, others), packing=outer.alignment)
         self.residencies = AllResidencies(held, self.costs.packing > 0)
-        self.listings = listings(operands)
+        self.listings = Listings.of(operands)
         self.rank: Rank | None = None
         self.schedule: Schedule | None = None
         self._gapless = self.inner_pricing.gapless()
@@ -176,15 +176,15 @@ class TwoMemories:
                 for dim in operand.dims.intersection(residencies.dims):
                     yield self.operands.index(operand), dim, residencies.uncut(place, dim)[bounds.fitting]
 
-    def ways(self, tile: Sizes) -> list[Held]:
+    def ways(self, tile: Sizes) -> list[OuterWay]:
         """Every way to hold the blocks of an outer tile, those that add least first."""
         structures = Structures(self.costs, np.array([tile]), self.residencies)
-        result: list[Held] = []
+        result: list[OuterWay] = []
         for nests in structures.nests():
             for row in range(len(nests.cycles)):
                 core = float(nests.core[row] - structures.work[0])
                 dma, fetched, moved = (float(bound[row]) for bound in (nests.dma, nests.fetched, nests.moved))
-                result += [Held(core, dma, fetched, moved, nests, row, order) for order in nests.orders(row)]
+                result += [OuterWay(core, dma, fetched, moved, nests, row, order) for order in nests.orders(row)]
         return sorted(result, key=lambda way: (way.core, way.dma))
 
     def placements(self, nest: Nest) -> tuple[Placement | None, ...]:
@@ -197,7 +197,7 @@ class TwoMemories:
         """That of the best mapping so far, infinite without one."""
         return math.inf if self.rank is None else self.rank.objective
 
-    def most_cycles(self, ways: list[Held], objective: float) -> float:
+    def most_cycles(self, ways: list[OuterWay], objective: float) -> float:
         """What all outer blocks may take on the inner memory, without the layer's overhead, for no larger objective.
 
         When they are held in one of `ways`, or in any.

@@ -10,7 +10,7 @@ from match.layer import Dim, Layer
 from match.operands import standard_operands
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
-from match.schedule.search import Search, listings
+from match.schedule.search import Listings, Search
 from match.schedule.structures import Nest
 from match.schedule.tiles import TileCosts, candidate_tiles
 from tests.schedule.networks import WIDE
@@ -42,7 +42,7 @@ def test_a_wide_convolution_whose_input_channels_are_cut() -> None:
     model = CountingCost()
     pricing = Pricing(WIDE, standard_operands(WIDE, 16, 4), Memory("L1", 32 * 1024), model)
     sizes = candidate_tiles(pricing, {Dim.C: 16})
-    search = CountingSearch(TileCosts(pricing, sizes=sizes), sizes, "latency", listings(pricing.operands))
+    search = CountingSearch(TileCosts(pricing, sizes=sizes), sizes, "latency", Listings.of(pricing.operands))
     best = search.best()
     assert Dim.C in {loop.dim for loop in best.loops}
     assert len(model.asked) < 20_000

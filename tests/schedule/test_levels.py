@@ -26,7 +26,7 @@ from match.schedule.problem import Problem
 from match.schedule.search import Rank
 from match.schedule.sieve import Sieve
 from match.schedule.tiles import TILED, Sizes, candidate_tiles
-from match.schedule.two_memories import Held, TwoMemories
+from match.schedule.two_memories import OuterWay, TwoMemories
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import dear_issues, operands_of, random_cost, random_layer, random_operands
@@ -174,7 +174,7 @@ class Watched(OuterSearch):
         self.complete: set[Sizes] = set()
         self.thinned: set[Sizes] = set()
 
-    def try_tile(self, node: Node, ways: list[Held], effort: Effort, most: float) -> bool:
+    def try_tile(self, node: Node, ways: list[OuterWay], effort: Effort, most: float) -> bool:
         complete = super().try_tile(node, ways, effort, most)
         if complete and node.tile not in self.thinned:
             self.complete.add(node.tile)
