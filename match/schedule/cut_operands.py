@@ -17,7 +17,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class TransferCosts(Protocol):
-    """What transfers cost, or lower bounds of that: `TileCosts` and `Floors`."""
+    """What transfers cost, or lower bounds of that: `TileCosts`, `Floors` and `OuterCells`."""
 
     def sums_by_size(self, operand: int, sizes: Mapping[Dim, Ints]) -> Sums:
         """Of the blocks of an operand, for arrays of tile sizes; a dimension that is not named is whole."""

@@ -92,7 +92,7 @@ class Nests(Figures):
 
 
 class TilingCosts(TransferCosts, Protocol):
-    """Lower bounds of what tilings cost: `Floors`."""
+    """Lower bounds of what tilings cost: `Floors` and, of whole cells, `OuterCells`."""
 
     def compute(self, tiles: Ints) -> Floats:
         """Cycles of all kernel calls, without `launch`."""
