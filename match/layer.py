@@ -116,6 +116,11 @@ class Layer:
         return {Dim.K: self.k, Dim.C: self.c, Dim.OY: self.oy, Dim.OX: self.ox, Dim.FY: self.fy, Dim.FX: self.fx}
 
     @property
+    def spans(self) -> dict[Dim, tuple[int, int]]:
+        """Start and extent of the whole layer along each loop dimension."""
+        return {dim: (0, extent) for dim, extent in self.extents.items()}
+
+    @property
     def window(self) -> tuple[int, int]:
         """Rows and columns of input that one output pixel sees, dilation included."""
         return (self.fy - 1) * self.dilation[0] + 1, (self.fx - 1) * self.dilation[1] + 1

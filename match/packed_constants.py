@@ -110,7 +110,7 @@ def fetch_order(operand: Operand, schedule: Schedule) -> Iterator[Spans]:
             for other in pieces(*spans[faster], tiles(loops, faster)):
                 yield from inside({**spans, slower: one, faster: other}, depths[0], depths[1:])
 
-    return inside({dim: (0, extent) for dim, extent in schedule.layer.extents.items()}, 0, depths)
+    return inside(schedule.layer.spans, 0, depths)
 
 
 def tiles(loops: Sequence[Loop], dim: Dim) -> list[int]:

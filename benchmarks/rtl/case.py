@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from match.cost import Tile
 from match.cost_models.pulp_cluster import Form
-from match.layer import Dim, Layer, Op
+from match.layer import Layer, Op
 from match.schedule.blocks import tile_of
 
 Ints = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class Case:
     @property
     def tile(self) -> Tile:
         """The whole layer as one."""
-        spans = {dim: (0, self.layer.size(dim)) for dim in Dim}
+        spans = self.layer.spans
         return tile_of(self.layer, spans)._replace(begin=self.begin, end=self.end)
 
     @property

@@ -129,7 +129,7 @@ def _room(module: HwModule, form: Form, layer: Layer, multiples: Mapping[Dim, in
 def _packing(module: HwModule, match: Match, form: Form, operand: Operand) -> None:
     """The bytes that pack() makes of a whole layer and of a part of its channels are those of the operand's blocks."""
     layer = match.layer
-    whole = {dim: (0, extent) for dim, extent in layer.extents.items()}
+    whole = layer.spans
     half = -(-layer.k // 2)
     multiple = module.tile_multiples(layer).get(Dim.K, 1)
     part = half // multiple * multiple if multiple else 0

@@ -13,7 +13,7 @@ from match.schedule.block_costs import Sums
 from match.schedule.rooms import Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
 
-Scalar = TypeVar("Scalar", bound=np.generic)
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class TransferCosts(Protocol):
@@ -58,7 +58,7 @@ def cut_operand(
     return CutOperand(block, beside, moved, *(_by_way(one, shape) for one in sums))
 
 
-def _by_way(figures: npt.NDArray[Scalar], shape: list[int]) -> npt.NDArray[Scalar]:
+def _by_way(figures: npt.NDArray[_Scalar], shape: list[int]) -> npt.NDArray[_Scalar]:
     """With one axis for all ways in place of one for each dimension."""
     every = figures if list(figures.shape) == shape else np.broadcast_to(figures, shape)  # which takes its time
     return every.reshape(1 << (len(shape) - 1), shape[-1])

@@ -250,7 +250,7 @@ class Schedule:
                 inner = {**spans, loop.dim: (start + index * loop.tile, piece)}
                 yield from walk(level + 1, (*indices, index), inner)
 
-        yield from walk(0, (), {dim: (0, extent) for dim, extent in self.layer.extents.items()})
+        yield from walk(0, (), self.layer.spans)
 
     def buffers(self, memory: Memory) -> tuple[Buffer, ...]:
         """Where each operand's buffers lie in its room of a memory, in the order of `operands`.

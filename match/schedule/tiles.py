@@ -54,7 +54,7 @@ def _or(arrays: Iterable[npt.NDArray[Any]], default: int) -> Iterable[npt.NDArra
 
 
 def subsets(dims: Collection[Dim]) -> Iterator[tuple[Dim, ...]]:
-    """All of them, from the empty one to all `dims`: of the first ones, none with the last before all without it."""
+    """All of them, counted in binary: the first of `dims` is the highest digit, so that the empty one comes first."""
     for chosen in itertools.product((False, True), repeat=len(dims)):
         yield tuple(itertools.compress(dims, chosen))
 

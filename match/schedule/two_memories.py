@@ -70,7 +70,7 @@ class TwoMemories:
     """A layer to be mapped onto two memories.
 
     `pricing` and `inner_pricing` predict; `costs` are of what the outer memory holds, with the least that constants may
-    take.
+    take, and `residencies` the ways to hold it. `listings` are for searches of the inner memory.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -43,7 +43,7 @@ class _Nest:
         self._kernels = 0
 
     def run(self) -> Iterator[Step]:
-        return self._mapping(self._levels[0], {dim: (0, extent) for dim, extent in self._layer.extents.items()})
+        return self._mapping(self._levels[0], self._layer.spans)
 
     def _mapping(self, level: _Level, spans: Spans) -> Iterator[Step]:
         """The mapping of `spans` onto the memory of a level."""

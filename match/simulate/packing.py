@@ -23,7 +23,7 @@ class Packing:
 
     def __init__(self, schedule: Schedule, operand: Operand, outside: int, depth: int) -> None:
         innermost = schedule.placement(operand.name, schedule.inner_memory).depth
-        self.whole: Spans = {dim: (0, extent) for dim, extent in schedule.layer.extents.items()}
+        self.whole: Spans = schedule.layer.spans
         self._operand = operand
         self._blocks = [loop for loop in schedule.loops[outside:depth] if loop.dim in operand.dims]
         self._pieces = schedule.loops[depth:innermost]

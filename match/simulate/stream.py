@@ -32,7 +32,7 @@ class Stream:
         self.buffers = placement.buffers
         self.coming: Iterator[Spans] = iter(())
         self.pending: deque[Action] = deque()  # started and not waited for, oldest first
-        self.current: Spans = {dim: (0, extent) for dim, extent in schedule.layer.extents.items()}
+        self.current: Spans = schedule.layer.spans
         self._outer = outer  # where the blocks are parts of that stream's current one
         self._packing = Packing(schedule, operand, outer.depth if outer else 0, placement.depth)
         self._started = 0

@@ -48,7 +48,7 @@ class _Walk:
         for operand in self.inputs:
             if self.buffers[operand.name] == 2 or not self.depth[operand.name]:
                 yield f"start {self.transfer(operand, 0)}"
-        yield from self.inside(0, {dim: (0, self.schedule.layer.size(dim)) for dim in Dim})
+        yield from self.inside(0, self.schedule.layer.spans)
         for transfer in self.outstanding.values():
             yield f"wait {transfer}"
 

@@ -102,7 +102,7 @@ def reduced(case: Case, number: int, order: tuple[Dim, ...]) -> LayerPlan:
     depths = {o.name: max([0, *(d for d, loop in enumerate(loops, 1) if loop.dim in o.dims)]) for o in operands}
     outside = loops[: [loop.dim for loop in loops].index(Dim.C)]
     depths["output"] = max([0, *(d for d, loop in enumerate(outside, 1) if loop.dim is not Dim.C)])
-    sizes = {dim: layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+    sizes = layer.extents | {loop.dim: loop.tile for loop in loops}
     scratch = module.cost_model.scratch(layer, largest_tile(layer, sizes))
     buffers = {o.name: 1 + (number >> i & 1) for i, o in enumerate(operands)}
     return plan(

@@ -30,7 +30,7 @@ TILES = {Dim.K: 3, Dim.OY: 2, Dim.OX: 3}
 
 def loops_of(case: Case, order: Sequence[tuple[Dim, int]]) -> list[Loop]:
     """Loops with the given tiles; a tile that would not cut anything is left out."""
-    left = {dim: case.layer.size(dim) for dim in Dim}
+    left = case.layer.extents
     loops: list[Loop] = []
     for dim, tile in order:
         if tile < left[dim]:

@@ -37,7 +37,7 @@ def depthwise(k: int, size: int, stride: int = 1) -> Layer:
 
 
 def whole(layer: Layer) -> Tile:
-    return tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim})
+    return tile_of(layer, layer.spans)
 
 
 def compute(model: CostModel, layer: Layer) -> float:
@@ -416,7 +416,7 @@ def test_cutting_a_tile_never_pays(model: CostModel, layer: Layer) -> None:
     assert model.regular
     rng = random.Random(3)
     for _ in range(200):
-        spans = {dim: (0, layer.size(dim)) for dim in Dim}
+        spans = layer.spans
         for dim in cut_by(model):
             if rng.random() < 0.5:
                 start = rng.randrange(layer.size(dim))
@@ -457,8 +457,8 @@ def test_cutting_a_block_never_pays() -> None:
     dma = Mchan()
     for layer in LAYERS[:2] + LAYERS[6:8]:
         for operand in (input_operand(layer), output_operand(layer)):
-            spans = {dim: (0, layer.size(dim)) for dim in Dim}
-            extents = {dim: layer.size(dim) for dim in Dim}
+            spans = layer.spans
+            extents = layer.extents
             cost = dma.transfer(block_of(operand, spans, extents, MEMORY))
             for _ in range(50):
                 dim = rng.choice([Dim.K, Dim.OY, Dim.OX])

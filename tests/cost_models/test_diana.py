@@ -37,7 +37,7 @@ LAYERS = [
 
 
 def compute(model: DianaDigitalCost, layer: Layer) -> float:
-    return model.compute(layer, tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim}))
+    return model.compute(layer, tile_of(layer, layer.spans))
 
 
 def test_single_layer_is_as_far_above_the_measured_one_as_published() -> None:
@@ -63,7 +63,7 @@ def test_rows_of_padding_are_skipped() -> None:
     assert compute(BARE, wide) == 16 * (7 * row + 23) - 2 * (3 + 2 + 1) * row
     strided = conv(16, 10, 16, stride=(2, 2), oy=8, ox=8, padding=Padding(0, 0, 1, 1))
     assert compute(BARE, strided) == 8 * (3 * row + 23) - row
-    inside = {**{dim: (0, layer.size(dim)) for dim in Dim}, Dim.OY: (3, 5)}
+    inside = {**layer.spans, Dim.OY: (3, 5)}
     assert BARE.compute(layer, tile_of(layer, inside)) == 5 * (3 * row + 23)
 
 
@@ -103,7 +103,7 @@ def test_cutting_a_tile_never_pays(layer: Layer) -> None:
     assert model.regular
     rng = random.Random(3)
     for _ in range(300):
-        spans = {dim: (0, layer.size(dim)) for dim in Dim}
+        spans = layer.spans
         for dim in (Dim.K, Dim.OY, Dim.OX):
             if rng.random() < 0.5:
                 start = rng.randrange(layer.size(dim))
@@ -119,7 +119,7 @@ def test_cutting_a_tile_never_pays(layer: Layer) -> None:
 @pytest.mark.parametrize("layer", LAYERS[:8], ids=lambda layer: f"{layer.op}{layer.fy}x{layer.fx}")
 def test_more_input_never_costs_less(layer: Layer) -> None:
     """Nor less than nothing: engines ask for tiles without the rows between windows."""
-    tile = tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim})
+    tile = tile_of(layer, layer.spans)
     costs = [BARE.compute(layer, tile._replace(iy=iy)) for iy in range(1, layer.iy + 1)]
     assert costs == sorted(costs)
     assert costs[0] >= 0
@@ -138,6 +138,6 @@ def test_tiles_of_a_layer_cost_no_less_than_the_whole_whatever_its_padding() -> 
         layer = conv(16, 3, 16, fy=fy, stride=(stride, 1), iy=iy, oy=oy, padding=Padding(top, 0, bottom, 0))
         for size in range(1, oy):
             parts = [(start, min(size, oy - start)) for start in range(0, oy, size)]
-            spans = {dim: (0, layer.size(dim)) for dim in Dim}
+            spans = layer.spans
             cut = [BARE.compute(layer, tile_of(layer, {**spans, Dim.OY: part})) for part in parts]
             assert compute(BARE, layer) <= sum(cut), (layer, size)

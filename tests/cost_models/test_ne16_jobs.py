@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from match.cost_models.ne16 import JOB_WORDS, Ne16Cost
-from match.layer import Dim, Layer, Op, Padding
+from match.layer import Layer, Op, Padding
 from match.schedule.blocks import tile_of
 from tests.kernels.toolchain import PROJECT, STRICT, compile_c
 
@@ -50,7 +50,7 @@ def bottom_is_seen(padding: Padding, oy: int, ox: int, iy: int, ix: int, size: i
 
 def predicted(layer: Layer) -> float:
     """Jobs by what a register access costs: accesses of all jobs over those of one."""
-    tile = tile_of(layer, {dim: (0, layer.size(dim)) for dim in Dim})
+    tile = tile_of(layer, layer.spans)
     slow, slower = (Ne16Cost(access=access).compute(layer, tile) for access in (10**6, 10**6 + 1))
     return (slower - slow) / (1 + JOB_WORDS + 1)
 

@@ -65,7 +65,7 @@ def schedules(
 ) -> Iterator[Schedule]:
     """Those that can be built."""
     for loops, placements in nests(layer, operands, multiples):
-        extents = {dim: layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+        extents = layer.extents | {loop.dim: loop.tile for loop in loops}
         scratch = model.scratch(layer, largest_tile(layer, extents))
         try:
             yield Schedule(layer, operands, (memory,), loops, placements, scratch)

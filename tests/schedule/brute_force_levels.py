@@ -89,7 +89,7 @@ def two_level_schedules(
 ) -> Iterator[Schedule]:
     """Those that can be built."""
     for loops, placements in two_level_nests(layer, operands, memories, multiples):
-        extents = {dim: layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+        extents = layer.extents | {loop.dim: loop.tile for loop in loops}
         scratch = model.scratch(layer, largest_tile(layer, extents))
         try:
             yield Schedule(layer, operands, memories, loops, placements, scratch)

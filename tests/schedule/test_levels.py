@@ -283,7 +283,7 @@ def test_a_search_without_effort_left_is_not_complete(
 def test_arrays_of_blocks_at_a_border_are_shorter() -> None:
     layer = Layer("conv", Op.CONV2D, 4, 4, 8, 8, 8, 8, 3, 3, padding=Padding(1, 1, 1, 1))
     pricing = Pricing(layer, operands_of(layer), Memory("L1", 1 << 20), random_cost(random.Random(0)))
-    spans = {dim: (0, layer.size(dim)) for dim in Dim}
+    spans = layer.spans
     rows = [pricing.array(0, spans | {Dim.OY: (start, 2)}) for start in (0, 2, 4, 6)]
     (first, *inside, last) = rows
     assert inside[0] == inside[1]

@@ -43,7 +43,7 @@ def by_divisors(layer: Layer, memory: Memory, model: SteppedCost) -> list[Schedu
     every: list[Schedule] = []
     for loops, placements in nests(layer, operands, {}):
         if all(loop.extent % loop.tile == 0 for loop in loops):
-            extents = {dim: layer.size(dim) for dim in Dim} | {loop.dim: loop.tile for loop in loops}
+            extents = layer.extents | {loop.dim: loop.tile for loop in loops}
             scratch = model.scratch(layer, largest_tile(layer, extents))
             with suppress(ScheduleError):
                 every.append(Schedule(layer, operands, (memory,), loops, placements, scratch))

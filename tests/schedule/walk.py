@@ -229,6 +229,6 @@ class Walker:
 
 def walk(schedule: Schedule, model: CostModel) -> Timeline:
     walker = Walker(schedule, model)
-    walker.run(0, {dim: (0, schedule.layer.size(dim)) for dim in Dim})
+    walker.run(0, schedule.layer.spans)
     walker.line.cycles = walker.clock
     return walker.line

@@ -142,7 +142,7 @@ def random_mapping(
 ) -> tuple[tuple[Loop, ...], tuple[Placement, ...]]:
     """Loops and placements that mostly fit together; `Schedule` has the last word."""
     output = next(operand for operand in operands if operand.role is Role.OUTPUT)
-    left = {dim: layer.size(dim) for dim in Dim}
+    left = layer.extents
     loops: list[Loop] = []
     placements: list[Placement] = []
     for level, memory in enumerate(memories):

@@ -121,7 +121,7 @@ def test_packed_bytes_are_what_the_operand_declares(layer: Layer) -> None:
     ones = np.ones(layer.k, np.int64)
     weights = np.zeros((layer.k, layer.fy, layer.fx, layer.c), np.int8)
     constants = LayerConstants(weights, Requantization(ones, ones, ones, layer.clip))
-    full = {dim: layer.size(dim) for dim in Dim}
+    full = layer.extents
     for k in (layer.k, min(layer.k, 16), 1):
         spans = {**{dim: (0, full[dim]) for dim in Dim}, Dim.K: (layer.k - k if k < 16 else 0, k)}
         packed = unit.pack(layer, SHIFT, constants, spans)

@@ -134,7 +134,7 @@ def test_packed_bytes_are_what_the_operand_declares(unit: HwModule, layer: Layer
     names = ["input"] + ["addend"] * (layer.op is Op.ADD) + ["weights"] * (layer.op is not Op.MAX_POOL2D) + ["output"]
     assert [operand.name for operand in operands] == names
     constant = [operand for operand in operands if operand.role is Role.CONSTANT]
-    full = {dim: layer.size(dim) for dim in Dim}
+    full = layer.extents
     for k in (layer.k, min(layer.k, 16), 1):
         spans = {**{dim: (0, full[dim]) for dim in Dim}, Dim.K: (layer.k - k if k < 16 else 0, k)}
         packed = unit.pack(layer, form, constants(layer), spans)
@@ -169,7 +169,7 @@ def test_one_core_under_simulation_waits_for_no_transfer() -> None:
     """Its DMA takes no time, a layer is offloaded to nobody, and it does the work of eight."""
     chip = module("cluster").cost(CONV, INT32)
     alone = one_core(chip)
-    tile = tile_of(CONV, {dim: (0, CONV.size(dim)) for dim in Dim})
+    tile = tile_of(CONV, CONV.spans)
     assert alone.transfer(CONV, Block("input", (8, 8, 20), 1280, 1)) == 0
     assert alone.issue(CONV) < chip.issue(CONV)
     assert alone.overhead(CONV) < chip.overhead(CONV)
