@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ class Model(CostModel):
         from {package} import late
         return rounded(CYCLES / self.speed)
 """
+
+
+@dataclass(frozen=True)
+class Holder:
+    content: Any
 
 
 @pytest.fixture
@@ -77,6 +83,37 @@ def test_every_source_counts(package: Path, name: str) -> None:
     assert digest() != before
 
 
+def part_of(module: str, name: str) -> str:
+    """Digest of an object whose field is something of a module of the package, in a new process, as it were."""
+    forget()
+    return Fingerprints([]).of(Holder(getattr(importlib.import_module(f"chip_of_mine.{module}"), name)))
+
+
+def test_functions_in_fields_count(package: Path) -> None:
+    (package / "unrelated.py").write_text("def f(): return 1\n")
+    before = part_of("unrelated", "f")
+    (package / "unrelated.py").write_text("def f(): return 20\n")
+    assert part_of("unrelated", "f") != before
+
+
+def test_bases_count_wherever_they_come_from(package: Path) -> None:
+    (package / "unrelated.py").write_text("class Base:\n    x = 1\n")
+    (package / "late.py").write_text(
+        "import importlib\nclass Made(importlib.import_module('chip_of_mine.unrelated').Base): pass\n"
+    )
+    before = part_of("late", "Made")
+    (package / "unrelated.py").write_text("class Base:\n    x = 20\n")
+    assert part_of("late", "Made") != before
+
+
+def test_what_was_asked_before_does_not_count(package: Path) -> None:
+    from chip_of_mine.model import Model  # type: ignore[import-not-found]
+
+    fingerprints = Fingerprints([])
+    fingerprints.of(Holder(1))
+    assert fingerprints.of(Model()) == Fingerprints([]).of(Model())
+
+
 def test_what_is_not_imported_does_not(package: Path) -> None:
     before = digest()
     (package / "unrelated.py").write_text("changed = True\n")
@@ -94,11 +131,6 @@ def test_fields_of_fields_count() -> None:
     ]
     assert len({fingerprints.of(model) for model in models}) == len(models)
     assert fingerprints.of(PulpClusterCost()) == fingerprints.of(PulpClusterCost())
-
-
-@dataclass(frozen=True)
-class Holder:
-    content: Any
 
 
 def test_what_cannot_be_told_apart_has_none() -> None:
