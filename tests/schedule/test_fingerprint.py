@@ -84,12 +84,12 @@ def test_every_source_counts(package: Path, name: str) -> None:
 
 
 def part_of(module: str, name: str) -> str:
-    """Digest of an object whose field is something of a module of the package, in a new process, as it were."""
+    """Digest of something of a module that is held by nothing of another; in a new process, as it were."""
     forget()
-    return Fingerprints([]).of(Holder(getattr(importlib.import_module(f"chip_of_mine.{module}"), name)))
+    return Fingerprints([]).of([getattr(importlib.import_module(f"chip_of_mine.{module}"), name)])
 
 
-def test_functions_in_fields_count(package: Path) -> None:
+def test_functions_that_are_held_count(package: Path) -> None:
     (package / "unrelated.py").write_text("def f(): return 1\n")
     before = part_of("unrelated", "f")
     (package / "unrelated.py").write_text("def f(): return 20\n")
