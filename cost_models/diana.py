@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.cost import Block, CostModel, Tile, ceil_div
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
+from match.target.cost import Block, CostModel, Tile, ceil_div
 
 ARRAY = 16
 """Output channels and output columns, or input channels, that are computed at once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.cost import Block
+from match.target.cost import Block
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from match.cost import Block, CostModel, Tile, ceil_div
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cluster import LOOP, PIXEL, REQUANTIZE
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
+from match.target.cost import Block, CostModel, Tile, ceil_div
 
 PIXELS = 3
 """Output rows and columns of a sub-tile."""

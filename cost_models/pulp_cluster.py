@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from match.cost import Block, CostModel, Tile, ceil_div
 from match.cost_models.dma import Mchan
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
+from match.target.cost import Block, CostModel, Tile, ceil_div
 
 LOOP = 15
 """Around the loop over channels of match_pulp_requantize, for accelerators that leave accumulators."""

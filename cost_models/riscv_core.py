@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.cost import CpuCostModel
-from match.layer import Op
+from match.ir.layer import Op
+from match.target.cost import CpuCostModel
 
 _EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "exp", "log", "erf", "power"})
 """Operators in floating point that call a function of the mathematical library for each element."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from match import zoo
     from match.compiler import CompiledModel, compile  # noqa: A004
-    from match.cost import CostModel, CpuCostModel
+    from match.dispatch.plan import LayerDecision
     from match.errors import (
         CapacityError,
         CostModelError,
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
         ToolchainError,
     )
     from match.frontend import Model, load
-    from match.hardware import HwModule, MatchTarget, Pattern, Verdict
-    from match.layer import Layer
-    from match.partitioner import partition
-    from match.plan import LayerDecision
-    from match.registry import get_target, target_names
-    from match.requantize import Requantization, Requantizer
+    from match.ir.layer import Layer
+    from match.ir.requantization import Requantization, Requantizer
+    from match.partitioning.partitioner import partition
     from match.schedule.mapping import Schedule
+    from match.target.cost import CostModel, CpuCostModel
+    from match.target.hardware import HwModule, MatchTarget, Pattern, Verdict
+    from match.target.registry import get_target, target_names
 
 __all__ = [
     "CapacityError",
@@ -71,7 +71,7 @@ __all__ = [
 
 _HOME = {
     "match.compiler": ("CompiledModel", "compile"),
-    "match.cost": ("CostModel", "CpuCostModel"),
+    "match.target.cost": ("CostModel", "CpuCostModel"),
     "match.errors": (
         "CapacityError",
         "CostModelError",
@@ -85,19 +85,19 @@ _HOME = {
         "ToolchainError",
     ),
     "match.frontend": ("Model", "load"),
-    "match.hardware": ("HwModule", "MatchTarget", "Pattern", "Verdict"),
-    "match.layer": ("Layer",),
-    "match.partitioner": ("partition",),
-    "match.plan": ("LayerDecision",),
-    "match.registry": ("get_target", "target_names"),
-    "match.requantize": ("Requantization", "Requantizer"),
+    "match.target.hardware": ("HwModule", "MatchTarget", "Pattern", "Verdict"),
+    "match.ir.layer": ("Layer",),
+    "match.partitioning.partitioner": ("partition",),
+    "match.dispatch.plan": ("LayerDecision",),
+    "match.target.registry": ("get_target", "target_names"),
+    "match.ir.requantization": ("Requantization", "Requantizer"),
     "match.schedule.mapping": ("Schedule",),
 }
 
 
 def __getattr__(name: str) -> object:
     if name == "zoo":
-        return import_module("match.zoo")
+        return import_module("match.devtools.zoo")
     for module, names in _HOME.items():
         if name in names:
             return getattr(import_module(module), name)

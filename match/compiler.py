@@ -11,33 +11,33 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from match import run as runs
+from match.analysis.simulate import Timeline, simulate
+from match.analysis.timeline import write_timeline
+from match.analysis.timeline.chrome_trace import Stretch
+from match.analysis.trace import LayerTrace
 from match.codegen.backend import lower
 from match.codegen.capacity import shortage
 from match.codegen.network import Network
 from match.codegen.project import export
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.plan import LayerDecision
 from match.errors import CapacityError, OptionError
-from match.external_cost import external_cost
 from match.external_memory.network import place_network
+from match.files.output import whole_file
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
-from match.hardware import MatchTarget
-from match.options import Options
-from match.output import whole_file
-from match.partitioner import check_l1, cut
-from match.plan import LayerDecision
-from match.registry import get_target
+from match.partitioning.partitioner import check_l1, cut
+from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.report import Report, encode
 from match.report import build as build_report
 from match.report.measured import measurement
 from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement, MemoryPlanSummary
-from match.simulate import Timeline, simulate
-from match.stopwatch import Stopwatch
-from match.timeline import write_timeline
-from match.timeline.chrome_trace import Stretch
-from match.trace import LayerTrace
-from match.transform.pipeline import integer_relay
+from match.target.external_cost import external_cost
+from match.target.hardware import MatchTarget
+from match.target.registry import get_target
 
 if TYPE_CHECKING:
     import onnx

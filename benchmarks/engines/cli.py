@@ -12,7 +12,7 @@ import typer
 from benchmarks.engines.networks import MLPERF_TINY, ZOO
 from match.cli import execute
 from match.errors import OptionError
-from match.output import whole_file
+from match.files.output import whole_file
 
 NETWORKS = ",".join((*MLPERF_TINY, *ZOO))
 FULL = "full"
@@ -70,8 +70,8 @@ def compare(
     from benchmarks.engines.plot import plot as draw
     from benchmarks.engines.results import Measurement, Results, encode
     from benchmarks.engines.table import show, size_label
-    from match.registry import get_target
     from match.schedule.engine import engine as make_engine
+    from match.target.registry import get_target
 
     chip = get_target(target, modules=None if modules is None else _list(modules))
     engines, sizes = _list(engine), [_size(entry) for entry in _list(l1)]

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 
 from benchmarks.engines.networks import Network
 from benchmarks.engines.results import LayerSearch, Measurement
-from match.cost import Cost
+from match.compilation.options import Numerics, Options
+from match.dispatch.request import Request, Workload, request
 from match.errors import ScheduleError
-from match.hardware import HwModule, MatchTarget
-from match.layer import Layer
-from match.options import Numerics, Options
-from match.registry import get_target
-from match.requantize import Requantizer
-from match.request import Request, Workload, request
+from match.ir.layer import Layer
+from match.ir.requantization import Requantizer
 from match.schedule.engine import engine
 from match.schedule.predict import predict
 from match.schedule.problem import Problem
+from match.target.cost import Cost
+from match.target.hardware import HwModule, MatchTarget
+from match.target.registry import get_target
 
 _OPTIONS = Options("exact", "latency", Numerics.HARDWARE)
 """What modules are asked under: their answers do not depend on the engine."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from match import zoo
+from match.dispatch.request import Workload
 from match.errors import OptionError
 from match.frontend import Model, load
-from match.request import Workload
 
 MLPERF_TINY: Mapping[str, str] = {
     "mobilenet": "vww_96_int8.tflite",
@@ -62,9 +62,9 @@ def read(name: str, activations: Literal["uint8"] | None) -> Network:
 
 def of_model(name: str, model: Model, activations: Literal["uint8"] | None) -> Network:
     """The layers of a network that a front end read."""
-    from match.pattern import Match, find
-    from match.pattern.rows import rows
-    from match.transform.pipeline import integer_relay
+    from match.partitioning.pattern import Match, find
+    from match.partitioning.pattern.rows import rows
+    from match.passes.pipeline import integer_relay
 
     module = integer_relay(model, activations)
     workloads = tuple(

@@ -15,9 +15,9 @@ from benchmarks.instructions.count import count
 from benchmarks.instructions.results import Results, table
 from match.cli import execute
 from match.errors import OptionError
-from match.output import whole_file
-from match.registry import get_target
+from match.files.output import whole_file
 from match.run.tools import call, need
+from match.target.registry import get_target
 
 NETWORKS = ("pretrainedResnet_quant", "kws_ref_model", "vww_96_int8")
 OPTIMIZATION = "-O2"

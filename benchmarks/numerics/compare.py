@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import match
 from benchmarks.numerics.powers_of_two import Made
-from match.plan import CPU
+from match.dispatch.plan import CPU
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from match.transform.arithmetic import Quantization
-from match.zoo import networks
-from match.zoo.forward import Activations, accumulate, mean, quantized
-from match.zoo.layers import Add, Conv, Dense, Input, Network, Softmax
-from match.zoo.qdq import write
-from match.zoo.quantize import Parameters, Weights, calibrate
+from match.arithmetic.interface import Quantization
+from match.devtools.zoo import networks
+from match.devtools.zoo.forward import Activations, accumulate, mean, quantized
+from match.devtools.zoo.layers import Add, Conv, Dense, Input, Network, Softmax
+from match.devtools.zoo.qdq import write
+from match.devtools.zoo.quantize import Parameters, Weights, calibrate
 
 _LARGEST = 127
 

@@ -15,7 +15,7 @@ from benchmarks.published.predict import predict
 from benchmarks.published.results import Results, table
 from match.cli import execute
 from match.errors import OptionError
-from match.output import whole_file
+from match.files.output import whole_file
 
 
 def main(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
 from match.relay import relay, tvm
 
 SCALE = 2.0**-6

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from match.layer import Layer, Op
-from match.plan import LayerDecision
+from match.dispatch.plan import LayerDecision
+from match.ir.layer import Layer, Op
 from match.schedule.mapping import Schedule
 
 TRANSFER = 370

@@ -11,7 +11,7 @@ from benchmarks.published.cells import Convolution, Network
 from match.errors import ModelError
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
-from match.layer import Layer, Op, Padding
+from match.ir.layer import Layer, Op, Padding
 
 
 def model(network: Network, models: Path) -> Model:
@@ -25,9 +25,9 @@ def model(network: Network, models: Path) -> Model:
     if network.convolution is not None:
         return from_relay(alone(_layer(network.convolution)), name="convolution")
     try:
-        build = getattr(import_module("match.zoo"), network.zoo or "")
+        build = getattr(import_module("match.devtools.zoo"), network.zoo or "")
     except (ImportError, AttributeError) as error:
-        raise ModelError(f"match.zoo has no {network.zoo}: {error}") from error
+        raise ModelError(f"match.devtools.zoo has no {network.zoo}: {error}") from error
     with TemporaryDirectory() as folder:
         file = Path(folder) / "network.onnx"
         file.write_bytes(build(**network.arguments).SerializeToString())

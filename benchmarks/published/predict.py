@@ -10,18 +10,18 @@ from benchmarks.published.cells import Cell, Network
 from benchmarks.published.match_runtime import runtime_cycles
 from benchmarks.published.networks import model
 from benchmarks.published.results import Prediction, Result
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.plan import LayerDecision
 from match.errors import MatchError
 from match.frontend import Model
 from match.frontend.relay import from_relay
-from match.hardware import MatchTarget
-from match.layer import Op
-from match.options import Options
-from match.partitioner import cut
-from match.pattern import Match, find
-from match.plan import LayerDecision
-from match.registry import get_target
-from match.stopwatch import Stopwatch
-from match.transform.pipeline import integer_relay
+from match.ir.layer import Op
+from match.partitioning.partitioner import cut
+from match.partitioning.pattern import Match, find
+from match.passes.pipeline import integer_relay
+from match.target.hardware import MatchTarget
+from match.target.registry import get_target
 
 RUNTIME = ("MATCH", "gap9")
 """The tool and the target whose run-time is known."""

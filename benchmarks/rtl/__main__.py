@@ -20,7 +20,7 @@ from benchmarks.rtl.table import calls, groups
 from benchmarks.rtl.toolchain import ISA, firmware
 from match.cli import execute
 from match.errors import OptionError, OutputError
-from match.output import whole_file
+from match.files.output import whole_file
 from match.run.rtl.simulator import default_folder, simulator
 
 

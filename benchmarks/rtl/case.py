@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from match.cost import Tile
 from match.cost_models.pulp_cluster import Form
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
 from match.schedule.blocks import tile_of
+from match.target.cost import Tile
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]

@@ -10,7 +10,7 @@ from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
 from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
 from match.errors import ToolchainError
-from match.layer import Op
+from match.ir.layer import Op
 
 REQUEST = 0x40000
 _ARRAYS = 0x40100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cluster import Form
-from match.layer import Layer, Op, Padding
+from match.ir.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
 FORMS: tuple[Form, ...] = ("int32", "high")

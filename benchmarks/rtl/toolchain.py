@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import match
-from match.output import whole_file
+from match.files.output import whole_file
 from match.run.rtl.simulator import digest, installed
 from match.run.tools import call
 

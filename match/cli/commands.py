@@ -114,11 +114,11 @@ def run(
     """Run the C project in DIR, building it where that is due; what a platform counts joins its report."""
     from rich.console import Console
 
-    from match import npz
+    from match.analysis.timeline import write_timeline
+    from match.files import npz
     from match.run import measure, platform_on, random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
-    from match.timeline import write_timeline
 
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
@@ -152,8 +152,8 @@ def targets() -> None:
     """List the installed targets, their modules, memories and operators."""
     from rich.console import Console
 
-    from match.registry import get_target, target_names
     from match.report.targets import show_targets
+    from match.target.registry import get_target, target_names
 
     console = Console()
     console.width = console.width if console.is_terminal else PIPE_WIDTH
@@ -164,7 +164,7 @@ def zoo(name: NetworkName = None, output: NetworkFile = None, classes: Classes =
     """List networks that can be made for a try, or write one as a quantized ONNX model with random weights."""
     from rich.console import Console
 
-    from match.zoo.catalogue import show_networks, write_network
+    from match.devtools.zoo.catalogue import show_networks, write_network
 
     console = Console()
     if name is None:
@@ -180,8 +180,8 @@ def zoo(name: NetworkName = None, output: NetworkFile = None, classes: Classes =
 
 def ops(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:
     """Print which operators the modules of TARGET take, and under which conditions, as Markdown."""
-    from match.registry import get_target
     from match.report.targets import markdown
+    from match.target.registry import get_target
 
     sys.stdout.write(markdown(get_target(target)))
 
@@ -193,7 +193,7 @@ def new_target(
     """Write a package with a target that works, to be changed into another chip."""
     from rich.console import Console
 
-    from match import scaffold
+    from match.devtools import scaffold
 
     place = scaffold.new_target(name, parent)
     text = f"{place} is written; `pip install -e {place}` installs it, `match check-target {name}` checks it."
@@ -204,9 +204,9 @@ def check_target(target: Annotated[str, typer.Argument(metavar="TARGET", help="A
     """Compile and run small layers of every pattern of TARGET and say what its description gets wrong."""
     from rich.console import Console
 
-    from match.check import check_target as check
-    from match.check.table import show_coverage
-    from match.registry import get_target
+    from match.devtools.check import check_target as check
+    from match.devtools.check.table import show_coverage
+    from match.target.registry import get_target
 
     with _progress(f"Checking {target}"):
         result = check(get_target(target))
@@ -220,7 +220,7 @@ def demo(target: TargetName = "gap9") -> None:
     """Compile, build and run a small network that reads handwritten digits, and show what it costs."""
     from rich.console import Console
 
-    from match.demo import run_demo
+    from match.devtools.demo import run_demo
     from match.report import show
 
     with _progress(f"Compiling, building and running the demo for {target}"):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from match.relay import relay, tvm
-from match.transform.rewrite import operator_name, rebuild
+from match.relay.rewrite import operator_name, rebuild
 
 _BROADCASTING = frozenset(
     {"add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "where"}

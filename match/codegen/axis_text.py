@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from match.codegen.nest import Nest, size_name
-from match.layer import Axis, Layer
+from match.ir.layer import Axis, Layer
 from match.schedule.mapping import align
 
 

@@ -15,18 +15,18 @@ from match.codegen.c_text import identifier
 from match.codegen.capacity import shortage
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network
-from match.codegen.plan_codec import decode
 from match.codegen.steps import CallStep, StepReader
 from match.codegen.tvm_source import clean
 from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
+from match.dispatch.plan import LayerPlan
+from match.dispatch.plan_codec import decode
 from match.errors import CapacityError
 from match.frontend.model import Model
-from match.hardware import MatchTarget
-from match.pattern.graph import post_order
-from match.pattern.rows import products
-from match.plan import LayerPlan
+from match.partitioning.pattern.rows import products
 from match.relay import relay, tvm
-from match.transform.rewrite import operator_name
+from match.relay.graph import post_order
+from match.relay.rewrite import operator_name
+from match.target.hardware import MatchTarget
 
 PLAN_ATTRIBUTE = "match.plan"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from match.codegen.network import Network
-from match.hardware import MatchTarget
+from match.target.hardware import MatchTarget
 
 _NAMED = 3
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.codegen.nest import Nest
-from match.layer import Dim, Operand
-from match.packed_constants import block_dims, pieces, tiles
+from match.dispatch.packed_constants import block_dims, pieces, tiles
+from match.ir.layer import Dim, Operand
 from match.schedule.mapping import Loop, Schedule
 
 

@@ -9,11 +9,11 @@ from match.codegen.axis_text import AxisText
 from match.codegen.level_text import LevelText
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
+from match.dispatch.packed_constants import channel_bytes, component_offsets
+from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
-from match.layer import Dim, Op
-from match.operands import FILTER, REQUANTIZATION, TABLE
-from match.packed_constants import channel_bytes, component_offsets
-from match.plan import LayerPlan
+from match.ir.layer import Dim, Op
+from match.target.operands import FILTER, REQUANTIZATION, TABLE
 
 WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
 

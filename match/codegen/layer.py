@@ -12,10 +12,10 @@ from match.codegen.kernel_text import WINDOWED, KernelText
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
 from match.codegen.part_text import PartText
+from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
-from match.hardware import Allocator, ExternalApi
-from match.layer import Dim, Role
-from match.plan import LayerPlan
+from match.ir.layer import Dim, Role
+from match.target.hardware import Allocator, ExternalApi
 
 
 def generate(plan: LayerPlan) -> str:

@@ -13,9 +13,9 @@ from match.codegen.axis_text import AxisText
 from match.codegen.c_text import identifier
 from match.codegen.nest import CLoop, Nest
 from match.codegen.operand_text import OperandText
-from match.layer import Dim, Role
-from match.packed_constants import tiles
-from match.plan import LayerPlan
+from match.dispatch.packed_constants import tiles
+from match.dispatch.plan import LayerPlan
+from match.ir.layer import Dim, Role
 from match.schedule.mapping import parts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from match.layer import Dim, Layer
+from match.ir.layer import Dim, Layer
 from match.schedule.mapping import Loop, Schedule
 
 _MEANING = {

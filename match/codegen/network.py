@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from match.dispatch.plan import LayerPlan
 from match.frontend.model import Tensor
-from match.hardware import ExternalApi
 from match.placement.place import Plan
 from match.placement.problem import Problem
-from match.plan import LayerPlan
+from match.target.hardware import ExternalApi
 
 
 @dataclass(frozen=True, eq=False)

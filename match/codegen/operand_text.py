@@ -10,9 +10,9 @@ from match.codegen.c_text import identifier
 from match.codegen.constants_text import ConstantsText
 from match.codegen.nest import Nest
 from match.errors import TargetError
-from match.layer import Dim, Operand, Role
+from match.ir.layer import Dim, Operand, Role
+from match.mapping.storage import PLACES, storage
 from match.schedule.mapping import Buffer, Memory, Placement, Schedule
-from match.storage import PLACES, storage
 
 _AXES = ("rows", "columns", "channels")
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from match.codegen.c_text import identifier
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
-from match.hardware import ExternalApi
-from match.layer import Dim, Operand, Role
-from match.plan import LayerPlan
+from match.dispatch.plan import LayerPlan
+from match.ir.layer import Dim, Operand, Role
+from match.target.hardware import ExternalApi
 
 
 class Field(NamedTuple):

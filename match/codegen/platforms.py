@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from match.hardware import Platform
+from match.target.hardware import Platform
 
 PACKAGE = Path(__file__).parents[1]
 

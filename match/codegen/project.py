@@ -19,9 +19,9 @@ from match.codegen.memory_text import MemoryText
 from match.codegen.network import Call, Network, tensor_bytes
 from match.codegen.platforms import PACKAGE, place
 from match.errors import OutputError
+from match.files.output import write_folder
 from match.frontend.model import Tensor
-from match.hardware import MatchTarget, Platform
-from match.output import write_folder
+from match.target.hardware import MatchTarget, Platform
 
 MANIFEST = "project.json"
 
@@ -41,7 +41,7 @@ _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 
 
 class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A platform of the project; the fields are those of `match.hardware.Platform`.
+    """A platform of the project; the fields are those of `match.target.hardware.Platform`.
 
     `missing` are modules that the network uses and the platform does not have: it is then not in the Makefile.
     """

@@ -9,7 +9,7 @@ from functools import partial
 
 from match.codegen.c_text import render
 from match.codegen.network import Strips
-from match.hardware import ExternalApi
+from match.target.hardware import ExternalApi
 
 _LOOP = re.compile(r"^  for \(int32_t (?P<name>\w+) = 0; (?P=name) < (?P<count>\d+); \+\+(?P=name)\) \{$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?P<type>.*\W)(?P<name>\w+)")

@@ -8,13 +8,13 @@ from dataclasses import replace
 from match.codegen.backend import WORKSPACE_ALIGNMENT, Built
 from match.codegen.network import tensor_bytes
 from match.codegen.steps import Buffer, CallStep
-from match.cost import Block
+from match.dispatch.plan import LayerDecision, LayerPlan
 from match.external_memory.strips import least_strips
-from match.hardware import External, MatchTarget
-from match.layer import Role
+from match.ir.layer import Role
 from match.placement.problem import Problem, Step, Tensor
-from match.plan import LayerDecision, LayerPlan
 from match.schedule.mapping import align
+from match.target.cost import Block
+from match.target.hardware import External, MatchTarget
 
 _ROOM = 1 << 17
 """Bytes for the blocks of a layer that is cut, where they are there: with more, layers gain next to nothing."""

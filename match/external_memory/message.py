@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from match.codegen.backend import Built
 from match.codegen.network import tensor_bytes
-from match.hardware import MatchTarget
+from match.dispatch.plan import LayerDecision
 from match.placement.contents import BLOCKS, CONSTANTS
 from match.placement.decide import Shortage
-from match.plan import LayerDecision
+from match.target.hardware import MatchTarget
 
 _NAMES = {CONSTANTS: "its constants", BLOCKS: "blocks of what it reads and writes", "": "tables of operators"}
 _PARTS = 4

@@ -10,29 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from match.analysis.simulate import Kind, simulate
 from match.codegen.backend import Built, lower
 from match.codegen.network import Network, NetworkMemory, Strips
 from match.codegen.steps import CallStep
 from match.codegen.workspace import Place
-from match.dispatch import Again, search_again
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.choice import Again, search_again
+from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.errors import CapacityError
-from match.external_cost import external_cost
 from match.external_memory.describe import buffers, describe, with_constants
 from match.external_memory.message import sentence
 from match.external_memory.strips import best_strips
 from match.frontend.model import Model
-from match.hardware import External, MatchTarget
-from match.layer import Role
-from match.options import Options
-from match.partitioner import Partitioned
+from match.ir.layer import Role
+from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.place import Plan, place
 from match.placement.problem import Cut, Problem, Step
-from match.plan import CPU, LayerDecision, LayerPlan
 from match.schedule.mapping import Memory
-from match.simulate import Kind, simulate
-from match.stopwatch import Stopwatch
+from match.target.external_cost import external_cost
+from match.target.hardware import External, MatchTarget
 
 _ATTEMPTS = 6
 

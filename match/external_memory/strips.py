@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from match.codegen.network import Strips
 from match.codegen.pieces import Pieces
 from match.codegen.steps import CallStep
-from match.cost import Block
-from match.hardware import External
 from match.placement.packing import aligned
 from match.placement.problem import Cut
+from match.target.cost import Block
+from match.target.hardware import External
 
 
 def least_strips(pieces: Pieces, alignment: int) -> int:

@@ -8,10 +8,9 @@ from importlib import metadata
 import msgspec
 
 from match.codegen.network import NetworkMemory
+from match.compilation.options import Options
+from match.dispatch.plan import CPU, Candidate, LayerDecision
 from match.frontend.model import Model, Tensor
-from match.hardware import MatchTarget
-from match.options import Options
-from match.plan import CPU, Candidate, LayerDecision
 from match.report.memory import summarize
 from match.report.schema import (
     BufferSummary,
@@ -33,6 +32,7 @@ from match.report.schema import (
 )
 from match.schedule.mapping import Schedule
 from match.schedule.predict import predict
+from match.target.hardware import MatchTarget
 
 
 def build(

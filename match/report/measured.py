@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from match.codegen.network import Call
+from match.dispatch.plan import CPU, WITHOUT_CODE
 from match.errors import InputError
-from match.output import whole_file
-from match.plan import CPU, WITHOUT_CODE
+from match.files.output import whole_file
 from match.report.schema import LayerSummary, MeasuredLayers, Measurement, Report
 from match.report.text import decode, encode
 from match.run.counts import Counts

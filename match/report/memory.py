@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from match.codegen.network import NetworkMemory
-from match.hardware import External
 from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, TensorPlace
+from match.target.hardware import External
 
 
 def summarize(

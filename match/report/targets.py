@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from match.hardware import Constraint, HwModule, MatchTarget
+from match.target.hardware import Constraint, HwModule, MatchTarget
 
 KIB = 1024
 

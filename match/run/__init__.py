@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from match.analysis.trace import LayerTrace, read_trace
 from match.codegen.project import Manifest
 from match.errors import OptionError, OutputError
 from match.run import gvsoc, native, qemu, sdk
@@ -21,7 +22,6 @@ from match.run.project import build, platform_on, read_manifest
 from match.run.rtl import program as rtl
 from match.run.runner import Finished, Job, Runner
 from match.run.samples import Arrays, checked, interleaved, random_inputs, taken_apart
-from match.trace import LayerTrace, read_trace
 
 __all__ = [
     "RUNNERS",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Axis, Dim, Role
+from match.ir.layer import Axis, Dim, Role
 from match.schedule.blocks import axis_length, axis_lengths, touched_lengths
 from match.schedule.combined import Combined
 from match.schedule.kinds import Along, Tiles

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from match.cost import Block, Tile
-from match.layer import Axis, Dim, Layer, Operand, Role
+from match.ir.layer import Axis, Dim, Layer, Operand, Role
 from match.schedule.mapping import Memory, align
 from match.schedule.rooms import Ints
+from match.target.cost import Block, Tile
 
 Span = tuple[int, int]
 

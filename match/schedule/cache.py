@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from match.errors import OutputError
-from match.output import whole_file
+from match.files.output import whole_file
 from match.schedule.engine import library_version
 from match.schedule.entry import decode, encode
 from match.schedule.fingerprint import Fingerprints, UnknownSourceError

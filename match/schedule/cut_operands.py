@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.block_costs import Sums
 from match.schedule.rooms import Floats, Ints
 from match.schedule.tiles import TILED, TileCosts

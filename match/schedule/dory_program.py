@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from ortools.sat.python import cp_model
 
 from match.errors import NoMappingError
-from match.layer import Component, Dim
+from match.ir.layer import Component, Dim
 from match.schedule.dory_rules import Rules
 from match.schedule.mapping import REDUCTIONS, align, block_bytes, component_bytes
 from match.schedule.pricing import Pricing

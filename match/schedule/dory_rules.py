@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from match.layer import Dim, Layer, Op
+from match.ir.layer import Dim, Layer, Op
 from match.schedule.blocks import input_axes
 
 LARGEST_WHOLE_MAP = 32

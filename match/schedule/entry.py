@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from match.cost import Cost
 from match.errors import ScheduleError
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.problem import Problem, Solution
+from match.target.cost import Cost
 
 
 class _Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):

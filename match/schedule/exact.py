@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from match.cost import CostModel
 from match.errors import NoMappingError
 from match.schedule.collector import collector_paused
 from match.schedule.limits import DEFAULT, Limits
@@ -16,6 +15,7 @@ from match.schedule.problem import Problem
 from match.schedule.search import Listings, Search
 from match.schedule.tiles import TileCosts, candidate_tiles
 from match.schedule.two_memories import TwoMemories
+from match.target.cost import CostModel
 
 
 @dataclass(frozen=True)

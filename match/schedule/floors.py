@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.block_costs import Sums
 from match.schedule.blocks import touched
 from match.schedule.kernel_costs import KernelCosts

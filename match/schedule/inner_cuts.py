@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from match.layer import Axis, Dim, Role
+from match.ir.layer import Axis, Dim, Role
 from match.schedule.blocks import axis_lengths, round_up, touched
 from match.schedule.mapping import align
 from match.schedule.pricing import Pricing

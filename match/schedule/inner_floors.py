@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.inner_cuts import Cell, Cut, Loose, Pieces, joined
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Floats, Ints

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.blocks import Span, array_limits
 from match.schedule.inner_floors import InnerTiles
 from match.schedule.kinds import Along

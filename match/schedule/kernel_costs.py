@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from match.layer import Axis, Dim
+from match.ir.layer import Axis, Dim
 from match.schedule.blocks import touched
 from match.schedule.combined import Combined
 from match.schedule.kinds import Along, Asked, Tiles

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Dim
+from match.ir.layer import Dim
 from match.schedule.blocks import Span
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints

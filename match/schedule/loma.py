@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from match.errors import NoMappingError, ScheduleError
-from match.layer import Dim
+from match.ir.layer import Dim
 from match.schedule.mapping import REDUCTIONS, Loop, Placement, Schedule
 from match.schedule.objective import check_objective
 from match.schedule.predict import latency

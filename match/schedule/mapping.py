@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from match.errors import ScheduleError
-from match.layer import Component, Dim, Layer, Operand, Role
+from match.ir.layer import Component, Dim, Layer, Operand, Role
 
 REDUCTIONS = frozenset({Dim.C, Dim.FY, Dim.FX})
 """Dimensions that are summed over."""

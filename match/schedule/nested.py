@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from match.cost import Block, Cost, CostModel, MappingView
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.blocks import array_limits, axis_length, block_of_lengths
 from match.schedule.mapping import Loop, Memory, Placement, Schedule, parts
 from match.schedule.pricing import Lengths, Move, Pricing
 from match.schedule.view import view_of
 from match.schedule.walk import Spans, Stream, Walk
+from match.target.cost import Block, Cost, CostModel, MappingView
 
 
 class Level(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from match.cost import CostModel
 from match.errors import OptionError
+from match.target.cost import CostModel
 
 OBJECTIVES = ("latency", "energy", "bytes")
 """Predicted cycles, predicted pJ, or bytes moved between memories."""

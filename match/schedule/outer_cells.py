@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.block_costs import Sums
 from match.schedule.floors import Floors
 from match.schedule.inner_cuts import Cell, covering

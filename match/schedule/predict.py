@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from match.cost import Cost, CostModel
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.nested import levels_of, nested_latency
 from match.schedule.pricing import Pricing
 from match.schedule.view import view_of
 from match.schedule.walk import Walk
+from match.target.cost import Cost, CostModel
 
 
 def predict(schedule: Schedule, cost_model: CostModel) -> Cost:

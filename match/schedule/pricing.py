@@ -10,10 +10,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from match.answers import SLACK, number
-from match.cost import Block, CostModel, MappingView, Tile
 from match.errors import CostModelError
-from match.layer import Axis, Dim, Layer, Operand
+from match.ir.layer import Axis, Dim, Layer, Operand
 from match.schedule.blocks import (
     Span,
     array_limits,
@@ -28,6 +26,8 @@ from match.schedule.mapping import Memory
 from match.schedule.questions import Questions
 from match.schedule.rooms import Floats, Ints
 from match.schedule.runs import Run, runs, unclipped
+from match.target.answers import SLACK, number
+from match.target.cost import Block, CostModel, MappingView, Tile
 
 Lengths = tuple[int, ...]
 """Elements along the axes of an operand."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.cost import Cost, CostModel
-from match.layer import Dim, Layer, Operand
+from match.ir.layer import Dim, Layer, Operand
 from match.schedule.mapping import Memory, Schedule
+from match.target.cost import Cost, CostModel
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.answers import SLACK
 from match.errors import CostModelError
-from match.layer import Role
+from match.ir.layer import Role
 from match.schedule.floors import Floors
 from match.schedule.rooms import Floats, Ints
 from match.schedule.tiles import TILED, TileCosts
+from match.target.answers import SLACK
 
 SAMPLE = 4
 """Tiles, spread over all that fit, that are asked for beside those that a search asks for anyway."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from match.answers import MOST, call_text, checked, failure
-from match.cost import CostModel
 from match.errors import CostModelError
-from match.layer import Layer
+from match.ir.layer import Layer
+from match.target.answers import MOST, call_text, checked, failure
+from match.target.cost import CostModel
 
 
 class Questions:

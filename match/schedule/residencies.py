@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from match.layer import Dim, Operand, Role
+from match.ir.layer import Dim, Operand, Role
 from match.schedule.mapping import REDUCTIONS
 from match.schedule.rooms import Flags, Ints
 from match.schedule.tiles import subsets

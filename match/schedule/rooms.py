@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Operand
+from match.ir.layer import Operand
 from match.schedule.mapping import Memory
 
 Ints = npt.NDArray[np.int64]

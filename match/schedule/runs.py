@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from match.layer import Axis
+from match.ir.layer import Axis
 
 
 class Run(NamedTuple):

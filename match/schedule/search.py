@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.errors import NoMappingError
-from match.layer import Dim, Operand
+from match.ir.layer import Dim, Operand
 from match.schedule.floors import Floors
 from match.schedule.predict import latency
 from match.schedule.promise import check_regular

@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy as np
 
-from match.layer import Dim
+from match.ir.layer import Dim
 from match.schedule.floors import Floors
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts

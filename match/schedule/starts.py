@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Dim, Operand, Role
+from match.ir.layer import Dim, Operand, Role
 from match.schedule.rooms import Floats, Ints
 from match.schedule.tiles import TILED, subsets
 

@@ -14,8 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from match.cost import CostModel
-from match.layer import Dim, Layer, Operand, Role
+from match.ir.layer import Dim, Layer, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.cut_operands import TransferCosts, cut_operand
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
@@ -23,6 +22,7 @@ from match.schedule.residencies import AllResidencies, Residencies, Way, ways_in
 from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.tiles import TILED, TileCosts, subsets, total
 from match.schedule.waits import Held, Stream, Streams, Waits, idle_before_first_kernel, least_idle
+from match.target.cost import CostModel
 
 PART = 1 << 14
 """Mappings that are bounded at a time, whatever the order of their loops: few enough for a processor's cache."""

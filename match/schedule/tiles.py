@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Component, Dim, Role
+from match.ir.layer import Component, Dim, Role
 from match.schedule.block_costs import BlockCosts, Sums
 from match.schedule.blocks import axis_lengths, round_up, touched_lengths
 from match.schedule.kernel_costs import KernelCosts

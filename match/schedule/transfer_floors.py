@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.cut_operands import cut_operand
 from match.schedule.floors import Floors
 from match.schedule.rooms import Floats, Ints

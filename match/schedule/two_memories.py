@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from match.cost import Cost
 from match.errors import ScheduleError
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.inner_cuts import Loose
 from match.schedule.mapping import Loop, Placement, Schedule
 from match.schedule.pricing import Pricing
@@ -20,6 +19,7 @@ from match.schedule.rooms import Flags, Floats, Ints
 from match.schedule.search import Listings, Rank, rounded
 from match.schedule.structures import Bounds, Figures, Nest, Nests, Structures, TilingCosts
 from match.schedule.tiles import Sizes, TileCosts
+from match.target.cost import Cost
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from match.cost import Cost, MappingView, Stream
-from match.layer import Dim
+from match.ir.layer import Dim
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop, Placement
 from match.schedule.pricing import Pricing
+from match.target.cost import Cost, MappingView, Stream
 
 
 def view_of(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from match.layer import Dim, Role
+from match.ir.layer import Dim, Role
 from match.schedule.blocks import Span
 from match.schedule.mapping import Loop, Placement
 from match.schedule.pricing import Move, Pricing

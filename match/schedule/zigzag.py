@@ -36,7 +36,7 @@ from zigzag.workload.layer_attributes import (
 )
 from zigzag.workload.layer_node import LayerNode, LayerNodeAttributes, MappingAttributes
 
-from match.layer import Dim, Layer, Operand, Role
+from match.ir.layer import Dim, Layer, Operand, Role
 from match.schedule.mapping import block_bytes
 
 UNITS = 1024

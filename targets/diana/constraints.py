@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation
-from match.hardware import Constraint, Verdict
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
+from match.target.constraints import no_dilation
+from match.target.hardware import Constraint, Verdict
 
 MAX_PRODUCTS = (2**31 - 1) // (128 * 128)
 FILTER_SIDES = (1, 3, 5, 7)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from match.cost import CostModel
 from match.cost_models.diana import DianaDigitalCost
-from match.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
-from match.layer import Axis, Component, Dim, Layer, Op, Operand
-from match.layer_constants import LayerConstants
-from match.operands import ADDEND, FILTER, input_operand, output_operand, weights_operand
-from match.requantize import Requantizer
+from match.ir.constants import LayerConstants
+from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
+from match.ir.requantization import Requantizer
+from match.target.cost import CostModel
+from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.target.operands import ADDEND, FILTER, input_operand, output_operand, weights_operand
 from match.targets.diana import layout, packing
 from match.targets.diana.constraints import DIGITAL
 from match.targets.diana.memory import L1, L1_API

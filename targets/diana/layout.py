@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from match.layer import Axis, Layer, Op, Operand, Role
+from match.ir.layer import Axis, Layer, Op, Operand, Role
 from match.targets.diana.packing import ARRAY, BYTE_GROUP
 
 

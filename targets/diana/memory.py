@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from match.hardware import Allocator, MemoryApi
-from match.operands import WEIGHTS
 from match.schedule.mapping import Memory
+from match.target.hardware import Allocator, MemoryApi
+from match.target.operands import WEIGHTS
 
 L2 = Memory("L2", 512 * 1024)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from match.layer_constants import LayerConstants
+from match.ir.constants import LayerConstants
 
 ARRAY = 16
 """Output channels of a convolution's group, bytes of a row."""

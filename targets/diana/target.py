@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from match.cost import CpuCostModel
 from match.cost_models.diana import DIANA_CORE
-from match.hardware import HwModule, MatchTarget, Platform, TargetApi
+from match.target.cost import CpuCostModel
+from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.targets.diana.digital import Digital
 from match.targets.diana.memory import L1, L2
 

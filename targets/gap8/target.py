@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from match.cost import CpuCostModel
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.hardware import HwModule, MatchTarget, Platform
+from match.target.cost import CpuCostModel
+from match.target.hardware import HwModule, MatchTarget, Platform
 from match.targets.gap8.memory import L1, L2
 from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster

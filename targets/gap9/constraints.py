@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from match.constraints import no_dilation, pair, uint8_input
-from match.hardware import Constraint, Verdict
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
+from match.target.constraints import no_dilation, pair, uint8_input
+from match.target.hardware import Constraint, Verdict
 from match.targets.pulp.constraints import accumulator_fits
 
 NE16_MAX_PADDING = 2

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match.cost import CostModel
 from match.cost_models.ne16 import Ne16Cost
-from match.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
-from match.layer import Dim, Layer, Op, Operand
-from match.layer_constants import LayerConstants
-from match.operands import (
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim, Layer, Op, Operand
+from match.ir.requantization import Requantizer
+from match.schedule.mapping import Memory
+from match.target.cost import CostModel
+from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.target.operands import (
     filter_component,
     input_operand,
     output_operand,
     requantization_component,
     weights_operand,
 )
-from match.requantize import Requantizer
-from match.schedule.mapping import Memory
+from match.target.tile_constants import INT64, INT64_SIGNED, requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16
 from match.targets.gap9.memory import L1
 from match.targets.pulp.memory import L1_API
-from match.tile_constants import INT64, INT64_SIGNED, requantization
 
 
 def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:

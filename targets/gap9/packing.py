@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Dim
-from match.layer_constants import LayerConstants
-from match.requantize import Requantizer
-from match.tile_constants import Spans, channels, parameters_of
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim
+from match.ir.requantization import Requantizer
+from match.target.tile_constants import Spans, channels, parameters_of
 
 GROUP = 16
 _WEIGHT_BITS = 8

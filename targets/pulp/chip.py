@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from match.cost import Block, CostModel
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.schedule.mapping import Memory
+from match.target.cost import Block, CostModel
+from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 
 API = TargetApi(
     headers=("pulp.h",), open="pulp_open", close="pulp_close", allocate="pulp_l2_alloc", free="pulp_l2_free"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match import tile_constants
-from match.cost import CostModel
 from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
-from match.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
-from match.layer import Dim, Layer, Op, Operand
-from match.operands import standard_operands
-from match.requantize import Requantizer
+from match.ir.layer import Dim, Layer, Op, Operand
+from match.ir.requantization import Requantizer
 from match.schedule.mapping import Memory
+from match.target import tile_constants
+from match.target.cost import CostModel
+from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
+from match.target.operands import standard_operands
+from match.target.tile_constants import INT64, INT64_SIGNED, parameter_bytes
 from match.targets.pulp.constraints import CLUSTER
 from match.targets.pulp.memory import CORES, L1_API
-from match.tile_constants import INT64, INT64_SIGNED, parameter_bytes
 
 INT32 = replace(tile_constants.INT32, lowest=0)
 HIGH = replace(tile_constants.HIGH, lowest=0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from match.cost_models.dma import IoDma
-from match.hardware import External, ExternalApi
 from match.schedule.mapping import Memory
+from match.target.hardware import External, ExternalApi
 
 HYPERRAM_BYTES = 8 << 20
 """64 Mbit, as on the boards of GAP8 and GAP9."""

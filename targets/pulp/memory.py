@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from match.hardware import MemoryApi
 from match.schedule.mapping import Memory
+from match.target.hardware import MemoryApi
 
 CORES = 8
 """Workers of the cluster."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from match.cost import CpuCostModel
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.hardware import HwModule, MatchTarget, Platform
+from match.target.cost import CpuCostModel
+from match.target.hardware import HwModule, MatchTarget, Platform
 from match.targets.gap9.ne16 import Ne16
 from match.targets.gap9.target import NE16_CHIP, NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
 from match.targets.pulp import chip

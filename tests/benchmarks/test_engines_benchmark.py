@@ -15,13 +15,13 @@ from benchmarks.engines.comparison import compare_engines, sentence
 from benchmarks.engines.grid import measure
 from benchmarks.engines.networks import Network
 from benchmarks.engines.results import LayerSearch, Measurement
-from match.cost import Cost
+from match.dispatch.request import Workload
 from match.errors import OptionError
-from match.layer import Layer, Op
-from match.layer_constants import LayerConstants
-from match.registry import get_target
-from match.request import Workload
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer, Op
 from match.schedule.predict import predict
+from match.target.cost import Cost
+from match.target.registry import get_target
 from tests.schedule.problems import searched
 
 SCHEMA = Path(results.__file__).with_name("results.schema.json")

@@ -20,15 +20,15 @@ from benchmarks.published.match_runtime import runtime_cycles
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Prediction, Result, Results, schema, table
 from match.cost_models.pulp_cluster import PulpClusterCost
+from match.dispatch.plan import LayerDecision, LayerPlan
 from match.errors import OptionError
 from match.frontend.relay import from_relay
-from match.layer import Dim, Layer, Op, Padding
-from match.operands import standard_operands
-from match.pattern import Match, find
-from match.plan import LayerDecision, LayerPlan
+from match.ir.layer import Dim, Layer, Op, Padding
+from match.partitioning.pattern import Match, find
+from match.passes.pipeline import integer_relay
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.target.operands import standard_operands
 from match.targets.pulp.cluster import Cluster
-from match.transform.pipeline import integer_relay
 
 SCHEMA = Path(command.__file__).with_name("schema.json")
 CONVOLUTION = Network(convolution=Convolution(channels=32, filters=16, size=8, filter=3))

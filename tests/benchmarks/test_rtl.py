@@ -19,7 +19,7 @@ from benchmarks.rtl.run import run
 from benchmarks.rtl.simulator import Simulator
 from match.cost_models.pulp_cluster import KernelCycles
 from match.errors import OptionError, OutputError, ToolchainError
-from match.layer import Op
+from match.ir.layer import Op
 from match.run.rtl.simulator import CORE_PACKAGE, simulator
 
 SCHEMA = Path(command.__file__).with_name("schema.json")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import match.demo
+import match.devtools.demo
 from match.cli import main
 
-DIGITS = Path(match.demo.__file__).parent / "digits.onnx"
+DIGITS = Path(match.devtools.demo.__file__).parent / "digits.onnx"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 
 from match import zoo
-from match.demo import INPUT, OUTPUT, load_images
+from match.devtools.demo import INPUT, OUTPUT, load_images
 from match.report import decode
 from match.schedule import workers
 from match.schedule.problem import Problem, Solution

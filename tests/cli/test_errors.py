@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from match.demo import INPUT
+from match.devtools.demo import INPUT
 from tests.cli.conftest import DIGITS, Command
 
 

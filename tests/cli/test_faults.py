@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import match.__main__
-from match import npz
-from match.demo import INPUT
+from match.devtools.demo import INPUT
+from match.files import npz
 from tests.cli.conftest import DIGITS, Command
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"

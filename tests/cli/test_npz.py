@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from match import npz
 from match.errors import InputError, OutputError
+from match.files import npz
 
 
 def test_numpy_reads_what_is_written(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from match.layer import Dim, Operand, Role
+from match.ir.layer import Dim, Operand, Role
 from match.schedule.mapping import Schedule, block_bytes
 
 Spans = dict[Dim, tuple[int, int]]

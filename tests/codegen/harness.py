@@ -12,16 +12,16 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import match
+from match.analysis.trace import LayerTrace, read_trace
 from match.codegen import layer as codegen
-from match.hardware import HwModule, MatchTarget
-from match.layer import Role
-from match.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
-from match.packed_constants import pack_constants
-from match.plan import LayerPlan
-from match.requantize import Requantizer
+from match.dispatch.packed_constants import pack_constants
+from match.dispatch.plan import LayerPlan
+from match.ir.layer import Role
+from match.ir.requantization import Requantizer
+from match.mapping.storage import Storage, storage
 from match.schedule.mapping import Loop, Placement, Schedule
-from match.storage import Storage, storage
-from match.trace import LayerTrace, read_trace
+from match.target.hardware import HwModule, MatchTarget
+from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
 from tests.codegen.layers import Case, Uint8
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
 

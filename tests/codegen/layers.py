@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from match.layer import Layer, Op, Padding
-from match.layer_constants import LayerConstants
-from match.requantize import Requantization
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer, Op, Padding
+from match.ir.requantization import Requantization
 
 Uint8 = npt.NDArray[np.uint8]
 

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from match.cost import CostModel, CpuCostModel
-from match.hardware import (
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim, Layer, Op, Operand
+from match.ir.requantization import Requantizer
+from match.schedule.mapping import Memory
+from match.target.cost import CostModel, CpuCostModel
+from match.target.hardware import (
     ComputeApi,
     ExternalApi,
     HwModule,
@@ -21,11 +25,7 @@ from match.hardware import (
     SyncApi,
     TargetApi,
 )
-from match.layer import Dim, Layer, Op, Operand
-from match.layer_constants import LayerConstants
-from match.operands import standard_operands
-from match.requantize import Requantizer
-from match.schedule.mapping import Memory
+from match.target.operands import standard_operands
 
 FOLDER = Path(__file__).parent / "mock"
 SCRATCHPAD = Memory("L1", 1 << 20, alignment=8)

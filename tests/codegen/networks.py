@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from match.codegen.backend import PLAN_ATTRIBUTE
-from match.codegen.plan_codec import encode
+from match.dispatch.plan import LayerPlan
+from match.dispatch.plan_codec import encode
 from match.frontend.model import Model, Rounding, Tensor
-from match.plan import LayerPlan
 from match.relay import relay, tvm
 
 

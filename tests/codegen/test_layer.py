@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from match.codegen.kernel_text import NUMBERS, POINTERS
 from match.codegen.layer import generate
+from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
-from match.layer import Axis, Component, Dim, Op, Operand, Padding, Role
-from match.plan import LayerPlan
+from match.ir.layer import Axis, Component, Dim, Op, Operand, Padding, Role
 from match.schedule.mapping import Loop, Schedule
 from tests.codegen.events import expected_events
 from tests.codegen.harness import plan, run

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from match.dispatch.packed_constants import pack_constants, pieces
 from match.errors import ScheduleError
-from match.layer import Dim, Op
-from match.packed_constants import pack_constants, pieces
+from match.ir.layer import Dim, Op
 from match.schedule.mapping import Loop, Placement, Schedule
 from tests.codegen.harness import plan
 from tests.codegen.layers import Case, make

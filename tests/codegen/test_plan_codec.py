@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from match.codegen.plan_codec import decode, encode
+from match.dispatch.plan_codec import decode, encode
 from match.errors import ScheduleError, TargetError
-from match.layer import Dim, Op, Padding
+from match.ir.layer import Dim, Op, Padding
 from match.schedule.mapping import Loop
 from tests.codegen.harness import plan
 from tests.codegen.layers import make

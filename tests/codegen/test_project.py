@@ -16,7 +16,7 @@ from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import MANIFEST, export, project_files
 from match.errors import CapacityError, OutputError, ToolchainError
-from match.layer import Dim, Op, Padding
+from match.ir.layer import Dim, Op, Padding
 from match.relay import relay
 from match.run import run
 from match.schedule.mapping import Loop, Memory

@@ -9,20 +9,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from match.analysis.simulate import simulate
+from match.analysis.trace import LayerTrace
 from match.codegen.layer import generate
+from match.dispatch.plan import LayerPlan
 from match.errors import NoMappingError, ScheduleError
-from match.layer import Dim, Op, Operand, Padding
-from match.plan import LayerPlan
-from match.requantize import Requantizer
+from match.ir.layer import Dim, Op, Operand, Padding
+from match.ir.requantization import Requantizer
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
-from match.simulate import simulate
-from match.trace import LayerTrace
+from tests.analysis.simulate.layers import random_case, random_mapping, random_outer_memory
 from tests.codegen.harness import scheduled, traced_run
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, SIGNED, MockModule
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, random_cost
-from tests.simulate.layers import random_case, random_mapping, random_outer_memory
 
 L2 = Memory("L2", 1 << 24)
 MODULE = MockModule()

@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from match.cost import Block, CostModel, Tile
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import Form, PulpClusterCost, border_windows, step
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.layer import Dim, Layer, Op, Padding
-from match.operands import input_operand, output_operand
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.schedule.blocks import block_of, largest_tile, tile_of
 from match.schedule.mapping import Memory
+from match.target.cost import Block, CostModel, Tile
+from match.target.operands import input_operand, output_operand
 from match.targets.pulp_open.target import PulpOpen
 
 SAME = Padding(1, 1, 1, 1)

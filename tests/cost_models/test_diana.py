@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from match.cost import Block
 from match.cost_models.diana import DIANA_CORE, DianaDigitalCost
-from match.layer import Dim, Layer, Op, Padding
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.schedule.blocks import tile_of
+from match.target.cost import Block
 
 BARE = DianaDigitalCost(access=0)
 SAME = Padding(1, 1, 1, 1)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from match.cost import Block, CostModel, MappingView, Tile
+from match.analysis.simulate import Kind, simulate
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.errors import NoMappingError
-from match.external_cost import external_cost
-from match.hardware import External
-from match.layer import Dim, Layer, Op
+from match.ir.layer import Dim, Layer, Op
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
-from match.simulate import Kind, simulate
+from match.target.cost import Block, CostModel, MappingView, Tile
+from match.target.external_cost import external_cost
+from match.target.hardware import External
 from tests.codegen.mock_target import EXTERNAL_API
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_layer, random_schedule

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from match.cost_models.ne16 import JOB_WORDS, Ne16Cost
-from match.layer import Layer, Op, Padding
+from match.ir.layer import Layer, Op, Padding
 from match.schedule.blocks import tile_of
 from tests.kernels.toolchain import PROJECT, STRICT, compile_c
 

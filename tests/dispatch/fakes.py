@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from match.cost import Block, CostModel, CpuCostModel, Tile
-from match.hardware import (
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim, Layer, Op, Operand
+from match.ir.requantization import Requantizer
+from match.schedule.mapping import Memory, component_bytes
+from match.target.cost import Block, CostModel, CpuCostModel, Tile
+from match.target.hardware import (
     ComputeApi,
     HwModule,
     MatchTarget,
@@ -19,11 +23,7 @@ from match.hardware import (
     TargetApi,
     Verdict,
 )
-from match.layer import Dim, Layer, Op, Operand
-from match.layer_constants import LayerConstants
-from match.operands import standard_operands
-from match.requantize import Requantizer
-from match.schedule.mapping import Memory, component_bytes
+from match.target.operands import standard_operands
 
 WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
 WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)

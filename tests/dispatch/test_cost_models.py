@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from match.cost import Energy, Tile
-from match.dispatch import cpu_cost, dispatch
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.choice import cpu_cost, dispatch
+from match.dispatch.plan import LayerDecision
+from match.dispatch.request import Workload
 from match.errors import CostModelError, OptionError
-from match.layer import Layer, Op
-from match.layer_constants import LayerConstants
-from match.options import Options
-from match.plan import LayerDecision
-from match.requantize import Requantizer
-from match.request import Workload
-from match.stopwatch import Stopwatch
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer, Op
+from match.ir.requantization import Requantizer
+from match.target.cost import Energy, Tile
 from tests.dispatch.fakes import FakeCpu, FakeModule, FakeTarget, FixedCost
 
 POOL = Layer("pool_3", Op.MAX_POOL2D, 8, 1, 6, 6, 12, 12, 2, 2, (2, 2), weight_dtype="")

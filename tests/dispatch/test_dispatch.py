@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from match.dispatch import dispatch
-from match.form import Form, choose_form
-from match.layer import Layer, Op, Padding
-from match.layer_constants import LayerConstants
-from match.options import Numerics, Options
-from match.plan import Candidate, LayerDecision
-from match.requantize import Requantization
-from match.request import Workload
-from match.stopwatch import Stopwatch
+from match.compilation.options import Numerics, Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.choice import dispatch
+from match.dispatch.plan import Candidate, LayerDecision
+from match.dispatch.request import Workload
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer, Op, Padding
+from match.ir.requantization import Requantization
+from match.requantize.form import Form, choose_form
 from tests.dispatch.fakes import SHIFT, SHIFT_SUM, SHORT, SHORTER, WIDE, WIDE_SIGNED, FakeModule, FakeTarget, FixedCost
 
 LAYER = Layer("conv", Op.CONV2D, k=8, c=4, oy=6, ox=6, iy=6, ix=6, fy=3, fx=3, padding=Padding(1, 1, 1, 1))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from match.compilation.options import Numerics, Options
+from match.compilation.stopwatch import Stopwatch
 from match.errors import OptionError
-from match.options import Numerics, Options
-from match.stopwatch import Stopwatch
 
 
 def test_known_options() -> None:

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pytest
 
 import match
-from match.codegen.plan_codec import decode
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.plan_codec import decode
 from match.errors import CapacityError, ModelError
-from match.layer import Op
-from match.options import Options
-from match.partitioner import Partitioned, cut
+from match.ir.layer import Op
+from match.partitioning.partitioner import Partitioned, cut
 from match.relay import relay, tvm
-from match.stopwatch import Stopwatch
 from tests.dispatch.fakes import FakeModule, FakeTarget
 
 RNG = np.random.default_rng(8)
@@ -148,7 +148,7 @@ def test_functions_carry_their_plans(result: tuple[Any, Partitioned]) -> None:
     for symbol, function in functions.items():
         assert function.attrs["Compiler"] == "match"
         assert function.attrs["global_symbol"] == symbol
-        assert decode(str(function.attrs["match.plan"])) == plans[symbol]
+        assert decode(str(function.attrs["match.dispatch.plan"])) == plans[symbol]
     assert len(functions["match_my_net_2_add"].params) == 2
 
 

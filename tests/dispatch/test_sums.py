@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from match.cost import CpuCostModel, Energy
-from match.layer import Op
-from match.options import Options
-from match.partitioner import cut
-from match.plan import LayerDecision
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.plan import LayerDecision
+from match.ir.layer import Op
+from match.partitioning.partitioner import cut
 from match.relay import relay, tvm
 from match.schedule.mapping import Memory
-from match.stopwatch import Stopwatch
+from match.target.cost import CpuCostModel, Energy
 from tests.dispatch.fakes import SHIFT, FakeModule, FakeTarget
 
 SIDE, CHANNELS = 6, 8

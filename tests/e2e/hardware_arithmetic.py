@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from match.layer import Dim
-from match.plan import LayerDecision, LayerPlan
+from match.dispatch.plan import LayerDecision, LayerPlan
+from match.ir.layer import Dim
 from tests.e2e.tflite_arithmetic import Array, Output
 from tests.e2e.tflite_network import Network
 

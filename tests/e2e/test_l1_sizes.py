@@ -15,7 +15,7 @@ import onnx
 import pytest
 
 import match
-from match.plan import CPU, LayerDecision
+from match.dispatch.plan import CPU, LayerDecision
 from tests.e2e import tflite_network
 from tests.frontend import integer_reference
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import match
-from match.registry import get_target
 from match.relay import relay, tvm
+from match.target.registry import get_target
 from tests.e2e import tflite_network
 
 PACKAGE = Path(match.__file__).parent

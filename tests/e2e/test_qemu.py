@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 import match
-from match.demo import INPUT, OUTPUT, load_images
+from match.devtools.demo import INPUT, OUTPUT, load_images
 from match.report.schema import Measurement
 from match.run import build
 from tests.e2e import tflite_network

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import match
-from match.plan import LayerDecision
+from match.dispatch.plan import LayerDecision
 from tests.e2e.random_layers import LayerCase, diana_shaped, inputs_of, layer_cases, module, windowed
 
 BATCH = 20

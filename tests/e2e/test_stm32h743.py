@@ -12,7 +12,7 @@ import pytest
 
 import match
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.hardware import MatchTarget
+from match.target.hardware import MatchTarget
 from tests.e2e import tflite_network
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "stm32h743"

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 
 import match
-from match.plan import LayerDecision
+from match.analysis.trace import LayerTrace
+from match.dispatch.plan import LayerDecision
 from match.relay import relay, tvm
-from match.trace import LayerTrace
 from tests.e2e.tflite_arithmetic import conv2d
 
 RNG = np.random.default_rng(11)

@@ -12,6 +12,10 @@ import match
 import match.external_memory.network
 from benchmarks.memory.cli import NETWORKS, SIZES, Row, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
+from match.analysis.trace import LayerTrace
+from match.devtools.zoo.layers import Input, Network, conv, dense, pooled
+from match.devtools.zoo.qdq import write
+from match.devtools.zoo.quantize import calibrate
 from match.errors import CapacityError, OptionError
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
@@ -19,10 +23,6 @@ from match.placement.packing import Packing
 from match.placement.problem import Choice, Cut, Problem
 from match.report.schema import MemoryPlanSummary
 from match.run import build
-from match.trace import LayerTrace
-from match.zoo.layers import Input, Network, conv, dense, pooled
-from match.zoo.qdq import write
-from match.zoo.quantize import calibrate
 
 L1 = 20000
 

@@ -12,16 +12,16 @@ import match
 from benchmarks.memory.networks import onnxruntime_outputs, sample, take_integers
 from match.codegen.pieces import Pieces, pieces_of
 from match.codegen.steps import Buffer, CallStep
-from match.cost import Block
+from match.devtools.zoo.layers import Input, Network, conv, dense, pooled
+from match.devtools.zoo.qdq import write
+from match.devtools.zoo.quantize import calibrate
 from match.external_memory.strips import best_strips, least_strips
-from match.hardware import External
 from match.placement.problem import Cut
-from match.registry import get_target
 from match.relay import tvm
 from match.report.schema import MemoryPlanSummary
-from match.zoo.layers import Input, Network, conv, dense, pooled
-from match.zoo.qdq import write
-from match.zoo.quantize import calibrate
+from match.target.cost import Block
+from match.target.hardware import External
+from match.target.registry import get_target
 
 te = tvm.te
 

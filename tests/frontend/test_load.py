@@ -17,8 +17,8 @@ from match.errors import ModelError
 from match.frontend import Rounding, Tensor, load
 from match.relay import tvm
 from tests.frontend.refusals import refused
-from tests.transform.onnx_models import OnnxModel, quantize
-from tests.transform.tflite_models import TfliteModel
+from tests.passes.onnx_models import OnnxModel, quantize
+from tests.passes.tflite_models import TfliteModel
 
 
 def small_tflite(dtype: str = "int8", shape=(1, 4, 4, 3)) -> bytes:

@@ -14,8 +14,8 @@ from onnx import TensorProto, helper
 from match.frontend import load
 from tests.frontend.refusals import refused
 from tests.frontend.test_integer_onnx import Network
-from tests.transform.onnx_models import OnnxModel, quantize
-from tests.transform.tflite_models import TfliteModel
+from tests.passes.onnx_models import OnnxModel, quantize
+from tests.passes.tflite_models import TfliteModel
 
 # ---- QDQ and QOperator ONNX ----
 

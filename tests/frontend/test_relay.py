@@ -6,10 +6,10 @@ import numpy as np
 
 from match.frontend import Rounding, Tensor
 from match.frontend.relay import from_relay
+from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
-from match.transform.operators import Dense
-from match.transform.pipeline import integer_relay
-from match.transform.readers import read_layer
+from match.relay.operators import Dense
+from match.relay.readers import read_layer
 from tests.frontend.refusals import refusal
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from match.operands import WEIGHTS
+from match.target.operands import WEIGHTS
 from match.targets.diana import packing
 from match.targets.diana.memory import L1
 from tests.kernels.diana_harness import (

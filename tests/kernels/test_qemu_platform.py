@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from match.hardware import Platform
+from match.target.hardware import Platform
 from match.targets.gap9.target import Gap9
 from tests.kernels.test_platform import COMPUTE, MEMORY, OK, PLATFORM, TRANSFER
 from tests.kernels.toolchain import PACKAGE, PROJECT, compile_for

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import match
-from match.hardware import Platform
+from match.target.hardware import Platform
 
 PACKAGE = Path(match.__file__).parent
 PROJECT = Path(__file__).resolve().parents[2]

@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from match.cost import Cost
+from match.compilation.options import Numerics, Options
+from match.dispatch.plan import Candidate, LayerDecision, LayerPlan
 from match.frontend.model import Model, Rounding, Tensor
-from match.hardware import ComputeApi, MatchTarget, MemoryApi, ModuleApi, PlatformApi, SyncApi
-from match.layer import Dim, Layer, Op, Padding
-from match.operands import standard_operands
-from match.options import Numerics, Options
-from match.plan import Candidate, LayerDecision, LayerPlan
+from match.ir.layer import Dim, Layer, Op, Padding
+from match.ir.requantization import RequantizationFit, Requantizer
 from match.report import Report, build
-from match.requantize import RequantizationFit, Requantizer
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.target.cost import Cost
+from match.target.hardware import ComputeApi, MatchTarget, MemoryApi, ModuleApi, PlatformApi, SyncApi
+from match.target.operands import standard_operands
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

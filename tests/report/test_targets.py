@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from match.registry import get_target
 from match.report.targets import markdown, show_targets
+from match.target.registry import get_target
 from tests.report.conftest import DOCS
 
 TARGETS = ("diana", "gap8", "gap9", "pulp_open")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from match.fitting import compare, fit
-from match.requantize import Requantization, Requantizer
-from match.step_function import step_function
+from match.ir.requantization import Requantization, Requantizer
+from match.ir.step_function import step_function
+from match.requantize import compare, fit
 
 WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
 WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.requantize import UNREACHED, Requantization
+from match.ir.requantization import UNREACHED, Requantization
 
 
 def test_moved_gives_the_same_outputs_for_larger_accumulators() -> None:

@@ -13,10 +13,10 @@ from match.codegen.backend import build as build_network
 from match.codegen.network import Call
 from match.codegen.project import export
 from match.errors import OptionError, ToolchainError
-from match.hardware import Platform
 from match.relay import relay
 from match.run import CallCount, build, measure, read_manifest, run, trace
 from match.run.counts import read_counts
+from match.target.hardware import Platform
 from tests.codegen import networks
 from tests.codegen.mock_target import FOLDER, MockTarget
 

@@ -11,13 +11,13 @@ import onnxruntime
 import pytest
 
 import match
-from match.demo import INPUT, OUTPUT, load_images
+from match.devtools.demo import INPUT, OUTPUT, load_images
 from match.errors import OptionError, ToolchainError
-from match.hardware import Platform
 from match.report.schema import Measurement
 from match.run import RUNNERS, build, random_inputs, read_manifest, run
 from match.run.rtl import simulator
 from match.run.runner import Job
+from match.target.hardware import Platform
 from match.targets.gap9.target import Gap9
 from tests.e2e import tflite_network
 from tests.kernels.toolchain import PACKAGE, compile_for

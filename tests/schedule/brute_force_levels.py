@@ -6,11 +6,11 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 
-from match.cost import CostModel
 from match.errors import ScheduleError
-from match.layer import Dim, Layer, Operand
+from match.ir.layer import Dim, Layer, Operand
 from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.target.cost import CostModel
 from tests.schedule.brute_force import CUT
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from match.layer import Layer, Op, Padding
+from match.ir.layer import Layer, Op, Padding
 
 WIDE = Layer("wide", Op.CONV2D, 512, 512, 56, 56, 56, 56, 3, 3, padding=Padding(1, 1, 1, 1))
 DEEP = Layer("deep", Op.DEPTHWISE_CONV2D, 256, 1, 112, 112, 112, 112, 3, 3, padding=Padding(1, 1, 1, 1))

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from match.cost import CostModel, Tile
-from match.layer import Dim, Layer, Operand
+from match.ir.layer import Dim, Layer, Operand
 from match.schedule.engine import Engine, engine
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.problem import Problem
+from match.target.cost import CostModel, Tile
 from match.targets.gap9.target import Gap9
 from tests.schedule.random_schedules import SteppedCost, operands_of
 

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from match.cost import Block, CostModel, Energy, Tile
-from match.layer import Dim, Layer, Op, Operand, Padding, Role
-from match.operands import standard_operands
+from match.ir.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.target.cost import Block, CostModel, Energy, Tile
+from match.target.operands import standard_operands
 
 
 def random_layer(rng: random.Random, largest: int = 9) -> Layer:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import match.schedule.transfer_floors
-from match.cost import Block
-from match.layer import Dim, Layer, Op, Padding
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.predict import latency
@@ -22,6 +21,7 @@ from match.schedule.starts import AllStarts
 from match.schedule.structures import Nest, Structures
 from match.schedule.tiles import TileCosts, candidate_tiles
 from match.schedule.transfer_floors import with_transfers
+from match.target.cost import Block
 from tests.schedule.brute_force import size_of_search
 from tests.schedule.random_schedules import SteppedCost, dear_issues, operands_of, random_cost, random_layer
 

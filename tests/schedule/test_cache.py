@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 import match.schedule.cache
-from match.cost import Energy
 from match.errors import ScheduleError
-from match.layer import Dim, Layer, Op, Padding
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.schedule.cache import Cache
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.problem import Problem, Solution
 from match.schedule.solutions import solutions
 from match.schedule.solve import solve
+from match.target.cost import Energy
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.schedule.problems import Logged, gap9_problems, problem
 from tests.schedule.random_schedules import SteppedCost

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from match.cost import Tile
 from match.errors import ScheduleError
-from match.layer import Layer, Op, Padding
+from match.ir.layer import Layer, Op, Padding
 from match.schedule.mapping import Memory
+from match.target.cost import Tile
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from match.errors import OptionError, ScheduleError
-from match.layer import Dim, Layer, Op, Padding
-from match.operands import standard_operands
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.schedule.mapping import Memory, Schedule
+from match.target.operands import standard_operands
 from tests.schedule.networks import add, average, conv, dense, depthwise
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, random_layer

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from match.cost import Tile
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.layer import Dim, Layer
-from match.operands import standard_operands
+from match.ir.layer import Dim, Layer
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
 from match.schedule.search import Listings, Search
 from match.schedule.structures import Nest
 from match.schedule.tiles import TileCosts, candidate_tiles
+from match.target.cost import Tile
+from match.target.operands import standard_operands
 from tests.schedule.networks import WIDE
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from match.errors import ScheduleError
-from match.hardware import HwModule
-from match.layer import Layer
-from match.requantize import Requantizer
+from match.ir.layer import Layer
+from match.ir.requantization import Requantizer
 from match.schedule.engine import engine_names
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
+from match.target.hardware import HwModule
 from match.targets.gap9.target import Gap9
 from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.schedule.problems import searched

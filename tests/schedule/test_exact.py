@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import pytest
 
-from match.cost import Block, CostModel, Energy, Tile
 from match.errors import CostModelError, OptionError, ScheduleError
-from match.layer import Dim, Layer, Op, Operand, Padding
+from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.blocks import largest_tile
 from match.schedule.engine import engine, engine_names
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.objective import OBJECTIVES
 from match.schedule.predict import predict
+from match.target.cost import Block, CostModel, Energy, Tile
 from tests.schedule.brute_force import rank, schedules, size_of_search
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_operands

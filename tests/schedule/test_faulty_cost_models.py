@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from match.cost import Block, MappingView, Tile
 from match.errors import CostModelError
-from match.layer import Layer, Op, Padding
+from match.ir.layer import Layer, Op, Padding
 from match.schedule.mapping import Memory, Schedule
+from match.target.cost import Block, MappingView, Tile
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of
 

@@ -19,7 +19,7 @@ from match.schedule.fingerprint import Fingerprints, UnknownSourceError
 MODEL = """
 import math
 from dataclasses import dataclass, field
-from match.cost import CostModel
+from match.target.cost import CostModel
 from {package}.tables import (  # numbers only
     CYCLES,
 )

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from match.layer import Dim, Layer, Op, Padding
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.schedule.kinds import Along, Kinds, Tiles
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 import match.schedule.search
-from match.cost import MappingView
-from match.layer import Dim, Layer, Op
+from match.ir.layer import Dim, Layer, Op
 from match.schedule.mapping import Memory
 from match.schedule.predict import predict
+from match.target.cost import MappingView
 from tests.schedule.brute_force import rank, schedules, size_of_search
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_schedule

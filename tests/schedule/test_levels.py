@@ -12,9 +12,8 @@ import pytest
 
 import match.schedule.inner_search
 import match.schedule.outer_search
-from match.cost import Cost, CostModel
 from match.errors import ScheduleError
-from match.layer import Dim, Layer, Op, Operand, Padding
+from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.inner_floors import InnerFloors
 from match.schedule.inner_search import Effort, InnerSearch
 from match.schedule.limits import UNLIMITED, Limits
@@ -27,6 +26,7 @@ from match.schedule.search import Rank
 from match.schedule.sieve import Sieve
 from match.schedule.tiles import TILED, Sizes, candidate_tiles
 from match.schedule.two_memories import OuterWay, TwoMemories
+from match.target.cost import Cost, CostModel
 from tests.schedule.brute_force_levels import two_level_schedules, two_level_size
 from tests.schedule.problems import searched
 from tests.schedule.random_schedules import dear_issues, operands_of, random_cost, random_layer, random_operands

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from match.cost import Cost
 from match.errors import OptionError, ScheduleError
-from match.layer import Dim, Layer, Op, Operand, Role
-from match.operands import standard_operands
+from match.ir.layer import Dim, Layer, Op, Operand, Role
 from match.schedule.blocks import largest_tile
 from match.schedule.loma import LomaEngine
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.schedule.predict import predict
 from match.schedule.zigzag import Nesting, Rooms, nestings
+from match.target.cost import Cost
+from match.target.operands import standard_operands
 from tests.schedule.brute_force import nests
 from tests.schedule.networks import add, average, conv, dense, depthwise
 from tests.schedule.problems import searched

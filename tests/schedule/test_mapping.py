@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from match.errors import ScheduleError
-from match.layer import Dim, Layer, Op, Operand, Padding
-from match.operands import WEIGHTS, standard_operands
+from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.target.operands import WEIGHTS, standard_operands
 
 LAYER = Layer("conv", Op.CONV2D, 8, 16, 6, 6, 6, 6, 3, 3, padding=Padding(1, 1, 1, 1))
 L1 = Memory("L1", 4096)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from match.cost import Cost
 from match.errors import ScheduleError
-from match.hardware import HwModule
-from match.layer import Layer
+from match.ir.layer import Layer
 from match.schedule.mapping import Memory, Schedule
 from match.schedule.predict import predict
+from match.target.cost import Cost
+from match.target.hardware import HwModule
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
 from tests.schedule.networks import DEEP, WIDE, auto_encoder, ds_cnn, mobilenet, resnet8

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from match.layer import Operand, Role
+from match.ir.layer import Operand, Role
 from match.schedule.mapping import Schedule, block_bytes
 from match.schedule.predict import predict
 from tests.schedule.random_schedules import random_cost, random_layer, random_memories, random_schedule

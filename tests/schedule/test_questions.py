@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from match.cost import CostModel, Tile
 from match.errors import CostModelError
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
 from match.schedule.questions import Questions
+from match.target.cost import CostModel, Tile
 
 LAYER = Layer("dense", Op.DENSE, 4, 4, 1, 1, 1, 1)
 TILES = [Tile(k, 4, 1, 1, 1, 1, 1, 1) for k in range(1, 5)]

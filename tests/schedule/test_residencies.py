@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import match.schedule.structures
-from match.layer import Dim
+from match.ir.layer import Dim
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
 from match.schedule.residencies import AllResidencies

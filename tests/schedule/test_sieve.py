@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from match.cost import Tile
-from match.layer import Dim, Layer, Op, Padding
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.schedule.floors import Floors
 from match.schedule.mapping import Memory
 from match.schedule.pricing import Pricing
 from match.schedule.rooms import Ints
 from match.schedule.sieve import crowded, even_sizes, feasible, sampled
 from match.schedule.tiles import TILED, TileCosts, candidate_tiles
+from match.target.cost import Tile
 from tests.schedule.random_schedules import SteppedCost, operands_of
 
 EVEN = 1, 2, 3, 4, 5, 6, 8, 12, 24

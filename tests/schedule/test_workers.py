@@ -13,7 +13,7 @@ import pytest
 
 import match.schedule.workers
 from match.errors import CostModelError
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
 from match.schedule.mapping import Memory
 from match.schedule.problem import Problem, Solution
 from match.schedule.solve import solve

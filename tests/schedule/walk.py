@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from match.cost import Block, CostModel, Tile
-from match.layer import Component, Dim, Layer, Operand, Role
+from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.schedule.mapping import Loop, Memory, Schedule
+from match.target.cost import Block, CostModel, Tile
 
 Spans = dict[Dim, tuple[int, int]]
 

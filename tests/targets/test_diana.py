@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import match
-from match.layer import Dim, Layer, Op, Padding, Role
-from match.layer_constants import LayerConstants
-from match.requantize import Requantization
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim, Layer, Op, Padding, Role
+from match.ir.requantization import Requantization
 from match.schedule.mapping import component_bytes
 from match.targets.diana.digital import SHIFT, SHIFT_SUM, Digital
 from match.targets.diana.memory import L1

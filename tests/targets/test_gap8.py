@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.registry import get_target
+from match.target.registry import get_target
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
 

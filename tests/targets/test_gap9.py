@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import match
-from match.cost import Block
-from match.fitting import fit
-from match.hardware import HwModule, MatchTarget
-from match.layer import Dim, Layer, Op, Padding, Role
-from match.layer_constants import LayerConstants
-from match.requantize import Requantization, Requantizer
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim, Layer, Op, Padding, Role
+from match.ir.requantization import Requantization, Requantizer
+from match.requantize import fit
 from match.schedule.blocks import tile_of
 from match.schedule.mapping import component_bytes
+from match.target.cost import Block
+from match.target.hardware import HwModule, MatchTarget
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
 from match.targets.pulp.chip import one_core

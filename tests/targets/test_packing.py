@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from match import tile_constants
-from match.layer import Dim
-from match.layer_constants import LayerConstants
-from match.requantize import UNREACHED, Requantization, Requantizer
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim
+from match.ir.requantization import UNREACHED, Requantization, Requantizer
+from match.target import tile_constants
 from match.targets.gap9 import packing as ne16_packing
 
 RNG = np.random.default_rng(4)

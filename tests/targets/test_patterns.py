@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from match.hardware import Pattern
-from match.layer import Layer, Op
+from match.ir.layer import Layer, Op
+from match.target.hardware import Pattern
 from tests.schedule.random_schedules import random_layer
 
 PADDED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.MAX_POOL2D)

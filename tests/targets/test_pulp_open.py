@@ -13,8 +13,8 @@ import pytest
 
 import match
 from match.codegen.project import MANIFEST
-from match.registry import get_target
 from match.run import random_inputs, read_manifest, run
+from match.target.registry import get_target
 from match.targets.gap9.target import Gap9
 from match.targets.pulp_open.target import PulpOpen
 

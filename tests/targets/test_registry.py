@@ -6,8 +6,8 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from match import registry
 from match.errors import OptionError, TargetError
+from match.target import registry
 from match.targets.gap9.target import Gap9
 
 

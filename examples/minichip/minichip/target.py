@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from match import chip
-from match.constraints import no_dilation
-from match.cost import Block, CostModel, CpuCostModel, Tile, ceil_div
-from match.hardware import HwModule, MatchTarget, Pattern, Platform
-from match.layer import Layer, Op
-from match.requantize import Requantizer
+from match.target import chip
+from match.target.constraints import no_dilation
+from match.target.cost import Block, CostModel, CpuCostModel, Tile, ceil_div
+from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
+from match.ir.layer import Layer, Op
+from match.ir.requantization import Requantizer
 from match.schedule.mapping import Memory
-from match.tile_constants import INT64
+from match.target.tile_constants import INT64
 
 HERE = Path(__file__).resolve().parent
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import match
-from match.check import check_target
-from match.demo import run_demo
+from match.devtools.check import check_target
+from match.devtools.demo import run_demo
 
 from minichip.target import Minichip
 

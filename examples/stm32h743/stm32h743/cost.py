@@ -6,8 +6,8 @@ no wait states. What stands around them is counted the same way, rounded. Nothin
 
 from __future__ import annotations
 
-from match.cost import Block, CostModel, Tile, ceil_div
-from match.layer import Layer, Op
+from match.target.cost import Block, CostModel, Tile, ceil_div
+from match.ir.layer import Layer, Op
 
 BLOCK = 16  # 4 bytes of 2 channels x 2 pixels: 8 SMLAD, 12 to widen, 6 loads, 3 of the loop
 WORD = 7  # 4 bytes of one channel and pixel: 2 SMLAD, 6 to widen, 2 loads, 3 of the loop

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from match import chip
-from match.constraints import no_dilation, uint8_input
+from match.target import chip
+from match.target.constraints import no_dilation, uint8_input
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.hardware import HwModule, MatchTarget, Pattern, Platform
-from match.layer import Dim, Layer, Op
-from match.requantize import Requantizer
+from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
+from match.ir.layer import Dim, Layer, Op
+from match.ir.requantization import Requantizer
 from match.schedule.mapping import Memory
-from match.tile_constants import INT64, INT64_SIGNED
+from match.target.tile_constants import INT64, INT64_SIGNED
 
 from stm32h743.cost import M7Cost, is_pointwise
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import match
-from match import demo
-from match.check import check_target
-from match.demo import INPUT, load_images, run_demo
+from match.devtools import demo
+from match.devtools.check import check_target
+from match.devtools.demo import INPUT, load_images, run_demo
 
 import stm32h743
 from stm32h743.target import Stm32h743

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from match.errors import ToolchainError
-from match.output import whole_file
+from match.files.output import whole_file
 from match.run.tools import call
 
 CORE_PACKAGE = "pythondata-cpu-cv32e40p"

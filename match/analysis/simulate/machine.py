@@ -1,0 +1,83 @@
+"""When each action of a schedule happens: one core, and a DMA engine for each memory that serves its queue in order.
+
+This is a second opinion on `match.schedule.predict`: every event is walked, and the cost model is asked itself. What
+both share are the blocks and tiles that a mapping's spans stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from match.analysis.simulate.events import Action, Event, Kind, Timeline
+from match.analysis.simulate.order import Step, steps
+from match.ir.layer import Layer
+from match.schedule.mapping import Schedule
+from match.target.cost import Block, CostModel, Tile
+
+
+def simulate(schedule: Schedule, cost_model: CostModel) -> Timeline:
+    """Execute a schedule on the module that `cost_model` describes.
+
+    Raises what the cost model raises.
+    """
+    machine = _Machine(schedule.layer, cost_model)
+    offload = machine.now
+    events = tuple(machine.event(step) for step in steps(schedule))
+    moved = tuple((operand.name, machine.moved.get(operand.name, 0)) for operand in schedule.operands)
+    return Timeline(events, offload, machine.now, machine.compute, machine.transfer, machine.overhead, moved)
+
+
+def stream(schedule: Schedule, cost_model: CostModel) -> Iterator[Event]:
+    """The events of `simulate`, one by one: a schedule with millions of them takes no memory."""
+    machine = _Machine(schedule.layer, cost_model)
+    return map(machine.event, steps(schedule))
+
+
+class _Machine:
+    def __init__(self, layer: Layer, cost_model: CostModel) -> None:
+        self._layer = layer
+        self._model = cost_model
+        self._launch = cost_model.launch(layer)
+        self._issue = cost_model.issue(layer)
+        self._transfers: dict[Block, float] = {}
+        self._kernels: dict[Tile, float] = {}
+        self._idle_from: dict[str, float] = {}  # per memory: when its engine has served what was issued
+        self._done: dict[Action, float] = {}  # of transfers started and not waited for, named by that wait
+        self.now = self.overhead = cost_model.overhead(layer)
+        self.compute = self.transfer = 0.0
+        self.moved: dict[str, int] = {}
+
+    def event(self, step: Step) -> Event:
+        """Do the next thing."""
+        action, begin = step.action, self.now
+        if action.tile is not None:
+            return self._call(action, action.tile)
+        if step.block is not None:
+            return self._move(action, step.block)
+        self.now = max(begin, self._done.pop(action))
+        return Event(action, begin, self.now, begin, self.now)
+
+    def _call(self, action: Action, tile: Tile) -> Event:
+        if tile not in self._kernels:
+            self._kernels[tile] = self._model.compute(self._layer, tile)
+        core_begin, cycles = self.now, self._kernels[tile]
+        begin = core_begin + self._launch
+        self.now = begin + cycles
+        self.compute += cycles
+        self.overhead += self._launch
+        return Event(action, core_begin, self.now, begin, self.now)
+
+    def _move(self, action: Action, block: Block) -> Event:
+        if block not in self._transfers:
+            self._transfers[block] = self._model.transfer(self._layer, block)
+        core_begin, cycles = self.now, self._transfers[block]
+        self.now += self._issue
+        begin = max(self.now, self._idle_from.get(action.memory, 0.0))
+        end = self._idle_from[action.memory] = begin + cycles
+        if not self._model.overlap:
+            self.now = end
+        self._done[action._replace(kind=Kind.WAIT)] = end
+        self.transfer += cycles
+        self.overhead += self._issue
+        self.moved[action.operand] = self.moved.get(action.operand, 0) + action.bytes
+        return Event(action, core_begin, self.now, begin, end)

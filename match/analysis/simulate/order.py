@@ -1,0 +1,100 @@
+"""The order in which a schedule moves blocks and calls kernels, as docs/architecture.md defines it; no times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from match.analysis.simulate.events import Action, Kind
+from match.analysis.simulate.packing import Spans
+from match.analysis.simulate.stream import Step, Stream
+from match.ir.layer import Role
+from match.schedule.blocks import tile_of
+from match.schedule.mapping import Schedule
+
+
+def steps(schedule: Schedule) -> Iterator[Step]:
+    """Everything that the core does, in order."""
+    return _Nest(schedule).run()
+
+
+class _Level:
+    """What one memory holds: the streams into it, and those out of it, and the loops that make their blocks."""
+
+    def __init__(self, schedule: Schedule, level: int, outside: dict[str, Stream]) -> None:
+        memory = schedule.memories[level]
+        streams = [
+            Stream(schedule, operand, memory, outside.get(operand.name))
+            for operand in schedule.operands
+            if memory.has(operand.name)
+        ]
+        outside.update((stream.operand.name, stream) for stream in streams)
+        self.number = level
+        self.first, self.last = schedule.first_loop(level), schedule.first_loop(level + 1)
+        self.fetched = [stream for stream in streams if stream.operand.role is not Role.OUTPUT]
+        self.output = next((stream for stream in streams if stream.operand.role is Role.OUTPUT), None)
+
+
+class _Nest:
+    def __init__(self, schedule: Schedule) -> None:
+        outside: dict[str, Stream] = {}
+        self._layer = schedule.layer
+        self._loops = schedule.loops
+        self._levels = [_Level(schedule, number, outside) for number in range(len(schedule.memories))]
+        self._kernels = 0
+
+    def run(self) -> Iterator[Step]:
+        return self._mapping(self._levels[0], self._layer.spans)
+
+    def _mapping(self, level: _Level, spans: Spans) -> Iterator[Step]:
+        """The mapping of `spans` onto the memory of a level."""
+        for stream in level.fetched:
+            stream.coming = self._pieces(spans, level.first, stream.depth)
+            if stream.buffers == 2 or stream.depth == level.first:
+                yield stream.start(next(stream.coming))
+        yield from self._body(level, level.first, spans)
+        while level.output and level.output.pending:
+            yield level.output.wait()
+
+    def _body(self, level: _Level, depth: int, spans: Spans) -> Iterator[Step]:
+        """One iteration of the loops down to `depth`."""
+        for stream in level.fetched:
+            if stream.depth != depth:
+                continue
+            if stream.buffers == 1 and depth > level.first:
+                yield stream.start(next(stream.coming))
+            yield stream.wait()
+            stream.current = spans
+            following = next(stream.coming, None) if stream.buffers == 2 else None
+            if following is not None:
+                yield stream.start(following)
+        output = level.output
+        if output and output.depth == depth:
+            output.current = spans
+        if depth < level.last:
+            for piece in self._pieces(spans, depth, depth + 1):
+                yield from self._body(level, depth + 1, piece)
+        else:
+            if output and len(output.pending) == output.buffers:
+                yield output.wait()
+            if level is self._levels[-1]:
+                yield self._kernel(spans)
+            else:
+                yield from self._mapping(self._levels[level.number + 1], spans)
+        if output and output.depth == depth:
+            yield output.start(spans)
+
+    def _pieces(self, spans: Spans, depth: int, end: int) -> Iterator[Spans]:
+        """What the loops from `depth` to `end` cut `spans` into."""
+        if depth == end:
+            yield spans
+            return
+        loop = self._loops[depth]
+        start, extent = spans[loop.dim]
+        for begin in range(start, start + extent, loop.tile):
+            piece = {**spans, loop.dim: (begin, min(loop.tile, start + extent - begin))}
+            yield from self._pieces(piece, depth + 1, end)
+
+    def _kernel(self, spans: Spans) -> Step:
+        action = Action(Kind.KERNEL, number=self._kernels, tile=tile_of(self._layer, spans))
+        self._kernels += 1
+        return Step(action)

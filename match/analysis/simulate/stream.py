@@ -1,0 +1,72 @@
+"""The transfers of one operand into or out of one memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from match.analysis.simulate.events import Action, Kind
+from match.analysis.simulate.packing import Packing, Spans
+from match.ir.layer import Operand, Role
+from match.schedule.blocks import axes_of, axis_length, block_of_lengths
+from match.schedule.mapping import Memory, Schedule, align
+from match.target.cost import Block
+
+
+class Step(NamedTuple):
+    """An action, and the block that it starts to move."""
+
+    action: Action
+    block: Block | None = None
+
+
+class Stream:
+    """The blocks of one operand in one memory."""
+
+    def __init__(self, schedule: Schedule, operand: Operand, memory: Memory, outer: Stream | None) -> None:
+        placement = schedule.placement(operand.name, memory)
+        self.operand = operand
+        self.memory = memory
+        self.depth = placement.depth
+        self.buffers = placement.buffers
+        self.coming: Iterator[Spans] = iter(())
+        self.pending: deque[Action] = deque()  # started and not waited for, oldest first
+        self.current: Spans = schedule.layer.spans
+        self._outer = outer  # where the blocks are parts of that stream's current one
+        self._packing = Packing(schedule, operand, outer.depth if outer else 0, placement.depth)
+        self._started = 0
+
+    def start(self, spans: Spans) -> Step:
+        """The transfer of the block that covers `spans`."""
+        constant = self.operand.role is Role.CONSTANT
+        block = self._packing.block(spans, self.memory) if constant else self._block(spans)
+        outside = self._outer.current if self._outer else self._packing.whole
+        offset = self._packing.offset(spans, outside) if constant else self._offset(spans)
+        kind = Kind.STORE if self.operand.role is Role.OUTPUT else Kind.FETCH
+        action = Action(kind, self.operand.name, self.memory.name, self._started, offset, block.bytes)
+        self._started += 1
+        self.pending.append(action)
+        return Step(action, block)
+
+    def wait(self) -> Step:
+        """The wait for the oldest transfer."""
+        return Step(self.pending.popleft()._replace(kind=Kind.WAIT))
+
+    def _block(self, spans: Spans) -> Block:
+        axes = axes_of(self.operand)
+        lengths = [axis_length(self.operand, axis, spans[axis.dim], 0) for axis in axes]
+        if self._outer is None:
+            return block_of_lengths(self.operand, lengths, self.memory)
+        limits = [axis_length(self.operand, axis, self._outer.current[axis.dim], 0) for axis in axes]
+        return block_of_lengths(self.operand, lengths, self.memory, limits)
+
+    def _offset(self, spans: Spans) -> int:
+        """Bytes from the start of the dense array in the outer memory to the first element of the block."""
+        component = self.operand.components[0]
+        offset = 0
+        for axis in component.axes:
+            origin, length = (0, axis.limit) if self._outer is None else axis.span(*self._outer.current[axis.dim])
+            first = min(axis.span(*spans[axis.dim])[0], axis.limit)  # where windows see padding alone, behind it all
+            offset = offset * align(length, axis.multiple) + first - min(origin, axis.limit)
+        return offset * component.element_bytes

@@ -1,0 +1,90 @@
+"""gemmlowp's fixed-point functions, as TFLite Micro's kernels call them, on int64 arrays.
+
+A number with i integer bits stands for ``raw / 2**(31 - i)``; raws are in the range of int32. Products are rounded half
+up at bit 31, right shifts half away from zero. Constants are the nearest raws of their real values, and series and
+iterations are gemmlowp's (`fixedpoint.h`), since every rounding counts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from match.ir.requantization import Int64Array
+
+ONE = (1 << 31) - 1
+"""1 without integer bits, which is the largest raw."""
+
+RECIPROCAL_START = round(48 / 17 * (1 << 29)), -round(32 / 17 * (1 << 29))
+"""The line ``48/17 - 32/17 * d``, 2 integer bits, from which the reciprocal of d in [1/2, 1] is approached."""
+
+RECIPROCAL_STEPS = 3
+"""Newton-Raphson steps of the reciprocal."""
+
+_LEAST, _LARGEST = -(1 << 31), (1 << 31) - 1
+_QUARTER = -2
+_THIRD = round((1 << 31) / 3)
+_EXP_OF_MINUS_EIGHTH = round(math.exp(-1 / 8) * (1 << 31))
+
+
+def product(a: Int64Array, b: Int64Array | int) -> Int64Array:
+    """The product of two raws; its integer bits are those of both together."""
+    return (a * b + (1 << 30)) >> 31
+
+
+def shifted_right(x: Int64Array, bits: int) -> Int64Array:
+    """``x / 2**bits``, rounded half away from zero."""
+    half = (1 << bits) >> 1
+    return (x + np.where(x < 0, max(half - 1, 0), half)) >> bits
+
+
+def exp(x: Int64Array, integer_bits: int) -> Int64Array:
+    """The exponential, without integer bits, of numbers <= 0: a series on a quarter, times constants for the rest."""
+    fractional_bits = 31 - integer_bits
+    quarter = 1 << (fractional_bits + _QUARTER)
+    within = (x & (quarter - 1)) - quarter
+    result = _exp_of_last_quarter(within << integer_bits)
+    rest = within - x
+    for power in range(_QUARTER, integer_bits):
+        factor = round(math.exp(-(2.0**power)) * (1 << 31))
+        result = np.where(rest & (1 << (fractional_bits + power)), product(result, factor), result)
+    return np.where(x == 0, ONE, result)
+
+
+def logistic(x: Int64Array, integer_bits: int) -> Int64Array:
+    """``1 / (1 + exp(-x))`` without integer bits."""
+    positive = _saturated(_reciprocal_of_half(_half_of_one_plus(exp(-np.abs(x), integer_bits))) << 1)
+    return np.where(x == 0, 1 << 30, np.where(x > 0, positive, ONE - positive))
+
+
+def tanh(x: Int64Array, integer_bits: int) -> Int64Array:
+    """The hyperbolic tangent without integer bits: ``(1 - y) / (1 + y)`` of ``y = exp(-2 * abs(x))``, with x's sign."""
+    reciprocal = _reciprocal_of_half(_half_of_one_plus(exp(-np.abs(x), integer_bits + 1)))
+    return np.sign(x) * _saturated((reciprocal - (1 << 29)) << 2)
+
+
+def _exp_of_last_quarter(x: Int64Array) -> Int64Array:
+    """The exponential on [-1/4, 0), no integer bits on either side: four terms of Taylor's series around -1/8."""
+    x = x + (1 << 28)
+    square = product(x, x)
+    cube, fourth = product(square, x), product(square, square)
+    higher = shifted_right(product(shifted_right(fourth, 2) + cube, _THIRD) + square, 1)
+    return _EXP_OF_MINUS_EIGHTH + product(x + higher, _EXP_OF_MINUS_EIGHTH)
+
+
+def _half_of_one_plus(x: Int64Array) -> Int64Array:
+    return (x + ONE + 1) >> 1
+
+
+def _reciprocal_of_half(divisor: Int64Array) -> Int64Array:
+    """1 / divisor with 2 integer bits, of divisors in [1/2, 1] without integer bits, by Newton and Raphson."""
+    constant, slope = RECIPROCAL_START
+    result = constant + product(divisor, slope)
+    for _ in range(RECIPROCAL_STEPS):
+        result = result + (product(result, (1 << 29) - product(divisor, result)) << 2)
+    return result
+
+
+def _saturated(x: Int64Array) -> Int64Array:
+    return np.clip(x, _LEAST, _LARGEST)

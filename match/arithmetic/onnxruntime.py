@@ -1,0 +1,107 @@
+"""The integers of onnxruntime's CPU kernels for x86: sums scaled in float32 and rounded half to even."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from match.arithmetic.interface import Accumulator, Float32Array, Quantization, product_range, sum_range
+from match.arithmetic.line_fit import fit_line
+from match.ir.requantization import Int64Array, Requantization
+from match.ir.step_function import StepFunction
+
+_ROUNDING_ERROR = 2.0**-22
+
+
+@dataclass(frozen=True)
+class OnnxruntimeArithmetic:
+    """`match.arithmetic.interface.Arithmetic` as onnxruntime computes QLinear operators."""
+
+    def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """QLinearConv, QGemm, QLinearMatMul: the sum with its bias in float32, times a float32 factor per channel."""
+        factor = (accumulator.input_scale * accumulator.weight_scale) / output.scale
+        return _scaled(
+            np.broadcast_to(factor, accumulator.offset.shape),
+            accumulator.offset,
+            output.zero_point,
+            clip,
+            accumulator.low,
+            accumulator.high,
+        )
+
+    def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
+        """As `mean`."""
+        same = Quantization(np.float32(1), 0, dtype)
+        return self.mean(same, count, same, clip)
+
+    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """QLinearGlobalAveragePool: the sum in float32, times one float32 factor."""
+        offset = np.array([-x.zero_point * count])
+        factor = np.array([x.scale / (output.scale * np.float32(count))])
+        return _scaled(factor, offset, output.zero_point, clip, *sum_range(x.dtype, count))
+
+    def add(
+        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+    ) -> Int64Array:
+        """QLinearAdd: fused multiply-additions in float32 onto a constant that holds the zero points."""
+        ratio_a, ratio_b = a.scale / output.scale, np.float32(sign) * b.scale / output.scale
+        zero = _fused(np.array(a.zero_point), ratio_a, ratio_b * np.float32(b.zero_point))
+        fixed = np.float32(output.zero_point) - zero
+        second = _fused(b.levels, ratio_b, fixed)
+        total = _fused(a.levels[:, None], ratio_a, second[None, :])
+        return np.clip(np.rint(total).astype(np.int64), *clip)
+
+    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """QLinearMul: the product in float32, times one float32 factor."""
+        factor = np.array([a.scale * b.scale / output.scale])
+        return _scaled(factor, np.zeros(1, np.int64), output.zero_point, clip, *product_range(a, b))
+
+    def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+        """DequantizeLinear, then QuantizeLinear."""
+        return quantize((x.levels - x.zero_point).astype(np.float32) * x.scale, output, clip)
+
+
+def quantize(values: Float32Array, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+    """QuantizeLinear of float32 values."""
+    return np.clip(np.rint(values / output.scale).astype(np.int64) + output.zero_point, *clip)
+
+
+def _fused(levels: Int64Array, ratio: np.float32, addend: Float32Array | np.float32) -> Float32Array:
+    """``levels * ratio + addend`` rounded to float32 once: products of 8 and 24 bits are exact in float64."""
+    product = levels.astype(np.float64) * np.float64(ratio)
+    return (product + np.asarray(addend, np.float64)).astype(np.float32)
+
+
+def _scaled(
+    factor: Float32Array,
+    offset: Int64Array,
+    zero_point: int,
+    clip: tuple[int, int],
+    low: Int64Array,
+    high: Int64Array,
+) -> Requantization:
+    """``clip(rint(float32(acc + offset) * factor) + zero_point)``, for accumulators from `low` to `high`."""
+    levels = np.arange(clip[0] + 1, clip[1] + 1) - zero_point
+    first = _first_sums(factor, levels) - offset[:, None]
+    thresholds = np.clip(first, low[:, None], high[:, None] + 1)
+    steps = StepFunction(low, high, clip, thresholds, np.zeros(len(low), np.bool_))
+    return fit_line(steps, factor.astype(np.float64))
+
+
+def _first_sums(factor: Float32Array, levels: npt.NDArray[np.int64]) -> Int64Array:
+    """Smallest integers whose float32 product with the factor rounds to each level or above, (channels, levels).
+
+    The product steps within a few of ``(level - 1/2) / factor``, where the two roundings to float32 put it; bisection
+    between sums that are certainly on either side finds it.
+    """
+    about = (levels - 0.5) / factor.astype(np.float64)[:, None]
+    margin = np.ceil(np.abs(about) * _ROUNDING_ERROR).astype(np.int64) + 2
+    below, reached = np.floor(about).astype(np.int64) - margin, np.ceil(about).astype(np.int64) + margin
+    while np.any(reached - below > 1):
+        middle = (below + reached) // 2
+        product: Float32Array = middle.astype(np.float32) * factor[:, None]
+        high_enough = np.rint(product) >= levels
+        below, reached = np.where(high_enough, below, middle), np.where(high_enough, middle, reached)
+    return reached

@@ -1,0 +1,137 @@
+"""The integers of TFLite Micro: gemmlowp's fixed-point multiplication with two roundings.
+
+A real factor becomes ``m * 2**(e - 31)`` with m of 31 bits. The product ``acc * m`` is rounded at bit 31, half up, then
+shifted right by -e and rounded again, half away from zero. Both are one floor of a sum with a constant,
+``(acc * m + 2**30 + 2**(S - 1)) >> S`` with ``S = 31 - e``, less ``2**31`` where the first result is negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.arithmetic.interface import Accumulator, Quantization, product_range, sum_range
+from match.arithmetic.line_fit import fit_line, with_channels
+from match.ir.requantization import UNREACHED, Int64Array, Requantization
+from match.ir.step_function import StepFunction, step_function
+
+_SMALLEST_EXPONENT = -31
+_WIDEST_SHIFT = 52
+_SMALLEST_FACTOR = 2.0**-60
+_ADD_LEFT_SHIFT = 20
+
+
+@dataclass(frozen=True)
+class TfliteArithmetic:
+    """`match.arithmetic.interface.Arithmetic` as TFLite Micro's reference kernels compute."""
+
+    def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """One fixed-point multiplication of the sum; the factor is computed from the scales in double precision."""
+        product = np.float64(accumulator.input_scale) * accumulator.weight_scale.astype(np.float64)
+        factor = product / np.float64(output.scale)
+        multiplier = quantize_multiplier(np.broadcast_to(factor, accumulator.offset.shape))
+        return _scaled(multiplier, accumulator.offset, output.zero_point, clip, (accumulator.low, accumulator.high))
+
+    def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
+        """The sum divided by the count, half away from zero."""
+        low, high = sum_range(dtype, count)
+        levels = np.arange(clip[0] + 1, clip[1] + 1, dtype=np.int64)
+        # The smallest sum that rounds to a level: level - 1/2 and above for positive ones, above level - 1/2 otherwise.
+        first = levels * count - np.where(levels > 0, count // 2, (count - 1) // 2)
+        thresholds = np.clip(first[None, :], low[:, None], high[:, None] + 1)
+        steps = StepFunction(low, high, clip, thresholds, np.array([False]))
+        return fit_line(steps, np.array([1 / count]))
+
+    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """One fixed-point multiplication of the sum, its mantissa divided by the count."""
+        mantissa, exponent = quantize_multiplier(np.array([np.float64(x.scale) / np.float64(output.scale)]))
+        shift = np.minimum(min(count.bit_length() - 1, 32), 31 + exponent)
+        divided = (mantissa << shift) // count, exponent - shift
+        offset = np.array([-x.zero_point * count])
+        return _scaled(divided, offset, output.zero_point, clip, sum_range(x.dtype, count))
+
+    def add(
+        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+    ) -> Int64Array:
+        """Both addends, shifted left by 20 bits, are scaled to twice the larger scale, added, scaled to the output."""
+        twice = 2 * np.float64(max(a.scale, b.scale))
+        total = np.zeros((256, 256), np.int64)
+        for operand, axis, factor in ((a, (256, 1), 1), (b, (1, 256), sign)):
+            shifted = (operand.levels - operand.zero_point) << _ADD_LEFT_SHIFT
+            total = total + factor * multiply(shifted, np.float64(operand.scale) / twice).reshape(axis)
+        factor = twice / (np.float64(1 << _ADD_LEFT_SHIFT) * np.float64(output.scale))
+        return np.clip(multiply(total, factor) + output.zero_point, *clip)
+
+    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+        """One fixed-point multiplication of the product."""
+        factor = np.float64(a.scale) * np.float64(b.scale) / np.float64(output.scale)
+        multiplier = quantize_multiplier(np.array([factor]))
+        return _scaled(multiplier, np.zeros(1, np.int64), output.zero_point, clip, product_range(a, b))
+
+    def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+        """One fixed-point multiplication."""
+        factor = np.float64(x.scale) / np.float64(output.scale)
+        return np.clip(multiply(x.levels - x.zero_point, factor) + output.zero_point, *clip)
+
+
+def quantize_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+    """Mantissa m (31 bits, at least 2**30, or 0) and exponent e with ``factor`` about ``m * 2**(e - 31)``."""
+    fraction, exponent = np.frexp(np.asarray(factor, np.float64))
+    mantissa = np.floor(fraction * (1 << 31) + 0.5).astype(np.int64)
+    exponent = exponent.astype(np.int64)
+    carried = mantissa == 1 << 31
+    mantissa, exponent = np.where(carried, mantissa >> 1, mantissa), np.where(carried, exponent + 1, exponent)
+    vanished = (exponent < _SMALLEST_EXPONENT) | (mantissa == 0)
+    return np.where(vanished, 0, mantissa), np.where(vanished, 0, exponent)
+
+
+def multiply(value: npt.NDArray[np.int64], factor: np.float64) -> Int64Array:
+    """`value` (int32 range) times `factor`, with both roundings."""
+    mantissa, exponent = (int(part) for part in quantize_multiplier(factor))
+    high = ((value << max(exponent, 0)) * mantissa + (1 << 30)) >> 31
+    right = max(-exponent, 0)
+    half = (1 << right) >> 1
+    return (high + np.where(high < 0, max(half - 1, 0), half)) >> right
+
+
+def _scaled(
+    multiplier: tuple[Int64Array, Int64Array],
+    offset: Int64Array,
+    zero_point: int,
+    clip: tuple[int, int],
+    reachable: tuple[Int64Array, Int64Array],
+) -> Requantization:
+    """``clip(multiply(acc + offset) + zero_point)`` per channel, for the reachable accumulators.
+
+    `multiplier` is mantissa and exponent, `reachable` the smallest and largest accumulator, arrays (channels,). Proven
+    constant channels get multiplier 0. The sign correction is left out where no reachable accumulator needs it: below
+    the zero point everything is clamped away, or the sums are never negative.
+    """
+    mantissa, exponent = multiplier
+    low, high = reachable
+    shift = 31 - exponent
+    rounding = np.where(exponent < 0, (1 << 30) + (np.int64(1) << (shift - 1)), np.int64(1) << np.maximum(shift - 1, 0))
+    relative_clip = (clip[0] - zero_point, clip[1] - zero_point)
+    # Below this sum the first rounding gives a negative number.
+    negative = -((1 << 30) // np.maximum(mantissa, 1))
+    corrected = (exponent < 0) & (relative_clip[0] < 0)
+    below = np.where(corrected, np.clip(negative - offset, UNREACHED, np.iinfo(np.int32).max), UNREACHED)
+    below = np.where(below > low, below, UNREACHED)
+    relative = Requantization(
+        mantissa, offset * mantissa + rounding, shift, relative_clip, below, 1 << 31 if np.any(below > UNREACHED) else 0
+    )
+    steps = step_function(relative, low, high)
+    steps = replace(steps, clip=clip)
+    result = replace(
+        relative, bias=relative.bias + (np.int64(zero_point) << np.minimum(shift, _WIDEST_SHIFT)), clip=clip
+    )
+    refitted = np.flatnonzero(steps.constant | (shift > _WIDEST_SHIFT))
+    if len(refitted):
+        slope = mantissa[refitted] * np.exp2(-shift[refitted].astype(np.float64))
+        fitted = fit_line(steps.take(refitted), np.maximum(slope, _SMALLEST_FACTOR))
+        result = with_channels(result, refitted, fitted)
+    if result.negative_below is not None and np.all(result.negative_below == UNREACHED):
+        result = replace(result, negative_below=None, negative_step=0)
+    return result

@@ -1,0 +1,60 @@
+"""What a user can ask of the compiler beside the model and the target."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from match.errors import OptionError
+from match.schedule.cache import default_folder
+from match.schedule.engine import check_engine
+from match.schedule.objective import check_objective
+from match.schedule.workers import available_processors
+from match.target.arguments import is_a
+
+
+class Numerics(enum.StrEnum):
+    """Whether modules may use the closest arithmetic they have (HARDWARE) or only one equal to the model's (EXACT)."""
+
+    HARDWARE = "hardware"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked options of one compilation: search engine and objective by name, and which arithmetic is allowed.
+
+    `jobs` is the number of processes that search at a time, `cache` the folder of what was found before, if any; the
+    result depends on neither.
+    """
+
+    engine: str
+    objective: str
+    numerics: Numerics
+    jobs: int = 1
+    cache: Path | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        engine_name: str,
+        objective: str,
+        numerics: str,
+        jobs: int | None = None,
+        cache: bool | str | PathLike[str] = True,
+    ) -> Options:
+        """Options from what a user gives: names, a number of processes or one for each processor, a folder or whether.
+
+        Raises:
+            OptionError: if one of them does not exist.
+        """
+        check_engine(engine_name)
+        check_objective(objective)
+        if numerics not in tuple(Numerics):
+            raise OptionError(f"numerics {numerics!r} is unknown; choose one of: {', '.join(Numerics)}.")
+        if jobs is not None and not (is_a(jobs, int) and jobs >= 1):
+            raise OptionError(f"the number of jobs must be at least 1, not {jobs!r}; give a whole number.")
+        folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
+        return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder)

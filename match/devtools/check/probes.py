@@ -1,0 +1,134 @@
+"""Small layers of every operator, in integer form: what a pattern is tried on.
+
+Their requantization is a sum and a shift, which every form of requantizer can express exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.layer import Op, Padding
+from match.ir.requantization import Requantization
+from match.relay import integer_form, relay, tvm
+
+Build = Callable[..., relay.Expr]
+"""From a layer's inputs to its output."""
+
+_SAME = Padding(1, 1, 1, 1)
+_SAMPLES = 3
+_CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last two: in groups of 32
+    (16, 32, 8, 3, 1),
+    (16, 16, 9, 3, 2),
+    (16, 20, 8, 1, 1),
+    (3, 16, 8, 3, 1),
+    (64, 64, 8, 1, 1),
+    (32, 64, 6, 3, 1),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """One layer: what it is, and its Relay from inputs of 8 bits, all of one shape."""
+
+    op: Op
+    what: str
+    dtype: str
+    shape: tuple[int, ...]
+    inputs: int
+    build: Build
+
+
+def network(layers: Sequence[Probe]) -> tvm.IRModule:
+    """All of them side by side; layer n reads the inputs ``x<n>_0``, ``x<n>_1`` and makes output n."""
+    parameters = [
+        [relay.var(f"x{n}_{i}", shape=probe.shape, dtype=probe.dtype) for i in range(probe.inputs)]
+        for n, probe in enumerate(layers)
+    ]
+    outputs = [probe.build(*own) for probe, own in zip(layers, parameters, strict=True)]
+    function = relay.Function([x for own in parameters for x in own], relay.Tuple(outputs))
+    return relay.transform.InferType()(tvm.IRModule.from_expr(function))
+
+
+def inputs(layers: Sequence[Probe]) -> dict[str, npt.NDArray[Any]]:
+    """Samples for `network`; those of a layer are the same wherever it is computed."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for n, probe in enumerate(layers):
+        rng, limits = np.random.default_rng(len(probe.what)), np.iinfo(probe.dtype)
+        for i in range(probe.inputs):
+            values = rng.integers(limits.min, limits.max, (_SAMPLES, *probe.shape), endpoint=True)
+            arrays[f"x{n}_{i}"] = values.astype(probe.dtype)
+    return arrays
+
+
+def probes(dtype: str) -> Iterator[Probe]:
+    """The layers, on activations of `dtype` ("uint8" or "int8")."""
+    rng = np.random.default_rng(0)
+    low, high = (0, 255) if dtype == "uint8" else (-128, 127)
+
+    def requantization(channels: int, terms: int) -> Requantization:
+        shift = int(terms * 8).bit_length()
+        bias = rng.integers(-4, 4, channels) * (1 << shift) + (1 << shift >> 1)
+        ones = np.ones(channels, np.int64)
+        return Requantization(ones, bias.astype(np.int64), ones * shift, (low, high))
+
+    def weights(*shape: int) -> integer_form.Int8Array:
+        return rng.integers(-8, 8, shape).astype(np.int8)
+
+    def convolution(c: int, k: int, window: int, stride: int, padding: Padding, *, depthwise: bool = False) -> Build:
+        kernel = weights(window, window, c, 1 if depthwise else k)
+        parameters = requantization(k, window * window * (1 if depthwise else c))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.conv2d(
+                x,
+                kernel,
+                parameters,
+                dtype,
+                x_dtype=dtype,
+                strides=(stride, stride),
+                padding=padding,
+                groups=c if depthwise else 1,
+            )
+
+        return build
+
+    def dense(c: int, k: int) -> Build:
+        kernel, parameters = weights(k, c), requantization(k, c)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.dense(x, kernel, parameters, dtype)
+
+        return build
+
+    def addition(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        return integer_form.add(a, b, (1, 1), 0, 1, (low, high), dtype)
+
+    def average(x: relay.Expr) -> relay.Expr:
+        return integer_form.avg_pool2d(x, mean, dtype, window=(8, 8), whole_map=True)
+
+    def maximum(x: relay.Expr) -> relay.Expr:
+        return integer_form.max_pool2d(x, window=(2, 2), strides=(2, 2))
+
+    def lookup(x: relay.Expr) -> relay.Expr:
+        return integer_form.lookup(x, table, dtype, dtype)
+
+    for c, k, size, window, stride in _CONVOLUTIONS:
+        what = f"a {window}x{window} convolution with stride {stride} of {c} to {k} channels"
+        build = convolution(c, k, window, stride, _SAME if window == 3 else Padding())
+        yield Probe(Op.CONV2D, what, dtype, (1, size, size, c), 1, build)
+    for c, size, stride in ((16, 8, 1), (32, 9, 2)):
+        what = f"a 3x3 depthwise convolution with stride {stride} of {c} channels"
+        build = convolution(c, c, 3, stride, _SAME, depthwise=True)
+        yield Probe(Op.DEPTHWISE_CONV2D, what, dtype, (1, size, size, c), 1, build)
+    for c, k in ((64, 32), (100, 10)):
+        yield Probe(Op.DENSE, f"a dense layer of {c} to {k}", dtype, (1, c), 1, dense(c, k))
+    mean, table, shape = requantization(16, 2), rng.integers(low, high + 1, 256), (1, 8, 8, 16)
+    yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, addition)
+    yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, average)
+    yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, maximum)
+    yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, lookup)

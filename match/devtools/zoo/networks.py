@@ -1,0 +1,145 @@
+"""The networks of the zoo, layer by layer. Batch normalization is taken to be folded into the convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
+
+from match.devtools.zoo.layers import LINEAR, RELU, RELU6, Input, Layer, Network, add, conv, dense, pooled, softmax
+from match.errors import OptionError
+
+_UNSIGNED = (0.0, 1.0)
+_SIGNED = (-1.0, 1.0)
+_POINT = (1, 1)
+
+
+def resnet8(classes: int = 10) -> Network:
+    """MLPerf Tiny image classification: three residual stages on a 32x32 colour image."""
+    _positive("number of classes", classes)
+    x = conv("conv", Input("image", (), (3, 32, 32), (0.0, 1.0)), 16)
+    for stage, filters in enumerate((16, 32, 64)):
+        stride = 2 if stage else 1
+        inner = conv(f"stage{stage}_conv0", x, filters, stride=stride)
+        inner = conv(f"stage{stage}_conv1", inner, filters, activation=LINEAR)
+        shortcut = conv(f"stage{stage}_shortcut", x, filters, _POINT, stride, LINEAR) if stage else x
+        x = add(f"stage{stage}_add", shortcut, inner, RELU)
+    return Network("resnet8", softmax(dense("scores", pooled(x), classes)))
+
+
+def ds_cnn(classes: int = 12) -> Network:
+    """MLPerf Tiny keyword spotting: separable convolutions on 49 frames of 10 cepstral coefficients."""
+    _positive("number of classes", classes)
+    x = conv("conv", Input("cepstrum", (), (1, 49, 10), _SIGNED), 64, (10, 4), 2)
+    for block in range(4):
+        x = conv(f"block{block}_depthwise", x, 64, depthwise=True)
+        x = conv(f"block{block}_pointwise", x, 64, _POINT)
+    return Network("ds_cnn", softmax(dense("scores", pooled(x), classes)))
+
+
+def autoencoder() -> Network:
+    """MLPerf Tiny anomaly detection: 640 spectrogram values through 8 and back."""
+    x: Layer = Input("spectrogram", (), (640,), _SIGNED)
+    for index, units in enumerate((128, 128, 128, 128, 8, 128, 128, 128, 128)):
+        x = dense(f"dense{index}", x, units, RELU)
+    return Network("autoencoder", dense("reconstruction", x, 640))
+
+
+def mobilenet_v1(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> Network:
+    """MobileNetV1 (Howard et al., 2017, Table 1) on a square colour image of `resolution` pixels a side."""
+    _check(width, resolution, classes)
+    x = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), _rounded(32 * width), stride=2)
+    filters = (64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024, 1024)
+    for block, count in enumerate(filters):
+        stride = 2 if block in (1, 3, 5, 11) else 1
+        x = conv(f"block{block}_depthwise", x, x.shape[0], stride=stride, depthwise=True)
+        x = conv(f"block{block}_pointwise", x, _rounded(count * width), _POINT)
+    scores = dense("scores", pooled(x), classes)
+    return Network(f"mobilenet_v1-{width}-{resolution}", softmax(scores))
+
+
+def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> Network:
+    """MobileNetV2 (Sandler et al., 2018, Table 2) on a square colour image of `resolution` pixels a side.
+
+    As there, widths below 1 leave the last convolution at 1280 filters.
+    """
+    _check(width, resolution, classes)
+    image = Input("image", (), (3, resolution, resolution), _SIGNED)
+    x: Layer = conv("conv", image, _rounded(32 * width), stride=2, activation=RELU6)
+    block = 0
+    stages = (
+        (1, 16, 1, 1),
+        (6, 24, 2, 2),
+        (6, 32, 3, 2),
+        (6, 64, 4, 2),
+        (6, 96, 3, 1),
+        (6, 160, 3, 2),
+        (6, 320, 1, 1),
+    )
+    for expansion, filters, repeats, stride in stages:
+        for index in range(repeats):
+            x = _bottleneck(f"block{block}", x, expansion, _rounded(filters * width), 1 if index else stride)
+            block += 1
+    x = conv("last", x, _rounded(1280 * max(1.0, width)), _POINT, activation=RELU6)
+    return Network(f"mobilenet_v2-{width}-{resolution}", dense("scores", pooled(x), classes))
+
+
+def _bottleneck(name: str, x: Layer, expansion: int, filters: int, stride: int) -> Layer:
+    channels = expansion * x.shape[0]
+    inner = conv(f"{name}_expand", x, channels, _POINT, activation=RELU6) if expansion > 1 else x
+    inner = conv(f"{name}_depthwise", inner, channels, stride=stride, activation=RELU6, depthwise=True)
+    inner = conv(f"{name}_project", inner, filters, _POINT, activation=LINEAR)
+    return add(f"{name}_add", x, inner) if stride == 1 and filters == x.shape[0] else inner
+
+
+def _rounded(channels: float) -> int:
+    """The nearest multiple of 8, at least 8, one more where more than a tenth would be lost."""
+    multiple = max(8, int(channels + 4) // 8 * 8)
+    return multiple + 8 if multiple < 0.9 * channels else multiple
+
+
+_NAMED: MappingProxyType[str, Callable[..., Network]] = MappingProxyType(
+    {
+        "autoencoder": autoencoder,
+        "ds_cnn": ds_cnn,
+        "resnet8": resnet8,
+        "mobilenet_v1-0.25-96": partial(mobilenet_v1, 0.25, 96, 2),
+        "mobilenet_v1-0.25-128": partial(mobilenet_v1, 0.25, 128),
+        "mobilenet_v1-1.0-128": partial(mobilenet_v1, 1.0, 128),
+        "mobilenet_v1-1.0-224": partial(mobilenet_v1, 1.0, 224),
+        "mobilenet_v2-0.25-128": partial(mobilenet_v2, 0.25, 128),
+        "mobilenet_v2-1.0-128": partial(mobilenet_v2, 1.0, 128),
+        "mobilenet_v2-1.0-224": partial(mobilenet_v2, 1.0, 224),
+    }
+)
+
+
+def names() -> tuple[str, ...]:
+    """The networks that `named` knows."""
+    return tuple(_NAMED)
+
+
+def named(name: str, classes: int | None = None) -> Network:
+    """A network by its name, with its own number of classes or another.
+
+    Raises:
+        OptionError: there is no such network, it is no classifier, or `classes` is not positive.
+    """
+    if name not in _NAMED:
+        raise OptionError(f"the zoo has no network {name!r}; it has {', '.join(_NAMED)}.")
+    if classes is None:
+        return _NAMED[name]()
+    if name == "autoencoder":
+        raise OptionError("the autoencoder has no classes; leave their number out.")
+    return _NAMED[name](classes=classes)
+
+
+def _check(width: float, resolution: int, classes: int) -> None:
+    _positive("width", width)
+    _positive("resolution", resolution)
+    _positive("number of classes", classes)
+
+
+def _positive(what: str, value: float) -> None:
+    if not value > 0:
+        raise OptionError(f"the {what} must be positive, not {value}.")

@@ -1,0 +1,126 @@
+"""Quantized networks as ONNX models in QDQ form, named and arranged as by onnxruntime's static quantization.
+
+There, too, no ReLU is written out: the zero point and the scale of what it bounds say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from match.arithmetic.interface import Quantization
+from match.devtools.zoo.layers import Add, Conv, Dense, GlobalAveragePool, Input, Layer, Network
+from match.devtools.zoo.quantize import Parameters, Weights
+
+_OPSET = 13
+_IR_VERSION = 8
+
+
+def write(network: Network, parameters: Parameters) -> onnx.ModelProto:
+    """The model; its input and output are float32 and have a batch of 1."""
+    graph = _Graph()
+    for layer in network.layers:
+        if layer.name in parameters.weights:
+            input_scale = parameters.outputs[layer.inputs[0].name].scale
+            graph.weights(layer.name, parameters.weights[layer.name], input_scale)
+    for layer in network.layers:
+        last = layer is network.output
+        result = f"{layer.name}_QuantizeLinear_Input" if last else layer.name
+        scale = graph.quantization(layer.name, parameters.outputs[layer.name])
+        _operator(graph, layer, result, scale)
+        graph.quantized(result, layer.name, scale, layer.name if last else _real(layer.name))
+    proto = helper.make_model(
+        helper.make_graph(
+            graph.nodes, network.name, [_value(network.input)], [_value(network.output)], graph.initializers
+        ),
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_IR_VERSION,
+        producer_name="match.devtools.zoo",
+    )
+    onnx.checker.check_model(proto, full_check=True)
+    return proto
+
+
+def _operator(graph: _Graph, layer: Layer, result: str, scale: list[str]) -> None:
+    """The operator between the dequantized inputs of a layer and its `result`."""
+    inputs = [_real(source.name) for source in layer.inputs]
+    match layer:
+        case Input():
+            pass
+        case Conv():
+            graph.node(
+                "Conv",
+                [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"],
+                result,
+                group=layer.shape[0] if layer.depthwise else 1,
+                kernel_shape=list(layer.kernel),
+                pads=list(layer.pads),
+                strides=[layer.stride, layer.stride],
+            )
+        case Dense():
+            graph.node("Gemm", [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"], result, transB=1)
+        case Add():
+            graph.node("Add", inputs, result)
+        case GlobalAveragePool():
+            pooled = f"{layer.name}_map"
+            graph.node("GlobalAveragePool", inputs, pooled)
+            graph.quantized(pooled, pooled, scale, _real(pooled))
+            graph.node("Flatten", [_real(pooled)], result)
+        case _:
+            graph.node("Softmax", inputs, result, axis=1)
+
+
+def _value(layer: Layer) -> Any:
+    return helper.make_tensor_value_info(layer.name, TensorProto.FLOAT, [1, *layer.shape])
+
+
+def _real(name: str) -> str:
+    return f"{name}_DequantizeLinear_Output"
+
+
+class _Graph:
+    """ONNX nodes and initializers under construction."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, values: npt.NDArray[Any]) -> str:
+        self.initializers.append(numpy_helper.from_array(values, name))
+        return name
+
+    def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> None:
+        self.nodes.append(helper.make_node(op, inputs, [output], name=f"{output}_{op}", **attributes))
+
+    def quantization(self, name: str, quantization: Quantization) -> list[str]:
+        """Names of the scale and zero point of a tensor."""
+        zero_point = np.array(quantization.zero_point, quantization.dtype)
+        return [
+            self.constant(f"{name}_scale", np.array(quantization.scale)),
+            self.constant(f"{name}_zero_point", zero_point),
+        ]
+
+    def quantized(self, source: str, name: str, scale: Sequence[str], result: str) -> None:
+        """`source` to 8 bits and back."""
+        integers = f"{name}_QuantizeLinear_Output"
+        self.node("QuantizeLinear", [source, *scale], integers)
+        self.node("DequantizeLinear", [integers, *scale], result)
+
+    def weights(self, layer: str, weights: Weights, input_scale: np.float32) -> None:
+        """Weights and bias of a layer, each with a scale per output channel."""
+        bias_scales = input_scale * weights.scales
+        for name, result, values, scales in (
+            (f"{layer}_bias", f"{layer}_bias", weights.biases, bias_scales),
+            (f"{layer}_weight", _real(f"{layer}_weight"), weights.values, weights.scales),
+        ):
+            inputs = [
+                self.constant(f"{name}_quantized", values),
+                self.constant(f"{name}_scale", scales),
+                self.constant(f"{name}_zero_point", np.zeros(len(scales), values.dtype)),
+            ]
+            self.node("DequantizeLinear", inputs, result, axis=0)

@@ -1,0 +1,234 @@
+"""Decides which module executes a layer: asks each for a schedule and its cost, and takes the cheapest.
+
+A module is asked in four steps, and the first that fails is the reason in its refusal: an operator pattern whose
+constraints hold, a form of requantization, a schedule that fits its memories, the least predicted cost. The control
+core competes with what TVM's C costs. All schedules of a network are searched together, those of equal geometry once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.packed_constants import pack_constants
+from match.dispatch.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan
+from match.dispatch.request import Key, Request, Workload, problem, request
+from match.errors import OptionError
+from match.ir.layer import Layer
+from match.ir.requantization import Requantizer
+from match.requantize.form import Form
+from match.schedule.cache import Cache
+from match.schedule.mapping import Memory, Schedule
+from match.schedule.problem import Problem, Solution
+from match.schedule.solutions import solutions
+from match.target.answers import call_text, number
+from match.target.cost import Cost, CpuCostModel
+from match.target.external_cost import external_cost
+from match.target.hardware import HwModule, MatchTarget
+
+
+@dataclass(frozen=True, eq=False)
+class _Offer:
+    """What a module would do for a layer."""
+
+    module: HwModule
+    form: Form
+    schedule: Schedule
+    cost: Cost
+
+    @property
+    def candidate(self) -> Candidate:
+        return Candidate(self.module.name, self.form.requantizer, self.form.fit, self.schedule, self.cost)
+
+
+def dispatch(
+    workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> list[LayerDecision]:
+    """The decision for each layer of a network; the time for schedules is the phase "search" of `stopwatch`.
+
+    Raises:
+        CostModelError: if a module's cost model or the control core's fails.
+        OptionError: if the target lacks what the objective needs.
+    """
+    if options.objective == "energy":
+        _check_energy(target)
+    asked = [[request(module, workload, options) for module in target.modules] for workload in workloads]
+    problems: dict[Key, Problem] = {}
+    for workload, answers in zip(workloads, asked, strict=True):
+        for answer in answers:
+            if isinstance(answer, Request) and answer.key not in problems:
+                problems[answer.key] = problem(answer, workload.layer, options)
+    with stopwatch.phase("search"):
+        cache = Cache(options.cache) if options.cache else None
+        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+    return [
+        _decide(workload, answers, found, target, options) for workload, answers in zip(workloads, asked, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Again:
+    """A layer that a module has taken, to be searched again with `memory` between the external memory and its own."""
+
+    workload: Workload
+    decision: LayerDecision
+    memory: Memory
+
+
+def search_again(
+    asked: Sequence[Again], target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> list[LayerDecision | str]:
+    """The decision for each layer with another schedule on the same module, or why there is none.
+
+    Time is counted in the phase "search". The target has external memory.
+
+    Raises:
+        CostModelError: if a module's cost model fails.
+    """
+    assert target.external is not None
+    requests: list[Request] = []
+    problems: dict[tuple[Key, Memory], Problem] = {}
+    for again in asked:
+        module = next(module for module in target.modules if module.name == again.decision.module)
+        answer = request(module, again.workload, options)
+        assert isinstance(answer, Request), "the module has taken the layer"
+        inside = problem(answer, again.workload.layer, options)
+        model = external_cost(inside.cost_model, target.external, again.memory.name)
+        requests.append(answer)
+        nested = replace(inside, memories=(again.memory, *inside.memories), cost_model=model)
+        problems.setdefault((answer.key, again.memory), nested)
+    with stopwatch.phase("search"):
+        cache = Cache(options.cache) if options.cache else None
+        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+    return [
+        _changed(again, answer, found[answer.key, again.memory], target)
+        for again, answer in zip(asked, requests, strict=True)
+    ]
+
+
+def _changed(again: Again, request: Request, solution: Solution, target: MatchTarget) -> LayerDecision | str:
+    offer = _offer(request, solution, again.workload.layer)
+    if isinstance(offer, str):
+        return offer
+    plan = _plan(offer, again.workload.symbol, target)
+    candidates = tuple(
+        offer.candidate if candidate.module == offer.module.name else candidate
+        for candidate in again.decision.candidates
+    )
+    return replace(again.decision, cycles=offer.cost.cycles, candidates=candidates, plan=plan)
+
+
+def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False) -> Cost:
+    """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
+
+    `floating` tells whether it computes in floating point. What TVM makes no code of costs nothing.
+
+    Raises:
+        CostModelError: if its cost model fails.
+    """
+    model = target.cpu_cost_model
+    if op in WITHOUT_CODE:
+        return Cost(0.0, 0.0, 0.0, 0.0, (), 0.0 if _knows_energy(model) else None)
+
+    def ask(method: str, *arguments: str | int) -> float:
+        call = partial(call_text, model, name, method, arguments)
+        return number(partial(getattr(model, method), *arguments), lambda: f"module {CPU}: {call()}")
+
+    cycles = ask("floating", op, outputs) if floating else ask("cycles", op, macs, outputs)
+    energy = ask("energy", op, macs, outputs) if _knows_energy(model) else None
+    return Cost(cycles, cycles, 0.0, 0.0, (), energy)
+
+
+def price(cost: Cost, options: Options) -> float:
+    """What decides between modules: predicted pJ if energy is the objective, else predicted cycles.
+
+    It is cycles where bytes are the objective, too: nothing tells how many the control core moves.
+    """
+    return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
+
+
+def _knows_energy(model: CpuCostModel) -> bool:
+    return type(model).energy is not CpuCostModel.energy
+
+
+def _check_energy(target: MatchTarget) -> None:
+    lacking = [module.name for module in target.modules if module.cost_model.energy is None]
+    if not _knows_energy(target.cpu_cost_model):
+        lacking.append(CPU)
+    if lacking:
+        raise OptionError(
+            f"objective 'energy' needs the energy of every module, and target {target.name} does not give that of "
+            f"{', '.join(lacking)}; add it to their cost models or choose another objective."
+        )
+
+
+def _decide(
+    workload: Workload,
+    answers: Sequence[Request | str],
+    found: dict[Key, Solution],
+    target: MatchTarget,
+    options: Options,
+) -> LayerDecision:
+    """The least cost wins; between equals the module that comes first, and any module before the control core."""
+    layer = workload.layer
+    outputs = layer.k * layer.oy * layer.ox
+    operations = outputs * layer.c * layer.fy * layer.fx
+    offers: list[_Offer] = []
+    candidates: list[Candidate] = []
+    for module, answer in zip(target.modules, answers, strict=True):
+        offer = _offer(answer, found[answer.key], layer) if isinstance(answer, Request) else answer
+        if isinstance(offer, _Offer):
+            offers.append(offer)
+            candidates.append(offer.candidate)
+        else:
+            candidates.append(Candidate(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
+    cpu = cpu_cost(target, layer.name, layer.op.value, operations, outputs)
+    candidates.append(Candidate(CPU, cost=cpu))
+    best = min(offers, key=lambda offer: price(offer.cost, options), default=None)
+    taken = best if best is not None and price(best.cost, options) <= price(cpu, options) else None
+    return LayerDecision(
+        name=layer.name,
+        op=layer.op,
+        module=taken.module.name if taken else CPU,
+        macs=layer.macs,
+        outputs=outputs,
+        cycles=taken.cost.cycles if taken else cpu.cycles,
+        candidates=tuple(candidates),
+        plan=_plan(taken, workload.symbol, target) if taken else None,
+    )
+
+
+def _offer(request: Request, solution: Solution, layer: Layer) -> _Offer | str:
+    if solution.schedule is None or solution.cost is None:
+        return solution.refusal or "no schedule was found"
+    requantization = request.form.constants.requantization
+    if requantization is not None:
+        layer = replace(layer, clip=requantization.clip)
+    return _Offer(request.module, request.form, replace(solution.schedule, layer=layer), solution.cost)
+
+
+def _plan(offer: _Offer, symbol: str, target: MatchTarget) -> LayerPlan:
+    layer, requantizer = offer.schedule.layer, offer.form.requantizer
+    nested = len(offer.schedule.memories) > len(offer.module.memories)
+    requantization = offer.form.constants.requantization
+    return LayerPlan(
+        symbol=symbol,
+        target=target.name,
+        module=offer.module.name,
+        layer=layer,
+        requantizer=requantizer,
+        schedule=offer.schedule,
+        kernel=offer.module.kernel(layer, requantizer),
+        negative_step=requantization.negative_step if requantization else 0,
+        constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
+        api=offer.module.api,
+        shift=int(requantization.shift[0]) if requantization and _one_shift(requantizer) else 0,
+        external=target.external.api if nested and target.external else None,
+    )
+
+
+def _one_shift(requantizer: Requantizer | None) -> bool:
+    return requantizer is not None and not requantizer.per_channel_shift

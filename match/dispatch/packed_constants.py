@@ -1,0 +1,127 @@
+"""The bytes of a layer's constant operand, block by block as the generated code fetches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from match.errors import ScheduleError
+from match.ir.constants import LayerConstants
+from match.ir.layer import Component, Dim, Layer, Operand, Role
+from match.ir.requantization import Requantizer
+from match.schedule.mapping import Loop, Schedule, align, block_bytes, component_bytes
+from match.target.hardware import HwModule
+
+Spans = dict[Dim, tuple[int, int]]
+
+
+def component_offsets(operand: Operand, schedule: Schedule) -> tuple[int, ...]:
+    """Byte offset of each component in a block of `operand`, the same in full and in partial blocks."""
+    memory = schedule.inner_memory
+    extents = schedule.extents(schedule.placement(operand.name, memory).depth)
+    offsets = [0]
+    for component in operand.components:
+        offsets.append(offsets[-1] + align(component_bytes(component, extents), memory.alignment))
+    return tuple(offsets[:-1])
+
+
+def block_dims(loops: Sequence[Loop]) -> tuple[Dim, Dim]:
+    """The dimensions that the blocks of constants differ in which `loops` make, the outermost one first."""
+    cut = [loop.dim for loop in loops if loop.dim in (Dim.K, Dim.C)]
+    return (Dim.C, Dim.K) if cut[:1] == [Dim.C] else (Dim.K, Dim.C)
+
+
+def channel_bytes(component: Component, schedule: Schedule) -> int:
+    """Bytes from one output channel of a tile of a component to the next; 0 where all channels share it.
+
+    Raises:
+        ScheduleError: if output channels are not its slowest axis, so that a tile of them is not contiguous.
+    """
+    if all(axis.dim is not Dim.K for axis in component.axes):
+        return 0
+    if component.axes[0].dim is not Dim.K:
+        raise ScheduleError(
+            f"layer {schedule.layer.name}: {component.name} must have output channels as its slowest axis, so that "
+            f"those of a tile lie together."
+        )
+    return component_bytes(replace(component, axes=component.axes[1:]), schedule.extents(len(schedule.loops)))
+
+
+def pack_constants(
+    module: HwModule,
+    layer: Layer,
+    requantizer: Requantizer | None,
+    constants: LayerConstants,
+    schedule: Schedule,
+) -> bytes:
+    """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
+
+    Where a dimension is cut more than once, all of its pieces count as one loop, but the blocks that a memory further
+    out holds at once lie together. Each block takes `block_bytes`: its components at their `component_offsets`, zeros
+    behind what a smaller block needs. A component is packed tile by tile as kernels see it, each where its first
+    channel lies; requantization parameters come again with each range of input channels. Empty for a layer without
+    constants.
+
+    Raises:
+        ScheduleError: if the module packs more bytes for a component than its operand declares.
+    """
+    operand = next((operand for operand in schedule.operands if operand.role is Role.CONSTANT), None)
+    if operand is None:
+        return b""
+    memory = schedule.inner_memory
+    depth = schedule.placement(operand.name, memory).depth
+    extents = schedule.extents(depth)
+    size = block_bytes(operand, extents, memory.alignment)
+    offsets = component_offsets(operand, schedule)
+    strides = tuple(channel_bytes(component, schedule) for component in operand.components)
+    inner = tiles(schedule.loops[depth:], Dim.K)
+
+    def block(spans: Spans) -> bytes:
+        content = bytearray(size)
+        start, extent = spans[Dim.K]
+        for first, channels in pieces(start, extent, inner):
+            packed = module.pack(layer, requantizer, constants, {**spans, Dim.K: (first, channels)})
+            for component, offset, stride, part in zip(operand.components, offsets, strides, packed, strict=True):
+                begin = offset + (first - start) * stride
+                room = offset + component_bytes(component, extents) - begin
+                if len(part) > room:
+                    raise ScheduleError(
+                        f"layer {layer.name}: module {module.name} packs {len(part)} bytes of {component.name} where "
+                        f"there is room for {room}; its operands and its packing disagree."
+                    )
+                content[begin : begin + len(part)] = part
+        return bytes(content)
+
+    return b"".join(block(spans) for spans in fetch_order(operand, schedule))
+
+
+def fetch_order(operand: Operand, schedule: Schedule) -> Iterator[Spans]:
+    """What the blocks of constants cover, in the order in which they are packed."""
+    memories = [memory for memory in schedule.memories if memory.has(operand.name)]
+    depths = [schedule.placement(operand.name, memory).depth for memory in memories]
+
+    def inside(spans: Spans, begin: int, depths: Sequence[int]) -> Iterator[Spans]:
+        if not depths:
+            yield spans
+            return
+        loops = [loop for loop in schedule.loops[begin : depths[0]] if loop.dim in operand.dims]
+        slower, faster = block_dims(loops)
+        for one in pieces(*spans[slower], tiles(loops, slower)):
+            for other in pieces(*spans[faster], tiles(loops, faster)):
+                yield from inside({**spans, slower: one, faster: other}, depths[0], depths[1:])
+
+    return inside(schedule.layer.spans, 0, depths)
+
+
+def tiles(loops: Sequence[Loop], dim: Dim) -> list[int]:
+    """The tiles of those of `loops` that are over `dim`."""
+    return [loop.tile for loop in loops if loop.dim is dim]
+
+
+def pieces(start: int, extent: int, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The innermost (start, extent) that loops over one dimension, whose tiles are `cuts`, cut a range into."""
+    if not cuts:
+        yield start, extent
+        return
+    for offset in range(0, extent, cuts[0]):
+        yield from pieces(start + offset, min(cuts[0], extent - offset), cuts[1:])

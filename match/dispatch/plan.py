@@ -1,0 +1,75 @@
+"""What dispatch decides for each layer; the report explains it, code generation executes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from match.ir.layer import Layer
+from match.ir.requantization import RequantizationFit, Requantizer
+from match.schedule.mapping import Schedule
+from match.target.cost import Cost
+from match.target.hardware import ExternalApi, ModuleApi
+
+CPU = "cpu"
+"""In the place of a module's name: the control core."""
+
+WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
+"""Operators of decisions that TVM makes no code of: they say how a tensor is read, and cost nothing on any core."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One module's offer for a layer: a schedule with its cost, or the reason it was refused.
+
+    `unmapped` tells that the module would take the layer, and no mapping fits its memories.
+    """
+
+    module: str
+    requantizer: Requantizer | None = None
+    fit: RequantizationFit | None = None
+    schedule: Schedule | None = None
+    cost: Cost | None = None
+    refusal: str | None = None
+    unmapped: bool = False
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
+
+    `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
+    `block_bytes` long (see `match.dispatch.packed_constants.pack_constants`). `symbol` is the C function, `api` what it calls.
+    `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
+
+    `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
+    `constants_at` says where the constants are: in the layer's own C, or where the network puts them.
+    """
+
+    symbol: str
+    target: str
+    module: str
+    layer: Layer
+    requantizer: Requantizer | None
+    schedule: Schedule
+    kernel: str
+    negative_step: int
+    constants: bytes
+    api: ModuleApi
+    shift: int = 0
+    external: ExternalApi | None = None
+    constants_at: Literal["code", "network"] = "code"
+
+
+@dataclass(frozen=True)
+class LayerDecision:
+    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken."""
+
+    name: str
+    op: str
+    module: str
+    macs: int
+    outputs: int
+    cycles: float
+    candidates: tuple[Candidate, ...] = ()
+    plan: LayerPlan | None = None

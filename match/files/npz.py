@@ -1,0 +1,47 @@
+"""Tensors by name in ``.npz`` files."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.errors import InputError
+from match.files.output import whole_file
+
+Array = npt.NDArray[Any]
+
+
+def read(path: Path) -> dict[str, Array]:
+    """All tensors of a file.
+
+    Raises:
+        InputError: it cannot be read, or holds anything but arrays by name.
+    """
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise InputError(f"{path} holds one array without a name; save tensors by name with numpy.savez.")
+        with archive:
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise InputError(f"cannot read tensors from {path}: {error.strerror or error}; check the path.") from error
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} is not an .npz file of arrays; write it with numpy.savez.") from error
+
+
+def write(path: Path, tensors: Mapping[str, Array]) -> None:
+    """Write a file, whole or not at all.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    # Not numpy.savez, which takes names as keyword arguments: a tensor may be called like one of its own.
+    with whole_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, tensor in tensors.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, np.asarray(tensor), allow_pickle=False)

@@ -1,0 +1,27 @@
+"""The constant arrays of a layer, as the network has them: what a module's `pack` makes bytes of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.requantization import Requantization
+
+
+@dataclass(frozen=True, eq=False)
+class LayerConstants:
+    """Constant arrays of a layer.
+
+    weights: int8, shape (K, FY, FX, C), for channelwise operators (K, FY, FX, 1); None without weights.
+    requantization: from the int32 accumulator to the output; for an addition it has one channel, whose multiplier is 1
+    in the network's own constants, and is applied to the sum of both inputs times their `addend_multipliers` (input,
+    addend).
+    table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers.
+    """
+
+    weights: npt.NDArray[np.int8] | None
+    requantization: Requantization | None
+    addend_multipliers: tuple[int, int] | None = None
+    table: npt.NDArray[np.uint8] | None = None

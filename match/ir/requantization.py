@@ -1,0 +1,145 @@
+"""Requantization in integers: ``clip((acc * M + B) >> S)`` per output channel, and what a module can do of it.
+
+Every quantized layer ends in a monotone step function from its int32 accumulator to 8 bits. `Requantization` writes
+that function with integers alone; `Requantizer` describes the forms a hardware module offers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+UNREACHED = int(np.iinfo(np.int32).min)
+"""An entry of `negative_below` or `exceptions` that no accumulator meets: for channels that need none."""
+
+WORD = 32
+"""Bits of the lower half of a product."""
+
+
+@dataclass(frozen=True, eq=False)
+class Requantization:
+    """``y = clip((acc * multiplier + bias - (acc < negative_below) * negative_step) >> shift, *clip)``.
+
+    `multiplier`, `bias`, `shift` and `negative_below` are int64 arrays of shape (channels,); `>>` floors. The sum is
+    below 2**63 in magnitude for every accumulator the layer can reach. `negative_below` is None where one constant
+    rounds both signs right (an activation clamps the negatives away, say); otherwise `negative_step`, the same for all
+    channels, is taken off for the accumulators below the channel's entry: that is how gemmlowp's double rounding, which
+    rounds negative values half away from zero, is written without branches on intermediate results.
+
+    `exceptions`, of shape (channels, n), holds accumulators at which the result of the shift is one less than the line
+    says (before the clip); unused entries are `UNREACHED`. Where a reference rounds in floating point, a line
+    meets it everywhere but there.
+
+    `addend`, of shape (channels,), says how a form that adds it to the accumulator splits the line's bias: `bias` has
+    addend * multiplier in it, and the rest is that form's own. None: the bias is one number.
+    """
+
+    multiplier: Int64Array
+    bias: Int64Array
+    shift: Int64Array
+    clip: tuple[int, int]
+    negative_below: Int64Array | None = None
+    negative_step: int = 0
+    exceptions: Int64Array | None = None
+    addend: Int64Array | None = None
+
+    @property
+    def channels(self) -> int:
+        """Number of output channels."""
+        return len(self.multiplier)
+
+    @property
+    def word(self) -> Int64Array:
+        """What a line with addends adds to the upper words of its products, shape (channels,)."""
+        if self.addend is None:
+            raise ValueError("this line has no addends")
+        return (self.bias - self.addend * self.multiplier) >> WORD
+
+    def take(self, channels: npt.NDArray[Any]) -> Requantization:
+        """The parameters of some channels, by index or mask."""
+        below, exceptions, addend = self.negative_below, self.exceptions, self.addend
+        return replace(
+            self,
+            multiplier=self.multiplier[channels],
+            bias=self.bias[channels],
+            shift=self.shift[channels],
+            negative_below=None if below is None else below[channels],
+            exceptions=None if exceptions is None else exceptions[channels],
+            addend=None if addend is None else addend[channels],
+        )
+
+    def moved(self, growth: Int64Array) -> Requantization:
+        """The same outputs for accumulators that are larger by `growth`, shape (channels,)."""
+        below, exceptions = self.negative_below, self.exceptions
+        if below is not None:
+            below = np.where(below == UNREACHED, UNREACHED, below + growth)
+        if exceptions is not None:
+            exceptions = np.where(exceptions == UNREACHED, UNREACHED, exceptions + growth[:, None])
+        bias = self.bias - growth * self.multiplier
+        return replace(self, bias=bias, negative_below=below, exceptions=exceptions, addend=None)
+
+    def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
+        """Apply to an accumulator of shape (..., channels)."""
+        acc = accumulator.astype(np.int64)
+        total = acc * self.multiplier + self.bias
+        if self.negative_below is not None:
+            total = total - np.where(acc < self.negative_below, np.int64(self.negative_step), np.int64(0))
+        shifted = total >> self.shift
+        if self.exceptions is not None:
+            shifted = shifted - (acc[..., None] == self.exceptions).any(axis=-1)
+        return np.clip(shifted, *self.clip)
+
+
+@dataclass(frozen=True)
+class Requantizer:
+    """A form of requantization that a module can execute.
+
+    multiplier_bits: widest multiplier, in bits; `signed_multiplier` tells whether one bit of them is the sign. 0: there
+        is no multiplier, M is 1, and only factors that are powers of two can be met.
+    sum_bits: width of the signed register that holds ``acc * M + B``.
+    bias_bits: width of the signed B. 0: there is none, and B is 0.
+    shift: smallest and largest right shift.
+    per_channel_shift: whether each channel has its own shift.
+    negative_step: whether the sign-dependent correction of `Requantization` can be executed.
+    parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
+    approximates: whether, with ``numerics="hardware"``, this form is taken for being the module's own where it is only
+        close to the layer's arithmetic, although another form may be exact.
+    clips: the closed output ranges that the form can clip to; none given: any.
+    addend_multipliers: whether the two inputs of an addition have multipliers of their own before they are added.
+    upper_half: whether of a product only the upper 32 bits are taken, ``(high(acc + b, M) + B) >> s`` with b the
+        channel's addend: see `match.requantize.high_words`.
+    lowest: the only lower end of an output range that the form can clip to; None: any.
+    """
+
+    name: str
+    multiplier_bits: int
+    signed_multiplier: bool
+    sum_bits: int
+    bias_bits: int
+    shift: tuple[int, int]
+    per_channel_shift: bool
+    negative_step: bool
+    parameter_bytes: int
+    approximates: bool = False
+    clips: tuple[tuple[int, int], ...] = ()
+    addend_multipliers: bool = True
+    upper_half: bool = False
+    lowest: int | None = None
+
+
+@dataclass(frozen=True)
+class RequantizationFit:
+    """How close a module's requantizer comes to the layer's own arithmetic.
+
+    `exact`: equal for every accumulator the layer can reach (proven from the weights). Otherwise `share` is the
+    fraction of the accumulators between the clamps whose output differs and `max_step` by how many steps at most.
+    """
+
+    exact: bool
+    share: float = 0.0
+    max_step: int = 0

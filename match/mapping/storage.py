@@ -1,0 +1,63 @@
+"""How a module has activations lie in main memory, and when two of its layers can hand one on as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.errors import TargetError
+from match.ir.layer import Dim, Operand
+from match.schedule.mapping import align
+
+PLACES = {Dim.OY: 0, Dim.OX: 1, Dim.K: 2, Dim.C: 2}
+"""Which axis of an activation of rows, columns and channels follows a loop dimension."""
+
+
+@dataclass(frozen=True)
+class Storage:
+    """An activation of `shape` (rows, columns, channels) as an array of another order, with room to spare.
+
+    order: the axes of `shape`, slowest first.
+    room: elements along each of them in that order, at least those of the shape; what is behind these has any value.
+    byte_group: bytes of the fastest axis that lie in reverse order together, the last first; 1: all lie in order.
+    """
+
+    shape: tuple[int, int, int]
+    order: tuple[int, int, int]
+    room: tuple[int, int, int]
+    byte_group: int = 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the array that operators on the control core read and write: dense, rows first."""
+        return (self.order, self.room, self.byte_group) == ((0, 1, 2), self.shape, 1)
+
+    def holds(self, wanted: Storage) -> bool:
+        """Whether what is stored this way can be read as `wanted`: equal but for more room along the slowest axis."""
+        return (
+            (self.shape, self.order, self.byte_group) == (wanted.shape, wanted.order, wanted.byte_group)
+            and self.room[1:] == wanted.room[1:]
+            and self.room[0] >= wanted.room[0]
+        )
+
+
+def storage(operand: Operand) -> Storage:
+    """How an activation of rows, columns and channels lies in main memory, as its operand's component says.
+
+    Raises:
+        TargetError: if the operand is no such activation.
+    """
+    axes = [axis for component in operand.components for axis in component.axes]
+    places = [PLACES.get(axis.dim, -1) for axis in axes]
+    if len(operand.components) != 1 or sorted(places) != [0, 1, 2]:
+        raise TargetError(
+            f"operand {operand.name} is not an activation of rows, columns and channels (one component with an axis "
+            f"of OY, one of OX and one of K or C), which generated code needs."
+        )
+    rows, columns, channels = (axes[places.index(place)].limit for place in range(3))
+    room = [align(axis.limit, axis.multiple) for axis in axes]
+    return Storage(
+        shape=(rows, columns, channels),
+        order=(places[0], places[1], places[2]),
+        room=(room[0], room[1], room[2]),
+        byte_group=operand.components[0].byte_group,
+    )

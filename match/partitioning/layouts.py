@@ -1,0 +1,103 @@
+"""Activations in the layouts of modules: conversions where a tensor passes between layouts, and nowhere else.
+
+A tensor is converted once for each layout that something reads it in. Between layers of one layout it stays as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from match.mapping.storage import Storage
+from match.relay import relay
+from match.relay.rewrite import operator_name, shape
+from match.schedule.mapping import align
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A tensor that is laid out anew: how many bytes are written, and for which expression of the original network."""
+
+    reader: relay.Expr | None
+    elements: int
+
+
+class Tensors:
+    """What became of each tensor of a network that is being rebuilt, in every layout it has been asked for in.
+
+    `conversions` are those that were needed, in the order of the questions. `reader` says for what is asked.
+    """
+
+    def __init__(self) -> None:
+        self.conversions: list[Conversion] = []
+        self.reader: relay.Expr | None = None
+        self._plain: dict[relay.Expr, relay.Expr] = {}
+        self._stored: dict[relay.Expr, list[tuple[Storage, relay.Expr]]] = {}
+
+    def put(self, original: relay.Expr, value: relay.Expr, layout: Storage | None = None) -> None:
+        """What a tensor of the original network became; without a layout dense, as operators read it."""
+        if layout is None or layout.plain:
+            self._plain[original] = value
+        else:
+            self._stored[original] = [(layout, value)]
+
+    def plain(self, original: relay.Expr) -> relay.Expr:
+        """The tensor as operators on the control core read it."""
+        if original not in self._plain:
+            layout, value = self._stored[original][0]
+            self._note(math.prod(layout.shape))
+            self._plain[original] = from_layout(value, layout, shape(original))
+        return self._plain[original]
+
+    def stored(self, original: relay.Expr, wanted: Storage) -> tuple[Storage, relay.Expr]:
+        """The tensor in a layout that can be read as `wanted`, and which it is."""
+        if wanted.plain:
+            return wanted, self.plain(original)
+        have = self._stored.setdefault(original, [])
+        for layout, value in have:
+            if layout.holds(wanted):
+                return layout, value
+        plain = self.plain(original)
+        self._note(math.prod(wanted.room))
+        have.append((wanted, to_layout(plain, wanted)))
+        return have[-1]
+
+    def _note(self, elements: int) -> None:
+        self.conversions.append(Conversion(self.reader, elements))
+
+
+def to_layout(x: relay.Expr, layout: Storage) -> relay.Expr:
+    """A dense tensor as an array of a layout's room.
+
+    A reversal is kept out of the loop of what is computed before it: of padding there, TVM's condition would be wrong.
+    """
+    sizes = [layout.shape[axis] for axis in layout.order]
+    whole = align(sizes[2], layout.byte_group)
+    if operator_name(x):
+        x = relay.annotation.stop_fusion(x)
+    x = relay.transpose(relay.reshape(x, layout.shape), layout.order)
+    if whole != sizes[2]:
+        x = relay.annotation.stop_fusion(relay.nn.pad(x, [(0, 0), (0, 0), (0, whole - sizes[2])]))
+    x = _reversed(x, (sizes[0], sizes[1], whole), layout.byte_group)
+    if layout.room != (sizes[0], sizes[1], whole):
+        widths = [(0, room - size) for room, size in zip(layout.room, (sizes[0], sizes[1], whole), strict=True)]
+        x = relay.nn.pad(x, widths)
+    return x
+
+
+def from_layout(x: relay.Expr, layout: Storage, shape: tuple[int, ...]) -> relay.Expr:
+    """The dense tensor, of a shape of any rank, in an array of a layout's room."""
+    sizes = [layout.shape[axis] for axis in layout.order]
+    x = _reversed(x, layout.room, layout.byte_group)
+    if layout.room != tuple(sizes):
+        x = relay.strided_slice(x, begin=[0, 0, 0], end=sizes)
+    back = [layout.order.index(axis) for axis in range(3)]
+    return relay.reshape(relay.transpose(x, back), shape)
+
+
+def _reversed(x: relay.Expr, shape: tuple[int, int, int], group: int) -> relay.Expr:
+    """With the bytes of each group of the last axis in reverse order."""
+    if group == 1:
+        return x
+    groups = relay.reshape(x, (shape[0], shape[1], shape[2] // group, group))
+    return relay.reshape(relay.reverse(groups, axis=3), shape)

@@ -1,0 +1,293 @@
+"""Cuts a network into functions for modules and what TVM compiles for the control core.
+
+Each layer that a module takes becomes a global function with ``Compiler="match"``, which holds the layer in integer
+Relay and, as the attribute ``match.dispatch.plan``, everything that code generation needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+from match.codegen.backend import PLAN_ATTRIBUTE, register
+from match.codegen.c_text import identifier
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.choice import cpu_cost, dispatch
+from match.dispatch.plan import CPU, Candidate, LayerDecision, LayerPlan
+from match.dispatch.plan_codec import encode
+from match.dispatch.request import Workload
+from match.errors import CapacityError
+from match.frontend.relay import from_relay
+from match.ir.layer import Role
+from match.mapping.storage import Storage, storage
+from match.partitioning.layouts import Conversion, Tensors, from_layout, to_layout
+from match.partitioning.pattern import Match, Rejection, find
+from match.partitioning.pattern.rows import Chain, called, is_floating, products, rows
+from match.partitioning.sums import apart
+from match.passes.pipeline import integer_relay
+from match.relay import relay, tvm
+from match.relay.graph import post_order
+from match.relay.rewrite import operands, rebuild, shape
+from match.target.hardware import MatchTarget
+from match.target.registry import get_target
+
+LAYOUT = "layout"
+"""Operator, in a decision, that lays out a tensor anew for a module or after one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned:
+    """A network cut into functions, and what was decided about each of its operators, in execution order.
+
+    `workloads` are the layers that modules were asked about, by symbol; `main` and `rows` what was cut.
+    """
+
+    module: tvm.IRModule
+    decisions: tuple[LayerDecision, ...]
+    target: MatchTarget
+    workloads: Mapping[str, Workload]
+    main: relay.Function
+    rows: tuple[Match | Rejection | Chain, ...]
+
+    def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
+        """The same network after other decisions about its operators; those about layouts follow from them anew."""
+        own = [decision for decision in decisions if decision.op != LAYOUT]
+        plans = {
+            row.root: (row, decision.plan)
+            for row, decision in zip(self.rows, own, strict=True)
+            if isinstance(row, Match) and decision.plan is not None
+        }
+        module, conversions = _rebuilt(self.main, plans)
+        complete = tuple(_with_conversions(self.rows, own, conversions, self.target))
+        return replace(self, module=module, decisions=complete)
+
+
+def partition(
+    mod: tvm.IRModule,
+    target: str | MatchTarget = "gap9",
+    params: Mapping[str, Any] | None = None,
+    *,
+    modules: Sequence[str] | None = None,
+    l1: int | None = None,
+    engine: str = "exact",
+    objective: str = "latency",
+    numerics: str = "hardware",
+    jobs: int | None = None,
+    cache: bool | str | PathLike[str] = True,
+) -> tvm.IRModule:
+    """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
+
+    Registers the code generator and the TVM target ``match/<name>`` to build it for.
+
+    Args:
+        mod: a network of QNN operators, or in integer form; one function, "main".
+        target: name of an installed target, or a target.
+        params: values of parameters of "main" that are weights.
+        modules: use these modules of the target only; none: all.
+        l1: bytes of innermost memory in place of the target's own.
+        engine: how schedules are searched.
+        objective: what schedules are searched for.
+        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+        jobs: processes that search for schedules at a time; none: one for each processor.
+        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+
+    Raises:
+        MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
+            an `l1` that no layer fits.
+    """
+    chip = get_target(target, l1, modules)
+    options = Options.parse(engine, objective, numerics, jobs, cache)
+    model = from_relay(mod, params)
+    register([chip.name])
+    partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+    check_l1(partitioned, l1, model.name)
+    return partitioned.module
+
+
+def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
+    """Find, decide and cut out the layers of a network in integer form, types inferred.
+
+    What is left of QNN operators (a quantize or dequantize beside a float operator) becomes plain Relay in the result.
+    `network` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
+    inside) and "partition".
+    """
+    main = module["main"]
+    with stopwatch.phase("pattern"):
+        listed = rows(main, find(module))
+    with stopwatch.phase("dispatch"):
+        prefix = f"match_{identifier(network)}"
+        workloads = _workloads(listed, prefix)
+        decided = iter(dispatch(workloads, target, options, stopwatch))
+        decisions = [
+            next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
+        ]
+        listed, decisions, further = apart(listed, decisions, prefix, target, options, stopwatch)
+    with stopwatch.phase("partition"):
+        by_symbol = {workload.symbol: workload for workload in (*workloads, *further)}
+        return Partitioned(module, (), target, by_symbol, main, tuple(listed)).decided(decisions)
+
+
+def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:
+    """Of an innermost memory of `l1` bytes that was asked for: whether it is of use to any layer that a module takes.
+
+    Raises:
+        CapacityError: if no mapping of any layer fits.
+    """
+    offers = [(d.name, c) for d in partitioned.decisions for c in d.candidates if c.module != CPU]
+    unmapped = [(name, candidate) for name, candidate in offers if candidate.unmapped]
+    if l1 is not None and unmapped and all(candidate.refusal for _, candidate in offers):
+        name, first = unmapped[0]
+        raise CapacityError(
+            f"no layer of {network} fits an L1 of {l1} bytes on {partitioned.target.name}: {first.module} refused "
+            f"{name} because {first.refusal}; give more (--l1), or leave it out for the target's own."
+        )
+
+
+def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list[Workload]:
+    """The layers that modules are asked about, named by operator and place in the network, in C behind a prefix."""
+    return [
+        Workload(
+            replace(row.layer, name=f"{row.layer.op}_{index}"),
+            row.constants,
+            row.accumulator,
+            f"{prefix}_{index}_{row.layer.op}",
+        )
+        for index, row in enumerate(listed)
+        if isinstance(row, Match)
+    ]
+
+
+def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDecision:
+    """The decision for what no module is asked about."""
+    candidates: tuple[Candidate, ...] = ()
+    floating = False
+    if isinstance(row, Rejection):
+        op = kind = row.op.value
+        macs, outputs = row.macs, row.outputs
+        candidates = tuple(Candidate(module.name, refusal=row.reason) for module in target.modules)
+    else:
+        op, layer = called(row), products(row)
+        kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
+        floating = layer is None and is_floating(row)
+        outputs = _elements(row[-1].checked_type)
+    name = f"{op}_{index}"
+    cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
+    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
+
+
+def _with_conversions(
+    listed: Sequence[Match | Rejection | Chain],
+    decisions: Sequence[LayerDecision],
+    conversions: Sequence[Conversion],
+    target: MatchTarget,
+) -> Iterator[LayerDecision]:
+    """The decisions, and a row on the control core before each that a tensor is laid out anew for."""
+    numbered = list(enumerate(conversions))
+    for row, decision in zip(listed, decisions, strict=True):
+        own = set(row if isinstance(row, tuple) else row.covered)
+        yield from (_conversion(number, c, target) for number, c in numbered if c.reader in own)
+        yield decision
+    known = {expr for row in listed for expr in (row if isinstance(row, tuple) else row.covered)}
+    yield from (_conversion(number, c, target) for number, c in numbered if c.reader not in known)
+
+
+def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> LayerDecision:
+    name = f"{LAYOUT}_{number}"
+    cost = cpu_cost(target, name, LAYOUT, 0, conversion.elements)
+    return LayerDecision(name, LAYOUT, CPU, 0, conversion.elements, cost.cycles, (Candidate(CPU, cost=cost),))
+
+
+def _elements(kind: Any) -> int:
+    if isinstance(kind, tvm.ir.TupleType):
+        return sum(_elements(field) for field in kind.fields)
+    elements = 1
+    for extent in kind.shape:
+        elements *= int(extent)
+    return elements
+
+
+def _rebuilt(
+    main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]
+) -> tuple[tvm.IRModule, list[Conversion]]:
+    """The network with a call of a global function in the place of each planned layer, and what is laid out anew."""
+    functions: dict[relay.GlobalVar, relay.Function] = {}
+    tensors = Tensors()
+    needed = _needed(main, plans)
+    for expr in post_order(main):
+        tensors.reader = expr
+        if expr not in needed:
+            continue
+        if expr in plans:
+            match, plan = plans[expr]
+            layouts = _layouts(plan)
+            arguments = [tensors.stored(x, layout) for x, layout in zip(match.inputs, layouts, strict=False)]
+            variable = relay.GlobalVar(plan.symbol)
+            functions[variable] = _function(match, plan, [layout for layout, _ in arguments], layouts[-1])
+            tensors.put(expr, relay.Call(variable, [argument for _, argument in arguments]), layouts[-1])
+        elif isinstance(expr, relay.Call):
+            tensors.put(expr, rebuild(expr, tensors.plain))
+        elif isinstance(expr, relay.Tuple):
+            tensors.put(expr, relay.Tuple([tensors.plain(field) for field in expr.fields]))
+        elif isinstance(expr, relay.TupleGetItem):
+            tensors.put(expr, relay.TupleGetItem(tensors.plain(expr.tuple_value), expr.index))
+        else:
+            tensors.put(expr, expr)
+    tensors.reader = None
+    body = tensors.plain(main.body)
+
+    # A call of a global function has a type only when the function's own type is known.
+    module = relay.transform.InferType()(tvm.IRModule(functions))
+    module["main"] = relay.Function(main.params, body, attrs=main.attrs)
+    module = relay.qnn.transform.CanonicalizeOps()(relay.transform.InferType()(module))
+    return module, tensors.conversions
+
+
+def _needed(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> set[relay.Expr]:
+    """What the network still computes, or is given: all but what lies inside planned layers."""
+    found: set[relay.Expr] = set()
+    pending: list[relay.Expr] = [main.body]
+    while pending:
+        expr = pending.pop()
+        if expr not in found:
+            found.add(expr)
+            pending += plans[expr][0].inputs if expr in plans else operands(expr)
+    return found
+
+
+def _layouts(plan: LayerPlan) -> list[Storage]:
+    """How the layer's inputs lie in main memory and, last, its output."""
+    return [storage(operand) for operand in plan.schedule.operands if operand.role is not Role.CONSTANT]
+
+
+def _function(match: Match, plan: LayerPlan, inputs: Sequence[Storage], output: Storage) -> relay.Function:
+    """The layer as a function of its inputs, all tensors as they lie in main memory."""
+    names = ("input", "addend")[: len(match.inputs)]
+    variables: list[relay.Var] = []
+    replaced: dict[relay.Expr, relay.Expr] = {}
+    for name, x, layout in zip(names, match.inputs, inputs, strict=True):
+        kind = x.checked_type
+        room = kind.shape if layout.plain else layout.room
+        variables.append(relay.var(name, shape=room, dtype=kind.dtype))
+        replaced[x] = variables[-1] if layout.plain else from_layout(variables[-1], layout, shape(x))
+    covered = set(match.covered)
+
+    def new(expr: relay.Expr) -> relay.Expr:
+        if expr not in replaced:
+            replaced[expr] = rebuild(expr, new) if expr in covered and isinstance(expr, relay.Call) else expr
+        return replaced[expr]
+
+    attributes: dict[str, Any] = {
+        "Compiler": "match",
+        "global_symbol": plan.symbol,
+        "Primitive": tvm.tir.IntImm("int32", 1),
+        "Inline": tvm.tir.IntImm("int32", 1),
+        PLAN_ATTRIBUTE: encode(plan),
+    }
+    result = new(match.root)
+    function = relay.Function(variables, result if output.plain else to_layout(result, output))
+    for key, value in attributes.items():
+        function = function.with_attr(key, value)
+    return function

@@ -1,0 +1,71 @@
+"""Finds layers in the integer form of Relay and reads them into types that hold no TVM object.
+
+The form is the one of docs/architecture.md. A layer is recognised from its last operator backwards, so that the whole
+of it is covered or nothing; one whose inner values something else needs is left alone. What looks like a layer and
+cannot be expressed as a `Layer` is reported with the reason, so that it appears in the report beside those that can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from match.partitioning.pattern.forms import read
+from match.partitioning.pattern.rows import Chain
+from match.partitioning.pattern.types import Match, Rejection
+from match.relay import relay, tvm
+from match.relay.graph import post_order, users
+from match.relay.readers import read_requantized, read_sums
+from match.relay.rewrite import is_call
+from match.relay.value_ranges import value_ranges
+
+__all__ = ["Match", "Rejection", "find", "unrequantized"]
+
+
+def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
+    """All layers of a type-checked module's "main", in the order in which they are computed, named by their operators.
+
+    No two cover the same call, but for the padding that convolutions may share.
+    """
+    function = module["main"]
+    used_by = users(function)
+    ranges = value_ranges(module)
+    taken: set[relay.Expr] = set()
+    found: list[Match | Rejection] = []
+    for expr in reversed(post_order(function)):
+        if expr in taken:
+            continue
+        layer = read(expr, ranges)
+        if isinstance(layer, Match):
+            layer = _alone(layer, used_by)
+        if layer is not None:
+            taken.update(layer.covered)
+            found.append(layer)
+    return tuple(reversed(found))
+
+
+def unrequantized(match: Match) -> tuple[Match, Chain] | None:
+    """A convolution or dense layer up to its int32 sums, and what requantizes them; None for other layers."""
+    requantized = read_requantized(match.root)
+    sums = read(requantized[0], {}) if requantized and read_sums(requantized[0]) else None
+    if not isinstance(sums, Match):
+        return None
+    rest = [call for call in reversed(match.covered) if isinstance(call, relay.Call) and call not in sums.covered]
+    return replace(sums, layer=replace(sums.layer, input_range=match.layer.input_range)), tuple(rest)
+
+
+def _alone(match: Match, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection:
+    """The match, if nothing outside needs a value it computes on the way; a padded input may be computed twice."""
+    covered = set(match.covered)
+    for expr in match.covered:
+        shared = any(user not in covered for user in used_by[expr])
+        if shared and expr != match.root and not is_call(expr, "nn.pad"):
+            layer = match.layer
+            return Rejection(
+                match.root,
+                match.covered,
+                layer.op,
+                layer.macs,
+                layer.k * layer.oy * layer.ox,
+                "another operator needs one of its intermediate values",
+            )
+    return match

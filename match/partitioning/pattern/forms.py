@@ -1,0 +1,274 @@
+"""Turns what is read from the integer form into layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer, Op, Padding
+from match.ir.requantization import Int64Array, Requantization
+from match.partitioning.pattern.types import Match, Rejection
+from match.relay import readers, relay
+from match.relay.integer_form import NO_PADDING, Int8Array
+from match.relay.operators import Addition, Average, Convolution, Dense, Lookup
+from match.relay.rewrite import dtype, is_8bit, is_call, shape, value_range
+from match.relay.value_ranges import Range, accumulator_range
+
+Ranges = Mapping[relay.Expr, Range]
+"""Values that each channel of a tensor can have."""
+
+
+def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
+    """The layer that ends in `root`, the reason why it cannot be expressed, or None if nothing like one ends there."""
+    if is_call(root, "nn.max_pool2d"):
+        return _max_pool2d(root)
+    addition = readers.read_addition(root)
+    if addition is not None:
+        return _add(root, addition, ranges)
+    lookup = readers.read_lookup(root)
+    if lookup is not None:
+        return _lookup(root, lookup)
+    layer = readers.read_layer(root) or readers.read_sums(root)
+    if isinstance(layer, Convolution):
+        return _conv2d(root, layer, ranges)
+    if isinstance(layer, Dense):
+        return _dense(root, layer, ranges)
+    if isinstance(layer, Average):
+        return _avg_pool2d(root, layer, ranges)
+    return _grouped_conv2d(root)
+
+
+def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
+    """The calls from `inputs` to `root`, both of which the form is known to lie between; the root first."""
+    found: dict[relay.Expr, None] = {}
+    pending = [root]
+    while pending:
+        expr = pending.pop()
+        if isinstance(expr, relay.Call) and expr not in inputs and expr not in found:
+            found[expr] = None
+            pending += expr.args
+    return tuple(found)
+
+
+def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
+    batch, oy, ox, k = shape(root)
+    c = 1 if conv.depthwise else shape(conv.x)[3]
+    fy, fx = conv.weights.shape[:2]
+    op = Op.DEPTHWISE_CONV2D if conv.depthwise else Op.CONV2D
+    macs = batch * oy * ox * k * c * fy * fx
+    if conv.depthwise and k != conv.groups:
+        return _rejected(root, (conv.x,), op, f"it has {k // conv.groups} outputs per input channel, not one", macs)
+    if batch != 1:
+        return _rejected(root, (conv.x,), op, _not_one_map(conv.x), macs)
+    layer = _windowed(op, conv.x, root, (fy, fx), conv.strides, conv.dilation, conv.padding)
+    pad_value = conv.pad_value if any(layer.padding) else 0
+    clip = conv.requantization.clip
+    layer = replace(layer, c=c, weight_dtype="int8", pad_value=pad_value, clip=clip)
+    # HWIO, and HWOI with one output per input channel, to (K, FY, FX, C)
+    weights = np.ascontiguousarray(conv.weights.transpose((2, 0, 1, 3) if conv.depthwise else (3, 0, 1, 2)))
+    return _match(root, (conv.x,), layer, weights, conv, ranges)
+
+
+def _dense(root: relay.Expr, dense: Dense, ranges: Ranges) -> Match:
+    rows, c = shape(dense.x)
+    k = len(dense.weights)
+    layer = Layer(
+        name=Op.DENSE.value,
+        op=Op.DENSE,
+        k=k,
+        c=c,
+        oy=1,
+        ox=rows,
+        iy=1,
+        ix=rows,
+        input_dtype=dtype(dense.x),
+        output_dtype=dense.dtype,
+        clip=dense.requantization.clip,
+    )
+    return _match(root, (dense.x,), layer, dense.weights.reshape(k, 1, 1, c), dense, ranges)
+
+
+def _avg_pool2d(root: relay.Expr, pool: Average, ranges: Ranges) -> Match | Rejection:
+    if shape(pool.x)[0] != 1:
+        return _rejected(root, (pool.x,), Op.AVG_POOL2D, _not_one_map(pool.x))
+    layer = _windowed(Op.AVG_POOL2D, pool.x, root, pool.window, pool.strides)
+    layer = replace(layer, clip=pool.requantization.clip)
+    return _match(root, (pool.x,), layer, None, pool, ranges)
+
+
+def _match(
+    root: relay.Expr,
+    inputs: tuple[relay.Expr, ...],
+    layer: Layer,
+    weights: Int8Array | None,
+    read: Convolution | Dense | Average,
+    ranges: Ranges,
+) -> Match:
+    """The match of a layer that accumulates and, if its outputs have 8 bits, requantizes."""
+    values = _range(inputs[0], layer.input_channels, ranges)
+    layer = replace(layer, input_range=(int(values.low.min()), int(values.high.max())))
+    if layer.output_dtype == "int32":
+        return Match(root, inputs, covered(root, inputs), layer, LayerConstants(weights, None), None)
+    accumulator = accumulator_range(read, values)
+    constants = LayerConstants(weights, _without_idle_parts(read.requantization, *accumulator))
+    return Match(root, inputs, covered(root, inputs), layer, constants, accumulator)
+
+
+def _without_idle_parts(requantization: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
+    """Without a correction of negative values, or exceptions, that no accumulator from `low` to `high` meets."""
+    below, exceptions = requantization.negative_below, requantization.exceptions
+    if below is not None and not np.any(low < below):
+        requantization = replace(requantization, negative_below=None, negative_step=0)
+    if exceptions is not None and not np.any((exceptions >= low[:, None]) & (exceptions <= high[:, None])):
+        requantization = replace(requantization, exceptions=None)
+    return requantization
+
+
+def _max_pool2d(root: relay.Call) -> Match | Rejection | None:
+    x, attrs = root.args[0], root.attrs
+    if str(attrs.layout) != "NHWC" or not is_8bit(x):
+        return None
+    if shape(x)[0] != 1:
+        return _rejected(root, (x,), Op.MAX_POOL2D, _not_one_map(x))
+    (fy, fx), strides, dilation = attrs.pool_size, attrs.strides, attrs.dilation
+    layer = _windowed(
+        Op.MAX_POOL2D,
+        x,
+        root,
+        (int(fy), int(fx)),
+        (int(strides[0]), int(strides[1])),
+        (int(dilation[0]), int(dilation[1])),
+        Padding(*(int(side) for side in attrs.padding)),
+    )
+    low, high = value_range(dtype(x))
+    layer = replace(layer, pad_value=low if any(layer.padding) else 0, clip=(low, high))
+    return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None), None)
+
+
+def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Rejection:
+    a, b = addition.operands
+    if shape(a) != shape(b):
+        return _rejected(root, (a, b), Op.ADD, "its operands have different shapes")
+    if dtype(a) != dtype(b):
+        return _rejected(root, (a, b), Op.ADD, "its operands have different types")
+    if shape(a)[0] != 1 or len(shape(a)) not in (2, 4):
+        return _rejected(root, (a, b), Op.ADD, _not_one_map(a))
+    k = shape(a)[-1]
+    oy, ox = shape(a)[1:3] if len(shape(a)) == 4 else (1, 1)
+    low, high = 0, 0
+    spans = [(int(values.low.min()), int(values.high.max())) for values in (_range(x, k, ranges) for x in (a, b))]
+    for span, multiplier in zip(spans, addition.multipliers, strict=True):
+        ends = [multiplier * end for end in span]
+        low, high = low + min(ends), high + max(ends)
+    layer = Layer(
+        name=Op.ADD.value,
+        op=Op.ADD,
+        k=k,
+        c=1,
+        oy=oy,
+        ox=ox,
+        iy=oy,
+        ix=ox,
+        input_dtype=dtype(a),
+        weight_dtype="",
+        output_dtype=addition.dtype,
+        clip=addition.clip,
+        input_range=(min(first for first, _ in spans), max(last for _, last in spans)),
+    )
+    one, bias, shift = (np.array([value], np.int64) for value in (1, addition.bias, addition.shift))
+    constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), addition.multipliers)
+    accumulator = np.array([low], np.int64), np.array([high], np.int64)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
+    """A table, whatever the shape: no element depends on where it is."""
+    *outer, ox, k = (1, 1, *shape(lookup.x))
+    oy = math.prod(outer)
+    layer = Layer(
+        name=Op.LOOKUP.value,
+        op=Op.LOOKUP,
+        k=k,
+        c=1,
+        oy=oy,
+        ox=ox,
+        iy=oy,
+        ix=ox,
+        input_dtype=lookup.x_dtype,
+        weight_dtype="",
+        output_dtype=lookup.dtype,
+        clip=value_range(lookup.dtype),
+    )
+    table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
+    if lookup.x_dtype == "int8":
+        # From the order of the values, -128 first, to that of their bytes, 0 first.
+        table = np.roll(table, 128)
+    inputs = (lookup.x,)
+    return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=table), None)
+
+
+def _grouped_conv2d(root: relay.Expr) -> Rejection | None:
+    """A convolution in groups of several channels, which the readers leave aside."""
+    requantized = readers.read_requantized(root)
+    if requantized is None or not is_call(requantized[0], "nn.conv2d"):
+        return None
+    conv = requantized[0]
+    groups, weights = int(conv.attrs.groups), shape(conv.args[1])
+    if groups == 1 or str(conv.attrs.data_layout) != "NHWC" or str(conv.attrs.kernel_layout) != "HWIO":
+        return None
+    macs = math.prod(shape(conv)) * math.prod(weights[:3])
+    reason = f"it has {groups} groups of channels, not one or one per channel"
+    return _rejected(root, (conv.args[0],), Op.CONV2D, reason, macs)
+
+
+def _rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: str, macs: int = 0) -> Rejection:
+    return Rejection(root, covered(root, inputs), op, macs, math.prod(shape(root)), reason)
+
+
+def _not_one_map(x: relay.Expr) -> str:
+    return f"its input has shape {shape(x)}, not (1, rows, columns, channels)"
+
+
+def _range(x: relay.Expr, channels: int, ranges: Ranges) -> Range:
+    """What is known about a tensor's values; what its type allows if nothing else is."""
+    low, high = value_range(dtype(x))
+    return ranges.get(x) or Range(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
+
+
+def _windowed(
+    op: Op,
+    x: relay.Expr,
+    root: relay.Expr,
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int] = (1, 1),
+    padding: Padding = NO_PADDING,
+) -> Layer:
+    """A channelwise layer that slides a window over an NHWC input; padding that no window reaches is dropped."""
+    _, iy, ix, _ = shape(x)
+    _, oy, ox, k = shape(root)
+    layer = Layer(
+        name=op.value,
+        op=op,
+        k=k,
+        c=1,
+        oy=oy,
+        ox=ox,
+        iy=iy,
+        ix=ix,
+        fy=window[0],
+        fx=window[1],
+        stride=stride,
+        dilation=dilation,
+        input_dtype=dtype(x),
+        weight_dtype="",
+        output_dtype=dtype(root),
+    )
+    rows, columns = layer.window
+    bottom = max(0, (oy - 1) * stride[0] + rows - padding.top - iy)
+    right = max(0, (ox - 1) * stride[1] + columns - padding.left - ix)
+    return replace(layer, padding=Padding(padding.top, padding.left, bottom, right))

@@ -1,0 +1,83 @@
+"""A network as the list of what is computed one after the other: layers, and the operators between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from match.ir.layer import Op
+from match.partitioning.pattern.types import Match, Rejection
+from match.relay import relay, tvm
+from match.relay.graph import post_order, users
+from match.relay.rewrite import dtype, is_call, operator_name, shape
+from match.relay.softmax import inside
+
+_ELEMENTWISE = (0, 1)
+"""TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
+
+Chain = tuple[relay.Call, ...]
+"""Operators that TVM makes one loop of, or all those of a softmax, in order of computation; mostly it is one."""
+
+SOFTMAX = "softmax"
+"""What softmax in integers is called, which is dozens of operators."""
+
+
+def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | Chain, ...]:
+    """The layers in `found` and the operators that none of them covers, in execution order."""
+    by_root = {layer.root: layer for layer in found}
+    covered = {expr for layer in by_root.values() for expr in layer.covered}
+    used_by = users(main)
+    order = post_order(main)
+    softmax = {root: region for root in order if root not in covered and (region := inside(root))}
+    covered.update(*softmax.values())
+    ordered: list[Match | Rejection | Chain] = []
+    chains: dict[relay.Expr, Chain] = {}
+    for expr in order:
+        if expr in by_root:
+            ordered.append(by_root[expr])
+        elif expr in softmax:
+            ordered.append(tuple(call for call in order if isinstance(call, relay.Call) and call in softmax[expr]))
+        elif isinstance(expr, relay.Call) and expr not in covered:
+            feeding = [chains.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
+            continued = next((chain for chain in feeding if chain and _continues(expr, chain[-1])), ())
+            chains[expr] = (*continued, expr)
+            ordered = [row for row in ordered if row is not continued]
+            ordered.append(chains[expr])
+    return tuple(ordered)
+
+
+def called(chain: Chain) -> str:
+    """What the operators are called in a report."""
+    names = [operator_name(call) or "function" for call in chain]
+    return SOFTMAX if len(chain) > 1 and inside(chain[-1]) else "+".join(names)
+
+
+def is_floating(chain: Chain) -> bool:
+    """Whether any of the operators gives floating-point numbers, or takes them."""
+    tensors = [tensor for call in chain for tensor in (call, *call.args)]
+    return any(isinstance(x.checked_type, tvm.ir.TensorType) and dtype(x).startswith("float") for x in tensors)
+
+
+def products(chain: Chain) -> tuple[Op, int] | None:
+    """Which layer the operators are one of, and its multiply-accumulates; None if they multiply no weights.
+
+    That is what a layer is whose sums stay 32 bits, or are scaled in floating point.
+    """
+    for call in chain:
+        if is_call(call, "nn.dense"):
+            return Op.DENSE, math.prod(shape(call)) * shape(call.args[1])[1]
+        if is_call(call, "nn.conv2d"):
+            channels = shape(call)[str(call.attrs.out_layout or call.attrs.data_layout).index("C")]
+            op = Op.CONV2D if int(call.attrs.groups) == 1 else Op.DEPTHWISE_CONV2D
+            return op, math.prod(shape(call)) * math.prod(shape(call.args[1])) // channels
+    return None
+
+
+def _continues(call: relay.Call, previous: relay.Call) -> bool:
+    """Whether TVM computes `call` in the loop of `previous`, element by element."""
+    return _elementwise(call) and _elementwise(previous) and shape(call) == shape(previous)
+
+
+def _elementwise(call: relay.Call) -> bool:
+    pattern = call.op.get_attr("TOpPattern") if operator_name(call) else None
+    return pattern is not None and int(pattern) in _ELEMENTWISE

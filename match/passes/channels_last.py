@@ -1,0 +1,232 @@
+"""Layouts: maps with channels in axis 1 (NCHW, as ONNX has them) get their channels last (NHWC)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.relay import relay, tvm
+from match.relay.rewrite import New, constant, is_call, operands, operator_name, rebuild, rewrite, scalar, shape
+
+_TO_LAST = (0, 2, 3, 1)
+_TO_FIRST = (0, 3, 1, 2)
+_CONVOLUTIONS = ("nn.conv2d", "qnn.conv2d")
+_POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "qnn.avg_pool2d", "nn.global_avg_pool2d")
+_ELEMENTWISE = frozenset(
+    {"clip", "cast", "nn.relu", "sigmoid", "tanh", "exp", "sqrt", "nn.leaky_relu", "abs", "negative", "round"}
+    | {"right_shift", "floor_divide"}
+    | {"add", "subtract", "multiply", "divide", "maximum", "minimum", "take", "qnn.add", "qnn.subtract", "qnn.mul"}
+    | {"qnn.quantize", "qnn.dequantize", "qnn.requantize", "nn.bias_add"}
+)
+
+
+@dataclass(frozen=True)
+class ChannelsLast:
+    """Computes convolutions, pooling and what is between them in NHWC.
+
+    A transposition remains where such a map meets the network's inputs or outputs or an operator that needs the order
+    of its axes. One in front of a dense layer, behind a flattening, goes into the weights; one of a map with a single
+    pixel or channel is a reshape. An input of the network that is NHWC, and that the network transposes first, is taken
+    as it is.
+    """
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        layouts = _Layouts()
+        return rewrite(module, layouts.rule, layouts.original)
+
+
+class _Layouts:
+    """Which expressions of the original function have a replacement in another order, and the way back.
+
+    `_last` holds maps whose replacement is NHWC, `_flat` matrices (N, C·H·W) whose replacement is in the order H, W, C,
+    with these three extents.
+    """
+
+    def __init__(self) -> None:
+        self._last: set[relay.Expr] = set()
+        self._flat: dict[relay.Expr, tuple[int, int, int]] = {}
+        self._converted: dict[relay.Expr, relay.Expr] = {}
+
+    def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        followed = None
+        if is_call(call, *_CONVOLUTIONS) and str(call.attrs.data_layout) == "NCHW":
+            followed = self._convolution(call, new)
+        elif is_call(call, *_POOLS) and str(call.attrs.layout) == "NCHW":
+            followed = self._pool(call, new)
+        elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and _axes(call) == _TO_FIRST:
+            self._last.add(call)
+            followed = new(call.args[0])
+        elif any(tensor in self._last for argument in call.args for tensor in [argument, *_fields(argument)]):
+            followed = self._on_map(call, new)
+        elif any(argument in self._flat for argument in call.args):
+            followed = self._on_matrix(call, new)
+        return followed if followed is not None else rebuild(call, lambda argument: self.original(argument, new))
+
+    def original(self, expr: relay.Expr, new: New) -> relay.Expr:
+        """The replacement of `expr` with its elements in their original order."""
+        if isinstance(expr, relay.Tuple):
+            return relay.Tuple([self.original(field, new) for field in expr.fields])
+        if expr not in self._last and expr not in self._flat:
+            return new(expr)
+        if expr not in self._converted:
+            if expr in self._last:
+                batch, channels, rows, columns = shape(expr)
+                result = _permuted(new(expr), (batch, rows, columns, channels), _TO_FIRST)
+            else:
+                maps = relay.reshape(new(expr), (shape(expr)[0], *self._flat[expr]))
+                result = relay.reshape(relay.transpose(maps, _TO_FIRST), shape(expr))
+            self._converted[expr] = result
+        return self._converted[expr]
+
+    def _channels_last(self, expr: relay.Expr, new: New) -> relay.Expr:
+        """The replacement of a map with its channels last."""
+        if expr in self._last:
+            return new(expr)
+        if expr not in self._converted:
+            self._converted[expr] = _permuted(self.original(expr, new), shape(expr), _TO_LAST)
+        return self._converted[expr]
+
+    def _convolution(self, call: relay.Call, new: New) -> relay.Expr:
+        self._last.add(call)
+        attrs, groups = call.attrs, int(call.attrs.groups)
+        depthwise = groups > 1 and groups == shape(call.args[0])[1]
+        axes = [str(attrs.kernel_layout).index(axis) for axis in ("HWOI" if depthwise else "HWIO")]
+        before = shape(call.args[1])
+        after = tuple(before[axis] for axis in axes)
+        if depthwise:  # from (outputs, 1): in TVM's HWOI the O counts input channels, the I the outputs of each
+            after = (*after[:2], groups, after[2] // groups)
+        kernel = _reordered(call.args[1], new, before, axes, after)
+        build = relay.nn.conv2d if is_call(call, "nn.conv2d") else relay.qnn.op.conv2d
+        return build(
+            self._channels_last(call.args[0], new),
+            kernel,
+            *(new(argument) for argument in call.args[2:]),
+            strides=attrs.strides,
+            padding=attrs.padding,
+            dilation=attrs.dilation,
+            groups=attrs.groups,
+            channels=attrs.channels,
+            kernel_size=attrs.kernel_size,
+            data_layout="NHWC",
+            kernel_layout="HWOI" if depthwise else "HWIO",
+            out_dtype=attrs.out_dtype,
+        )
+
+    def _pool(self, call: relay.Call, new: New) -> relay.Expr:
+        self._last.add(call)
+        attrs, x = call.attrs, self._channels_last(call.args[0], new)
+        if is_call(call, "nn.global_avg_pool2d"):
+            return relay.nn.global_avg_pool2d(x, "NHWC", "NHWC")
+        window, strides, dilation, padding = attrs.pool_size, attrs.strides, attrs.dilation, attrs.padding
+        if is_call(call, "nn.max_pool2d"):
+            return relay.nn.max_pool2d(x, window, strides, dilation, padding, "NHWC", "NHWC", attrs.ceil_mode)
+        rest = attrs.ceil_mode, attrs.count_include_pad
+        if is_call(call, "nn.avg_pool2d"):
+            return relay.nn.avg_pool2d(x, window, strides, dilation, padding, "NHWC", "NHWC", *rest)
+        scales = [new(argument) for argument in call.args[1:]]
+        return relay.qnn.op.avg_pool2d(x, *scales, window, strides, padding, dilation, *rest, "NHWC")
+
+    def _on_map(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """An operator on maps that have their channels last, if it can do without the original order."""
+        name = operator_name(call)
+        if name in _ELEMENTWISE:
+            return self._elementwise(call, new)
+        if name == "concatenate":
+            self._last.add(call)
+            fields = [self._channels_last(field, new) for field in operands(call.args[0])]
+            return relay.concatenate(fields, _TO_LAST.index(int(call.attrs.axis) % 4))
+        if name == "sum" and call.attrs.keepdims and not call.attrs.exclude:
+            self._last.add(call)
+            axes = [_TO_LAST.index(int(axis) % 4) for axis in call.attrs.axis]
+            return relay.sum(new(call.args[0]), sorted(axes), keepdims=True)
+        if name == "nn.pad":
+            self._last.add(call)
+            widths = [call.attrs.pad_width[axis] for axis in _TO_LAST]
+            return relay.nn.pad(new(call.args[0]), widths, new(call.args[1]), call.attrs.pad_mode)
+        if name in ("reshape", "nn.batch_flatten", "squeeze") and len(shape(call)) == 2:
+            batch, channels, rows, columns = shape(call.args[0])
+            if shape(call) != (batch, channels * rows * columns):
+                return None
+            if rows * columns > 1 and channels > 1:
+                self._flat[call] = (rows, columns, channels)
+            return relay.reshape(new(call.args[0]), shape(call))
+        return None
+
+    def _elementwise(self, call: relay.Call, new: New) -> relay.Expr | None:
+        parameters = call.args[1:]
+        if is_call(call, "nn.bias_add"):
+            result = relay.nn.bias_add(new(call.args[0]), new(parameters[0]), axis=3)
+        elif is_call(call, "qnn.requantize"):
+            attrs = call.attrs
+            arguments = [new(argument) for argument in call.args]
+            result = relay.qnn.op.requantize(*arguments, axis=3, rounding=attrs.rounding, out_dtype=attrs.out_dtype)
+        elif is_call(call, "qnn.quantize", "qnn.dequantize") and scalar(parameters[0]) is None:
+            return None
+        else:
+            arguments = [self._operand(argument, call, new) for argument in call.args]
+            if None in arguments:
+                return None
+            result = relay.Call(call.op, arguments, call.attrs)
+        self._last.add(call)
+        return result
+
+    def _operand(self, expr: relay.Expr, call: relay.Call, new: New) -> relay.Expr | None:
+        """An operand of an elementwise operator on maps: a map, or a constant that is broadcast."""
+        if expr in self._last:
+            return new(expr)
+        array = constant(expr)
+        if array is None:
+            return self._channels_last(expr, new) if shape(expr) == shape(call) else None
+        if array.size == 1 or is_call(call, "take"):
+            return expr
+        if array.ndim not in (3, 4):
+            return None
+        axes = _TO_LAST if array.ndim == 4 else (1, 2, 0)
+        moved = np.ascontiguousarray(array.transpose(axes))
+        return relay.const(
+            moved.reshape(moved.shape[-1:] if moved.size == moved.shape[-1] else moved.shape), str(moved.dtype)
+        )
+
+    def _on_matrix(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """An operator on a flattened map: a dense layer takes the order into its weights, elementwise ones keep it."""
+        x = call.args[0]
+        if is_call(call, "nn.dense", "qnn.dense") and x in self._flat:
+            rows, columns, channels = self._flat[x]
+            weights = shape(call.args[1])
+            kernel = _reordered(call.args[1], new, (weights[0], channels, rows, columns), _TO_LAST, weights)
+            return relay.Call(call.op, [new(x), kernel, *map(new, call.args[2:])], call.attrs)
+        small = all(scalar(argument) is not None for argument in call.args[1:])
+        if operator_name(call) in _ELEMENTWISE and x in self._flat and small:
+            self._flat[call] = self._flat[x]
+            return rebuild(call, new)
+        return None
+
+
+def _fields(expr: relay.Expr) -> list[relay.Expr]:
+    return operands(expr) if isinstance(expr, relay.Tuple) else []
+
+
+def _permuted(expr: relay.Expr, before: tuple[int, ...], axes: tuple[int, ...]) -> relay.Expr:
+    """The transposition, as a reshape where only extents of 1 change their places."""
+    moving = [axis for axis in axes if before[axis] > 1]
+    if moving == sorted(moving):
+        return relay.reshape(expr, [before[axis] for axis in axes])
+    return relay.transpose(expr, axes)
+
+
+def _axes(transpose: relay.Call) -> tuple[int, ...]:
+    axes, rank = transpose.attrs.axes, len(shape(transpose))
+    return tuple(reversed(range(rank))) if axes is None else tuple(int(axis) % rank for axis in axes)
+
+
+def _reordered(
+    weights: relay.Expr, new: New, before: tuple[int, ...], axes: Sequence[int], after: tuple[int, ...]
+) -> relay.Expr:
+    """Weights seen as shape `before`, transposed, seen as shape `after`."""
+    array = constant(weights)
+    if array is not None:
+        return relay.const(array.reshape(before).transpose(axes).reshape(after))
+    return relay.reshape(relay.transpose(relay.reshape(new(weights), before), axes), after)

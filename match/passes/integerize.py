@@ -1,0 +1,218 @@
+"""QNN operators to the integer form: every scale and zero point becomes M, B and S."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.arithmetic.interface import Accumulator, Arithmetic
+from match.arithmetic.line_fit import NoLineError
+from match.arithmetic.plane_fit import fit_plane
+from match.ir.layer import Padding
+from match.ir.requantization import Requantization
+from match.ir.step_function import reachable_sums
+from match.relay import float_arithmetic, integer_form, relay, tvm
+from match.relay.integer_form import Int8Array
+from match.relay.qnn import Linear, clamped, quantization, read_linear
+from match.relay.readers import output_range
+from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
+
+_ROOTS = ("clip", "cast", "qnn.requantize", "qnn.add", "qnn.subtract", "qnn.mul", "qnn.avg_pool2d")
+
+
+@dataclass(frozen=True)
+class Integerize:
+    """Rewrites quantized layers in NHWC whose parameters are constants, as the reference `arithmetic` computes them.
+
+    Convolutions, dense layers, additions, average pooling and changes of scale are rewritten; other QNN operators stay.
+    A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536. A layer that no
+    line describes is scaled in floating point.
+    """
+
+    arithmetic: Arithmetic
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, self._rule)
+
+    def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        if not is_call(call, *_ROOTS) or not is_8bit(call):
+            return None
+        linear = read_linear(call)
+        if linear is not None:
+            return self._linear(linear, new)
+        root, clip = clamped(call, dtype(call))
+        if is_call(root, "qnn.avg_pool2d"):
+            return self._mean(root, clip, new)
+        if is_call(root, "qnn.requantize"):
+            return self._table(root, clip, new) or self._mean(root, clip, new)
+        if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
+            return self._binary(root, clip, new)
+        if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
+            return self._average(root, clip, new)
+        return None
+
+    def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
+        if is_call(linear.call, "qnn.dense"):
+            x, sums = new(linear.x), integer_form.product(new(linear.x), linear.weights)
+            weights = linear.weights
+        else:
+            convolution = _convolution(linear, new)
+            if convolution is None:
+                return None
+            x, weights, sums = convolution
+        output = linear.output
+        accumulator = _accumulator(linear, weights, output_range(x, linear.input.dtype))
+        try:
+            requantization = self.arithmetic.linear(accumulator, output, linear.clip)
+        except NoLineError:
+            factor = accumulator.input_scale * accumulator.weight_scale / output.scale
+            offset = accumulator.offset
+            return float_arithmetic.requantize(sums, offset, factor, output.zero_point, linear.clip, output.dtype)
+        return integer_form.requantize(sums, requantization, output.dtype)
+
+    def _table(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        """A change of scale from 8 bits to 8 bits."""
+        x = call.args[0]
+        if not is_8bit(x):
+            return None
+        inputs = quantization(call.args[1], call.args[2], dtype(x))
+        output = quantization(call.args[3], call.args[4], dtype(call))
+        if inputs is None or output is None:
+            return None
+        return integer_form.lookup(new(x), self.arithmetic.requantize(inputs, output, clip), inputs.dtype, output.dtype)
+
+    def _binary(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        left, right = call.args[:2]
+        a = quantization(call.args[2], call.args[3], dtype(left))
+        b = quantization(call.args[4], call.args[5], dtype(right))
+        output = quantization(call.args[6], call.args[7], dtype(call))
+        if a is None or b is None or output is None:
+            return None
+        if is_call(call, "qnn.mul"):
+            requantization = self.arithmetic.multiply(a, b, output, clip)
+            return integer_form.multiply(
+                new(left), new(right), (a.zero_point, b.zero_point), requantization, output.dtype
+            )
+        if shape(left) != shape(right):
+            return None
+        sign = -1 if is_call(call, "qnn.subtract") else 1
+        outputs = self.arithmetic.add(a, b, output, clip, sign)
+        slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
+        plane = fit_plane(outputs, a.levels, b.levels, slopes, clip)
+        if plane is None:
+            return integer_form.lookup_pair(new(left), new(right), outputs, (a.dtype, b.dtype), output.dtype)
+        return integer_form.add(new(left), new(right), plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
+
+    def _mean(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        """`qnn.avg_pool2d`, or a mean over rows and columns between a cast to int32 and a change of scale."""
+        if is_call(call, "qnn.avg_pool2d"):
+            window, x = _window(call), call.args[0]
+        else:
+            mean = call.args[0]
+            if not is_call(mean, "mean") or not is_call(mean.args[0], "cast"):
+                return None
+            x = mean.args[0].args[0]
+            axes = sorted(int(axis) for axis in mean.attrs.axis or ())
+            if not is_8bit(x) or len(shape(x)) != 4 or axes != [1, 2] or mean.attrs.exclude:
+                return None
+            window = _Window((shape(x)[1], shape(x)[2]), (1, 1))
+        inputs = quantization(call.args[1], call.args[2], dtype(x))
+        output = quantization(call.args[3], call.args[4], dtype(call))
+        if inputs is None or output is None or window is None:
+            return None
+        one = self.arithmetic.mean(inputs, window.count, output, clip)
+        pooled = _pooled(new(x), shape(x), window, one, output.dtype)
+        return pooled if len(shape(call)) == 4 else relay.reshape(pooled, shape(call))
+
+    def _average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        """Average pooling within one quantization: cast to int32, pool, cast back."""
+        pool = cast.args[0]
+        widened = pool.args[0]
+        window = _window(pool)
+        if window is None or not is_call(widened, "cast") or dtype(widened.args[0]) != dtype(cast):
+            return None
+        x = widened.args[0]
+        return _pooled(new(x), shape(x), window, self.arithmetic.average(dtype(x), window.count, clip), dtype(x))
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Windows without padding that all lie within the map."""
+
+    size: tuple[int, int]
+    strides: tuple[int, int]
+
+    @property
+    def count(self) -> int:
+        return self.size[0] * self.size[1]
+
+
+def _window(pool: relay.Call) -> _Window | None:
+    """The windows of a pooling in NHWC; None for padding, dilation and windows that hang over the border."""
+    attrs = pool.attrs
+    _, rows, columns, _ = shape(pool.args[0])
+    size, strides = (int(attrs.pool_size[0]), int(attrs.pool_size[1])), (int(attrs.strides[0]), int(attrs.strides[1]))
+    spaced = any(int(side) for side in attrs.padding) or any(int(step) != 1 for step in attrs.dilation)
+    hanging = attrs.ceil_mode and ((rows - size[0]) % strides[0] != 0 or (columns - size[1]) % strides[1] != 0)
+    return None if str(attrs.layout) != "NHWC" or spaced or hanging else _Window(size, strides)
+
+
+def _pooled(x: relay.Expr, extents: tuple[int, ...], window: _Window, one: Requantization, dtype: str) -> relay.Expr:
+    """The pooling of x (N, H, W, C) with the requantization of one channel for all."""
+    channels = np.zeros(extents[3], np.intp)
+    return integer_form.avg_pool2d(
+        x,
+        one.take(channels),
+        dtype,
+        window=window.size,
+        strides=window.strides,
+        whole_map=window.size == tuple(extents[1:3]),
+    )
+
+
+def _convolution(linear: Linear, new: New) -> tuple[relay.Expr, Int8Array, relay.Expr] | None:
+    """The input of a convolution in NHWC, the weights that each output sums with, (channels, ...), and the sums."""
+    attrs = linear.call.attrs
+    if str(attrs.data_layout) != "NHWC":
+        return None
+    x, padding = _without_pad(linear)
+    groups, layout = int(attrs.groups), str(attrs.kernel_layout)
+    depthwise = groups > 1 and groups == shape(linear.x)[3]
+    weights = linear.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
+    if depthwise:
+        weights = weights.reshape(*weights.shape[:2], groups, -1)
+    sums = integer_form.convolution(
+        new(x),
+        np.ascontiguousarray(weights),
+        x_dtype=linear.input.dtype,
+        strides=(int(attrs.strides[0]), int(attrs.strides[1])),
+        padding=padding,
+        dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
+        groups=groups,
+        pad_value=linear.input.zero_point,
+    )
+    return new(x), weights.reshape(-1, len(linear.bias) if depthwise else weights.shape[3]).T, sums
+
+
+def _accumulator(linear: Linear, weights: Int8Array, inputs: tuple[int, int]) -> Accumulator:
+    """What a layer accumulates, for weights (channels, ...) and inputs in a range, the zero point with them."""
+    zero_point = linear.input.zero_point
+    low, high = reachable_sums(weights, (min(inputs[0], zero_point), max(inputs[1], zero_point)))
+    sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
+    return Accumulator(linear.bias - zero_point * sums, low, high, linear.input.scale, linear.weight_scale)
+
+
+def _without_pad(linear: Linear) -> tuple[relay.Expr, Padding]:
+    """The input of a convolution and its padding, an `nn.pad` of zero points in front included."""
+    x, padding = linear.x, Padding(*(int(side) for side in linear.call.attrs.padding))
+    while is_call(x, "nn.pad"):
+        widths = [(int(before), int(after)) for before, after in x.attrs.pad_width]
+        spatial = widths[0] == widths[3] == (0, 0) and all(side >= 0 for width in widths for side in width)
+        if not spatial or str(x.attrs.pad_mode) != "constant" or scalar(x.args[1]) != linear.input.zero_point:
+            break
+        (top, bottom), (left, right) = widths[1:3]
+        padding = Padding(padding.top + top, padding.left + left, padding.bottom + bottom, padding.right + right)
+        x = x.args[0]
+    return x, padding

@@ -1,0 +1,49 @@
+"""The way from a model's QNN operators to the integer form, in the order of the passes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
+from match.arithmetic.tflite import TfliteArithmetic
+from match.frontend.model import Model, Rounding
+from match.passes.channels_last import ChannelsLast
+from match.passes.compose_arithmetic import ComposeArithmetic
+from match.passes.dead_channels import DeadChannels
+from match.passes.fixed_point_groups import FuseFixedPointGroups
+from match.passes.integerize import Integerize
+from match.passes.quantize_border import LowerBorder
+from match.passes.quantized_groups import FuseQuantizedGroups
+from match.passes.simplify import RemoveIdle
+from match.passes.unsigned_activations import UnsignedActivations
+from match.relay import tvm
+
+
+def integer_relay(
+    model: Model, activations: Literal["uint8"] | None = None, *, remove_dead_channels: bool = True
+) -> tvm.IRModule:
+    """The network in integer form (docs/architecture.md).
+
+    Args:
+        model: as a front end returns it; it is not changed.
+        activations: "uint8" stores all activations unsigned, for machines whose multipliers need that; None keeps the
+            types of the model.
+        remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
+    """
+    tflite = model.rounding == Rounding.TFLITE
+    arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
+    module = model.module
+    passes = (
+        *((FuseFixedPointGroups(),) if tflite else ()),
+        FuseQuantizedGroups(),
+        ChannelsLast(),
+        ComposeArithmetic(),
+        Integerize(arithmetic),
+        RemoveIdle(),
+        *((DeadChannels(),) if remove_dead_channels else ()),
+    )
+    for transform in passes:
+        module = transform(module)
+    if activations == "uint8":
+        module = UnsignedActivations()(module)
+    return LowerBorder(model.rounding)(module)

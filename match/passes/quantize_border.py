@@ -1,0 +1,59 @@
+"""What is left of QNN around the integers: quantize and dequantize at the border, operators without integer form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from match.errors import ModelError
+from match.frontend.model import Rounding
+from match.relay import relay, tvm
+from match.relay.float_arithmetic import divided, half_to_even
+from match.relay.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar, value_range
+
+
+@dataclass(frozen=True)
+class LowerBorder:
+    """Writes quantize with the reference's rounding in plain operators and leaves all other QNN operators to TVM."""
+
+    rounding: Rounding
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"; afterwards no QNN operator is left.
+
+        Raises:
+            ModelError: TVM cannot express an operator that is left over with its parameters.
+        """
+        module = rewrite(module, self._rule)
+        left = qnn_operators(module)
+        if not left:
+            return module
+        try:
+            return relay.qnn.transform.CanonicalizeOps()(module)
+        except tvm.TVMError as error:
+            names = ", ".join(left)
+            raise ModelError(f"the model's {names} cannot be compiled with these parameters; change them") from error
+
+    def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        if not is_call(call, "qnn.quantize") or not is_8bit(call):
+            return None
+        scale, zero_point = scalar(call.args[1]), scalar(call.args[2])
+        if scale is None or zero_point is None or dtype(call.args[0]) != "float32":
+            return None
+        low, high = value_range(dtype(call))
+        # Clipped first: rounding has a short range, and the conversion is undefined for what int32 cannot hold.
+        bounded = relay.clip(divided(new(call.args[0]), scale), low - int(zero_point), high - int(zero_point))
+        rounded = half_to_even(bounded) if self.rounding == Rounding.ONNXRUNTIME else relay.round(bounded)
+        shifted = relay.add(relay.cast(rounded, "int32"), relay.const(int(zero_point), "int32"))
+        return relay.cast(shifted, dtype(call))
+
+
+def qnn_operators(module: tvm.IRModule) -> list[str]:
+    """Names of the QNN operators in "main"."""
+    names: set[str] = set()
+
+    def visit(node: Any) -> None:
+        names.add(operator_name(node))
+
+    relay.analysis.post_order_visit(module["main"], visit)
+    return sorted(name for name in names if name.startswith("qnn."))

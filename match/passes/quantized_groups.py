@@ -1,0 +1,290 @@
+"""dequantize → operator → quantize groups, as ONNX writes quantized layers, to QNN operators.
+
+Groups are those that onnxruntime fuses. Operators that only move values lose the dequantize and quantize around them;
+functions of one value become tables; what is left keeps both and computes in floating point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.arithmetic.interface import Float32Array, Quantization
+from match.arithmetic.onnxruntime import quantize
+from match.passes.unary_functions import unary_chain
+from match.relay import integer_form, relay, tvm
+from match.relay.float_arithmetic import divided, half_to_even
+from match.relay.qnn import quantization
+from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape, value_range
+
+_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
+
+
+@dataclass(frozen=True, eq=False)
+class _Real:
+    """A float tensor that is a dequantized one: its 8-bit expression in the original function, and its quantization."""
+
+    x: relay.Expr
+    quantization: Quantization
+
+
+@dataclass(frozen=True)
+class FuseQuantizedGroups:
+    """Rewrites each group that ends in `qnn.quantize`, and changes of scale between them."""
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, _rule)
+
+
+def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+    if is_call(call, "qnn.concatenate"):
+        return _scaled_concatenation(call, new)
+    if not is_call(call, "qnn.quantize") or not is_8bit(call):
+        return None
+    output = quantization(call.args[1], call.args[2], dtype(call))
+    if output is None:
+        return None
+    inner, clip = _clamped(call.args[0], output)
+    for fuse in (_linear, _binary, _average, _windowed_average, _concatenate):
+        fused = fuse(inner, output, new)
+        if fused is not None:
+            return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
+    return _table(call.args[0], output, new) or _moved(call.args[0], output, new)
+
+
+def _real(expr: relay.Expr) -> _Real | None:
+    """The 8-bit tensor behind a dequantize with one scale."""
+    if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
+        return None
+    values = quantization(expr.args[1], expr.args[2], dtype(expr.args[0]))
+    return None if values is None else _Real(expr.args[0], values)
+
+
+def _clamped(expr: relay.Expr, output: Quantization) -> tuple[relay.Expr, tuple[int, int]]:
+    """An expression without the activations around it, and the output values that they leave."""
+    low, high = value_range(output.dtype)
+    while True:
+        if is_call(expr, "nn.relu"):
+            bounds = 0.0, np.inf
+        elif is_call(expr, "clip"):
+            bounds = float(expr.attrs.a_min), float(expr.attrs.a_max)
+        else:
+            return expr, (low, high)
+        first, last = (
+            int(np.clip(np.rint(np.float32(bound) / output.scale) + output.zero_point, low, high)) for bound in bounds
+        )
+        low, high = max(low, first), min(high, last)
+        expr = expr.args[0]
+
+
+def _linear(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """A convolution or dense layer with constant weights."""
+    operator, bias = expr, None
+    if is_call(expr, "nn.bias_add", "add") and is_call(expr.args[0], "nn.conv2d", "nn.dense"):
+        operator, bias = expr.args[0], expr.args[1]
+    if not is_call(operator, "nn.conv2d", "nn.dense"):
+        return None
+    real, kernel = _real(operator.args[0]), _kernel(operator)
+    if real is None or kernel is None:
+        return None
+    values, scale, zero_point = kernel
+    x = real.quantization
+    scales = relay.const(x.scale), relay.const(scale)
+    zero_points = relay.const(x.zero_point, "int32"), relay.const(zero_point)
+    attrs = operator.attrs
+    if is_call(operator, "nn.dense"):
+        units, axis = len(values), 1
+        result = relay.qnn.op.dense(new(real.x), relay.const(values), *zero_points, *scales, units)
+    else:
+        axis = str(attrs.data_layout).index("C")
+        units = shape(operator)[axis]
+        result = relay.qnn.op.conv2d(
+            new(real.x),
+            relay.const(values),
+            *zero_points,
+            *scales,
+            kernel_size=attrs.kernel_size,
+            channels=units,
+            strides=attrs.strides,
+            padding=attrs.padding,
+            dilation=attrs.dilation,
+            groups=attrs.groups,
+            data_layout=attrs.data_layout,
+            kernel_layout=attrs.kernel_layout,
+        )
+    if bias is not None:
+        integers = _bias(bias, x.scale * scale, units)
+        if integers is None:
+            return None
+        result = relay.nn.bias_add(result, relay.const(integers), axis=axis)
+    accumulator_scale = relay.const(x.scale * scale)
+    zero = relay.const(0, "int32")
+    return relay.qnn.op.requantize(
+        result, accumulator_scale, zero, *_parameters(output), axis=axis, out_dtype=output.dtype
+    )
+
+
+def _kernel(operator: relay.Call) -> tuple[npt.NDArray[Any], Float32Array, npt.NDArray[np.int32]] | None:
+    """Integer weights in the operator's layout, their scales and zero points: one, or one per output channel."""
+    kernel, transposed = operator.args[1], False
+    if is_call(kernel, "transpose") and is_call(operator, "nn.dense"):
+        kernel, transposed = kernel.args[0], True
+    if not is_call(kernel, "qnn.dequantize"):
+        return None
+    values, scale, zero_point = (constant(argument) for argument in kernel.args)
+    if values is None or scale is None or zero_point is None or str(values.dtype) not in ("int8", "uint8"):
+        return None
+    if scale.size > 1:
+        layout = str(operator.attrs.kernel_layout) if is_call(operator, "nn.conv2d") else "IO" if transposed else "OI"
+        if int(kernel.attrs.axis) % values.ndim != layout.index("O"):
+            return None
+    if scale.size == 1:
+        scale, zero_point = scale.reshape(()), zero_point.reshape(-1)[:1].reshape(())
+    zero_point = np.broadcast_to(zero_point, scale.shape).astype(np.int32)
+    return (values.T.copy() if transposed else values), scale.astype(np.float32), zero_point
+
+
+def _bias(bias: relay.Expr, scale: Float32Array, units: int) -> npt.NDArray[np.int32] | None:
+    """The integers of a bias in the accumulator's scale, shape (units,)."""
+    if is_call(bias, "qnn.dequantize"):
+        integers = constant(bias.args[0])
+        if integers is None or integers.dtype != np.int32:
+            return None
+    else:
+        values = constant(bias)
+        if values is None:
+            return None
+        integers = np.rint(values.reshape(-1) / scale.reshape(-1)).astype(np.int32)
+    return integers.reshape(-1) if integers.size == units else None
+
+
+def _binary(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """An addition or multiplication of two tensors."""
+    if not is_call(expr, "add", "multiply"):
+        return None
+    left, right = _real(expr.args[0]), _real(expr.args[1])
+    if left is None or right is None or constant(left.x) is not None or constant(right.x) is not None:
+        return None
+    build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
+    scales = *_parameters(left.quantization), *_parameters(right.quantization), *_parameters(output)
+    return build(new(left.x), new(right.x), *scales)
+
+
+def _average(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """The mean of the whole map: pooling or reduction."""
+    if is_call(expr, "mean"):
+        return _mean(expr, output, new)
+    if not is_call(expr, "nn.avg_pool2d", "nn.global_avg_pool2d"):
+        return None
+    layout = str(expr.attrs.layout)
+    extents = shape(expr.args[0])
+    rows, columns = extents[layout.index("H")], extents[layout.index("W")]
+    if is_call(expr, "nn.avg_pool2d"):
+        window, padding = expr.attrs.pool_size, expr.attrs.padding
+        if (int(window[0]), int(window[1])) != (rows, columns) or any(int(side) for side in padding):
+            return None
+    return _pooled(expr.args[0], (rows, columns), layout, output, new)
+
+
+def _mean(expr: relay.Call, output: Quantization, new: New) -> relay.Expr | None:
+    """A mean over rows and columns of a map with channels first."""
+    axes = [int(axis) % 4 for axis in expr.attrs.axis or ()]
+    if len(shape(expr.args[0])) != 4 or sorted(axes) != [2, 3] or expr.attrs.exclude:
+        return None
+    rows, columns = shape(expr.args[0])[2:]
+    pooled = _pooled(expr.args[0], (rows, columns), "NCHW", output, new)
+    return pooled if pooled is None or expr.attrs.keepdims else relay.reshape(pooled, shape(expr))
+
+
+def _pooled(
+    expr: relay.Expr, window: tuple[int, int], layout: str, output: Quantization, new: New
+) -> relay.Expr | None:
+    real = _real(expr)
+    if real is None or dtype(real.x) != output.dtype:
+        return None
+    scales = *_parameters(real.quantization), *_parameters(output)
+    return relay.qnn.op.avg_pool2d(new(real.x), *scales, window, (1, 1), (0, 0, 0, 0), (1, 1), layout=layout)
+
+
+def _windowed_average(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """Average pooling of smaller windows, in float32: which way a half goes depends on each value, not on the sum.
+
+    As onnxruntime does it, with the zero point added before rounding.
+    """
+    if not is_call(expr, "nn.avg_pool2d") or _real(expr.args[0]) is None:
+        return None
+    mean = divided(new(expr), output.scale)
+    low, high = value_range(output.dtype)
+    shifted = relay.add(mean, relay.const(np.float32(output.zero_point)))
+    return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
+
+
+def _concatenate(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """A concatenation, each part brought to the output's scale."""
+    if not is_call(expr, "concatenate") or not isinstance(expr.args[0], relay.Tuple):
+        return None
+    parts = [_real(field) for field in expr.args[0].fields]
+    if any(part is None for part in parts):
+        return None
+    scaled = [_rescaled(new(part.x), part.quantization, output) for part in parts if part is not None]
+    return relay.concatenate(scaled, int(expr.attrs.axis))
+
+
+def _scaled_concatenation(call: relay.Call, new: New) -> relay.Expr | None:
+    """`qnn.concatenate`, each part brought to the output's scale."""
+    tensors, scales, zero_points = (list(argument.fields) for argument in call.args[:3])
+    output = quantization(call.args[3], call.args[4], dtype(call))
+    parts: list[relay.Expr] = []
+    for tensor, scale, zero_point in zip(tensors, scales, zero_points, strict=True):
+        inputs = quantization(scale, zero_point, dtype(tensor))
+        if inputs is None or output is None:
+            return None
+        parts.append(_rescaled(new(tensor), inputs, output))
+    return relay.concatenate(parts, int(call.attrs.axis))
+
+
+def _table(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """A chain of functions of one value, computed for all 256 of them."""
+    source, function = unary_chain(expr)
+    real = _real(source)
+    if real is None or function is None:
+        return None
+    values = (real.quantization.levels - real.quantization.zero_point).astype(np.float32) * real.quantization.scale
+    outputs = quantize(function(values), output, value_range(output.dtype))
+    return integer_form.lookup(new(real.x), outputs, real.quantization.dtype, output.dtype)
+
+
+def _moved(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+    """Operators that move values, or nothing at all, between a dequantize and a quantize."""
+    moves: list[relay.Call] = []
+    while is_call(expr, "nn.pad", *_MOVES):
+        moves.append(expr)
+        expr = expr.args[0]
+    real = _real(expr)
+    if real is None:
+        return None
+    result = new(real.x)
+    for call in reversed(moves):
+        arguments = [result]
+        if is_call(call, "nn.pad"):
+            value = scalar(call.args[1])
+            if value is None or str(call.attrs.pad_mode) != "constant":
+                return None
+            integer = quantize(np.array([value], np.float32), real.quantization, value_range(real.quantization.dtype))
+            arguments.append(relay.const(int(integer[0]), real.quantization.dtype))
+        result = relay.Call(call.op, arguments, call.attrs)
+    return _rescaled(result, real.quantization, output)
+
+
+def _rescaled(x: relay.Expr, inputs: Quantization, output: Quantization) -> relay.Expr:
+    if inputs == output:
+        return x
+    return relay.qnn.op.requantize(x, *_parameters(inputs), *_parameters(output), out_dtype=output.dtype)
+
+
+def _parameters(values: Quantization) -> tuple[relay.Expr, relay.Expr]:
+    return relay.const(values.scale), relay.const(values.zero_point, "int32")

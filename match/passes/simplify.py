@@ -1,0 +1,40 @@
+"""Removes operators that do nothing: reshapes in a row or to the same shape, casts to the same type, idle clips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.relay import relay, tvm
+from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, shape, value_range
+
+_RESHAPES = ("reshape", "squeeze", "expand_dims", "nn.batch_flatten")
+
+
+@dataclass(frozen=True)
+class RemoveIdle:
+    """Leaves one reshape of several in a row, and drops what returns its operand unchanged."""
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, _rule)
+
+
+def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+    if _idle(call):
+        return new(call.args[0])
+    if not is_call(call, *_RESHAPES):
+        return None
+    source = call.args[0]
+    while is_call(source, *_RESHAPES) or (isinstance(source, relay.Call) and _idle(source)):
+        source = source.args[0]
+    return new(source) if shape(source) == shape(call) else relay.reshape(new(source), shape(call))
+
+
+def _idle(call: relay.Call) -> bool:
+    """Whether an operator returns its operand unchanged."""
+    if is_call(call, "cast"):
+        return dtype(call.args[0]) == dtype(call)
+    if is_call(call, "clip") and is_8bit(call):
+        low, high = value_range(dtype(call))
+        return bool(call.attrs.a_min <= low and call.attrs.a_max >= high)
+    return False

@@ -1,0 +1,117 @@
+"""Functions of one 8-bit value as TFLite Micro computes them in fixed point: tables of all 256 of them.
+
+The definitions are TFLite Micro's reference kernels for int8 and their preparation (`logistic`, `tanh`, `hard_swish`,
+`softmax`). uint8, which they do not have, is taken as the same numbers 128 higher.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from match.arithmetic import fixed_point
+from match.arithmetic.interface import Quantization
+from match.arithmetic.tflite import multiply, quantize_multiplier
+from match.ir.requantization import Int64Array
+from match.relay.rewrite import value_range
+
+Mask = npt.NDArray[np.bool_]
+
+_BITS = 4
+"""Integer bits of what the logistic function and the hyperbolic tangent are computed from."""
+
+_EXPONENT_BITS = 5
+"""Integer bits of exponents in softmax."""
+
+_HIRES = 7
+"""Bits by which hard swish shifts its inputs left."""
+
+
+def logistic(x: Quantization, output: Quantization) -> Int64Array | None:
+    """Outputs for every value of x, shape (256,); None if the output's quantization is not the one that is defined."""
+    lowest, highest = value_range(output.dtype)
+    if output.scale != np.float32(1 / 256) or output.zero_point != lowest:
+        return None
+    values, inside = _fixed(x)
+    outputs = fixed_point.shifted_right(fixed_point.logistic(values, _BITS), 31 - 8) + lowest
+    return _saturated(x, inside, outputs, (lowest, highest))
+
+
+def tanh(x: Quantization, output: Quantization) -> Int64Array | None:
+    """As `logistic`."""
+    lowest, highest = value_range(output.dtype)
+    if output.scale != np.float32(1 / 128) or output.zero_point != lowest + 128:
+        return None
+    values, inside = _fixed(x)
+    outputs = fixed_point.shifted_right(fixed_point.tanh(values, _BITS), 31 - 7) + lowest + 128
+    return _saturated(x, inside, outputs, (lowest, highest))
+
+
+def hard_swish(x: Quantization, output: Quantization) -> Int64Array | None:
+    """``x * min(max(x + 3, 0), 6) / 6`` for every value of x in 16-bit fixed point, shape (256,).
+
+    None if the output's scale is so much smaller than the input's that TFLite Micro refuses the operator.
+    """
+    hires_scale = np.float32(1 / 128) * x.scale
+    scaled, exponent = _multiplier(hires_scale / output.scale)
+    gate_factor, gate_exponent = _multiplier(hires_scale / (np.float32(3) / np.float32(32768)))
+    if exponent > 0:
+        return None
+    hires = (x.levels - x.zero_point) << _HIRES
+    gate = hires
+    if gate_exponent > 0:
+        gate = _saturated16(gate << min(gate_exponent - 1, 31))
+    gate = (gate * gate_factor + (1 << 14)) >> 15
+    gate = _saturated16(gate << 1) if gate_exponent > 0 else _shifted_right16(gate, -gate_exponent)
+    gate = (gate + (1 << 15)) >> 1
+    gated = gate * ((hires * scaled + (1 << 14)) >> 15)
+    truncated = np.sign(gated) * (np.abs(gated) >> 15)
+    return np.clip(_shifted_right16(truncated, -exponent) + output.zero_point, *value_range(output.dtype))
+
+
+def exponentials(scale: np.float32, beta: np.float32) -> Int64Array:
+    """``exp(-beta * scale * d)`` without integer bits for distances d from 0 to 255, 0 where that is below exp(-31)."""
+    distances = np.arange(256, dtype=np.int64)
+    factor = min(np.float64(beta) * np.float64(scale) * (1 << (31 - _EXPONENT_BITS)), np.float64(fixed_point.ONE))
+    inside = distances <= _radius(factor, _EXPONENT_BITS)
+    values = fixed_point.exp(multiply(np.where(inside, -distances, 0), factor), _EXPONENT_BITS)
+    return np.where(inside, values, 0)
+
+
+def _fixed(x: Quantization) -> tuple[Int64Array, Mask]:
+    """Every value of x with `_BITS` integer bits, 0 for those that do not fit, and which of them fit."""
+    factor = np.float64(x.scale) * (1 << (31 - _BITS))
+    values = x.levels - x.zero_point
+    inside = np.abs(values) < _radius(factor, _BITS)
+    return multiply(np.where(inside, values, 0), factor), inside
+
+
+def _radius(factor: np.float64, integer_bits: int) -> int:
+    """The largest value that, times `factor`, certainly fits ``31 - integer_bits`` fractional bits."""
+    exponent = int(quantize_multiplier(factor)[1])
+    return math.floor(math.ldexp(((1 << integer_bits) - 1) << (31 - integer_bits), -exponent))
+
+
+def _saturated(x: Quantization, inside: Mask, outputs: Int64Array, limits: tuple[int, int]) -> Int64Array:
+    """Outputs within their limits, one of these where an input did not fit."""
+    beyond = np.where(x.levels <= x.zero_point, *limits)
+    return np.where(inside, np.clip(outputs, *limits), beyond)
+
+
+def _multiplier(factor: np.float32) -> tuple[int, int]:
+    """Mantissa of 15 bits and exponent e: the factor is about ``mantissa * 2**(e - 15)``."""
+    mantissa, exponent = quantize_multiplier(np.float64(factor))
+    return min((int(mantissa) + (1 << 15)) >> 16, (1 << 15) - 1), int(exponent)
+
+
+def _saturated16(x: Int64Array) -> Int64Array:
+    return np.clip(x, *value_range("int16"))
+
+
+def _shifted_right16(x: Int64Array, bits: int) -> Int64Array:
+    """``x / 2**bits`` of 16-bit numbers, half away from zero as gemmlowp finds it: by a mask that has only 16 bits."""
+    mask = ((1 << bits) - 1) if bits < 16 else -1
+    threshold = (mask >> 1) + (x < 0)
+    return (x >> bits) + ((x & mask) > threshold)

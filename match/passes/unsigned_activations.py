@@ -1,0 +1,202 @@
+"""int8 activations become uint8: every value and zero point is 128 more, and B makes up for it in the sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from match.ir.requantization import Int64Array, Requantization
+from match.relay import integer_form, relay, tvm
+from match.relay.operators import Addition, Average, Convolution, Layer, Lookup
+from match.relay.readers import read_addition, read_layer, read_lookup
+from match.relay.rewrite import New, constant, dtype, is_call, operator_name, rebuild, rewrite, scalar
+
+_OFFSET = 128
+_SIGNED = np.arange(-128, 128, dtype=np.int64)
+_MOVES = frozenset(
+    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy"}
+    | {"nn.max_pool2d", "max"}
+)
+
+
+@dataclass(frozen=True)
+class UnsignedActivations:
+    """Stores every int8 activation as uint8, for machines whose multipliers take unsigned activations.
+
+    The network's inputs and outputs keep their types: a conversion, which is a table, stands at the border. So it does
+    around operators that this pass does not know; quantize, dequantize and other tables are made to convert themselves.
+    """
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main" in integer form; quantize and dequantize may still be QNN operators."""
+        conversion = _Conversion()
+        return rewrite(module, conversion.rule, conversion.signed)
+
+
+class _Conversion:
+    """What has been converted so far, by original expression."""
+
+    def __init__(self) -> None:
+        self._shifted: set[relay.Expr] = set()
+        self._converted: dict[relay.Expr, relay.Expr] = {}
+
+    def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        layer = read_layer(call)
+        if layer is not None:
+            return self._mark(call, self._layer(layer, new))
+        addition = read_addition(call)
+        if addition is not None:
+            return self._mark(call, self._addition(addition, new))
+        lookup = read_lookup(call)
+        if lookup is not None:
+            offset = _OFFSET if lookup.dtype == "int8" else 0
+            return self._mark(call, self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new))
+        moved = self._moved(call, new)
+        if moved is not None:
+            return self._mark(call, moved)
+        dequantized = self._dequantized(call, new)
+        if dequantized is not None:
+            return dequantized
+        if self._is_difference(call):
+            return relay.subtract(*(rebuild(operand, new) for operand in call.args))
+        if any(argument in self._shifted for argument in call.args):
+            arguments = [self.signed(argument, new) for argument in call.args]
+            return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
+        return None
+
+    def signed(self, expr: relay.Expr, new: New) -> relay.Expr:
+        """The replacement of `expr` with the values it had."""
+        if isinstance(expr, relay.Tuple):
+            return relay.Tuple([self.signed(field, new) for field in expr.fields])
+        if expr not in self._shifted:
+            return new(expr)
+        if expr not in self._converted:
+            lookup = read_lookup(expr)
+            self._converted[expr] = (
+                self._lookup(lookup, new) if lookup else integer_form.lookup(new(expr), _SIGNED, "uint8", "int8")
+            )
+        return self._converted[expr]
+
+    def _unsigned(self, expr: relay.Expr, new: New) -> relay.Expr:
+        """The replacement of an 8-bit `expr` as uint8."""
+        if dtype(expr) == "uint8" or expr in self._shifted:
+            return new(expr)
+        if isinstance(expr, relay.Constant):
+            return relay.const((expr.data.numpy().astype(np.int16) + _OFFSET).astype(np.uint8))
+        if expr not in self._converted:
+            self._converted[expr] = (
+                _unsigned_quantize(expr, new)
+                or _unsigned_saturation(expr, new)
+                or integer_form.lookup(new(expr), _SIGNED + _OFFSET, "int8", "uint8")
+            )
+        return self._converted[expr]
+
+    def _mark(self, call: relay.Call, result: relay.Expr) -> relay.Expr:
+        if dtype(call) == "int8":
+            self._shifted.add(call)
+        return result
+
+    def _layer(self, layer: Layer, new: New) -> relay.Expr:
+        requantization = layer.requantization
+        if dtype(layer.x) == "int8":
+            requantization = requantization.moved(_OFFSET * _weight_sums(layer))
+        if layer.dtype == "int8":
+            requantization = _shifted_outputs(requantization)
+        x = self._unsigned(layer.x, new)
+        if isinstance(layer, Convolution):
+            pad_value = layer.pad_value + (_OFFSET if layer.x_dtype == "int8" else 0)
+            converted = replace(layer, pad_value=pad_value, x_dtype="uint8")
+        else:
+            converted = layer
+        return replace(converted, requantization=requantization, dtype="uint8").build(x)
+
+    def _addition(self, addition: Addition, new: New) -> relay.Expr:
+        bias, clip = addition.bias, addition.clip
+        for operand, multiplier in zip(addition.operands, addition.multipliers, strict=True):
+            bias -= _OFFSET * multiplier if dtype(operand) == "int8" else 0
+        if addition.dtype == "int8":
+            bias += _OFFSET << addition.shift
+            clip = (clip[0] + _OFFSET, clip[1] + _OFFSET)
+        a, b = (self._unsigned(operand, new) for operand in addition.operands)
+        return replace(addition, bias=bias, clip=clip, dtype="uint8").build(a, b)
+
+    def _lookup(self, lookup: Lookup, new: New) -> relay.Expr:
+        """The table on its input as that is stored, which needs no conversion of its own."""
+        x_dtype = "uint8" if lookup.x in self._shifted else lookup.x_dtype
+        return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))
+
+    def _is_difference(self, call: relay.Call) -> bool:
+        """Whether a call subtracts two widened tensors that are both 128 more now."""
+        return is_call(call, "subtract") and all(
+            is_call(operand, "cast") and operand.args[0] in self._shifted for operand in call.args
+        )
+
+    def _dequantized(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """A dequantize of what is now 128 more."""
+        if not is_call(call, "qnn.dequantize") or call.args[0] not in self._shifted:
+            return None
+        x, scale, zero_point = call.args
+        moved = _moved_zero_point(zero_point)
+        return None if moved is None else relay.Call(call.op, [new(x), new(scale), moved], call.attrs)
+
+    def _moved(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """Operators that pass values on, or compare them among themselves; None for others and other types."""
+        name = operator_name(call)
+        if not isinstance(call.checked_type, tvm.ir.TensorType) or dtype(call) != "int8":
+            return None
+        if name in _MOVES:
+            return relay.Call(call.op, [self._unsigned(call.args[0], new), *map(new, call.args[1:])], call.attrs)
+        if name == "clip":
+            low, high = call.attrs.a_min + _OFFSET, call.attrs.a_max + _OFFSET
+            return relay.clip(self._unsigned(call.args[0], new), low, high)
+        if name == "concatenate" and isinstance(call.args[0], relay.Tuple):
+            fields = [self._unsigned(field, new) for field in call.args[0].fields]
+            return relay.Call(call.op, [relay.Tuple(fields)], call.attrs)
+        if name == "nn.pad" and scalar(call.args[1]) is not None:
+            value = relay.const(int(scalar(call.args[1])) + _OFFSET, "uint8")
+            return relay.Call(call.op, [self._unsigned(call.args[0], new), value], call.attrs)
+        return None
+
+
+def _unsigned_quantize(expr: relay.Expr, new: New) -> relay.Expr | None:
+    """A quantize to int8 as one to uint8."""
+    if not is_call(expr, "qnn.quantize"):
+        return None
+    x, scale, zero_point = expr.args
+    moved = _moved_zero_point(zero_point)
+    return None if moved is None else relay.qnn.op.quantize(new(x), new(scale), moved, expr.attrs.axis, "uint8")
+
+
+def _unsigned_saturation(expr: relay.Expr, new: New) -> relay.Expr | None:
+    """int32 numbers that are saturated to int8, to uint8 instead."""
+    if not is_call(expr, "cast") or not is_call(expr.args[0], "clip") or dtype(expr.args[0]) != "int32":
+        return None
+    clip = expr.args[0]
+    moved = relay.add(new(clip.args[0]), relay.const(_OFFSET, "int32"))
+    return integer_form.saturate(moved, (int(clip.attrs.a_min) + _OFFSET, int(clip.attrs.a_max) + _OFFSET), "uint8")
+
+
+def _moved_zero_point(zero_point: relay.Expr) -> relay.Expr | None:
+    """A constant zero point, 128 more."""
+    value = constant(zero_point)
+    return None if value is None else relay.const((value + np.int32(_OFFSET)).astype(np.int32), "int32")
+
+
+def _weight_sums(layer: Layer) -> Int64Array:
+    """What each channel's accumulator grows by when every input grows by one."""
+    if isinstance(layer, Convolution):
+        return layer.weights_by_output.sum(axis=1, dtype=np.int64)
+    if isinstance(layer, Average):
+        return np.full(layer.requantization.channels, layer.window[0] * layer.window[1], np.int64)
+    return layer.weights.sum(axis=1, dtype=np.int64)
+
+
+def _shifted_outputs(requantization: Requantization) -> Requantization:
+    """The outputs, 128 larger."""
+    low, high = requantization.clip
+    return replace(
+        requantization,
+        bias=requantization.bias + (np.int64(_OFFSET) << requantization.shift),
+        clip=(low + _OFFSET, high + _OFFSET),
+    )

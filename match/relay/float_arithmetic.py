@@ -1,0 +1,47 @@
+"""float32 in Relay with the bits it should have: divisions, rounding, and sums that are scaled in floating point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from match.arithmetic.interface import Float32Array
+from match.ir.requantization import Int64Array
+from match.relay import relay
+
+_LAST_BIT_IS_ONE = 1.5 * 2**23
+
+
+def divided(x: relay.Expr, scale: np.float32) -> relay.Expr:
+    """``x / scale`` in float32.
+
+    The scale is a tensor of one element: TVM multiplies by the reciprocal of a constant scalar, which rounds otherwise.
+    """
+    return relay.divide(x, relay.const(np.array([scale], np.float32)))
+
+
+def half_to_even(x: relay.Expr) -> relay.Expr:
+    """Nearest integer to a float32 of magnitude below 2**22, halves to the even one.
+
+    Added to a number whose last bit is worth 1, x is rounded there. Both steps read the number from a tensor of their
+    own, or TVM would take them for nothing. One chain of operators becomes one loop without buffers in between.
+    """
+    added, taken = (relay.const(np.array([_LAST_BIT_IS_ONE], np.float32)) for _ in range(2))
+    return relay.subtract(relay.add(x, added), taken)
+
+
+def requantize(
+    accumulator: relay.Expr,
+    offset: Int64Array,
+    factor: Float32Array,
+    zero_point: int,
+    clip: tuple[int, int],
+    dtype: str,
+) -> relay.Expr:
+    """``clip(rint(float32(accumulator + offset) * factor) + zero_point)`` per channel.
+
+    For layers that no line describes; being of no pattern it runs where TVM's own code does.
+    """
+    total = relay.add(accumulator, relay.const(offset.astype(np.int32)))
+    product = relay.multiply(relay.cast(total, "float32"), relay.const(factor.astype(np.float32)))
+    bounded = relay.clip(product, clip[0] - zero_point, clip[1] - zero_point)
+    return relay.cast(relay.add(relay.cast(half_to_even(bounded), "int32"), relay.const(zero_point, "int32")), dtype)

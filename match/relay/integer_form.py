@@ -1,0 +1,213 @@
+"""Builders of the integer form: the Relay that `match.passes` ends in and `match.partitioning.pattern` recognises.
+
+docs/architecture.md, "Integer form", is the contract. Tensors are NHWC, accumulators int32, parameters int64 with one
+entry per output channel. The forms are plain Relay operators, so that TVM computes the same integers for layers that no
+module takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.layer import Padding
+from match.ir.requantization import Int64Array, Requantization
+from match.relay import relay
+
+NO_PADDING = Padding()
+
+Int8Array = npt.NDArray[np.int8]
+
+
+def int64(values: npt.ArrayLike) -> relay.Constant:
+    """An int64 constant; `relay.const` alone would narrow it to int32."""
+    return relay.const(np.asarray(values, np.int64), dtype="int64")
+
+
+def saturate(value: relay.Expr, clip: tuple[int, int], dtype: str) -> relay.Expr:
+    """Clip to the closed range `clip`, written out even where it is the whole range of `dtype`, and narrow."""
+    return relay.cast(relay.clip(value, clip[0], clip[1]), dtype)
+
+
+def requantize(accumulator: relay.Expr, requantization: Requantization, dtype: str) -> relay.Expr:
+    """REQ of the contract: an int32 accumulator (..., K) to `dtype` ("uint8", "int8")."""
+    bias: relay.Expr = int64(requantization.bias)
+    if requantization.negative_below is not None:
+        below = relay.const(np.asarray(requantization.negative_below, np.int32), dtype="int32")
+        negative = int64(requantization.bias - requantization.negative_step)
+        bias = relay.where(relay.less(accumulator, below), negative, bias)
+    if requantization.exceptions is not None:
+        one_less = requantization.bias - (np.int64(1) << requantization.shift)
+        bias = relay.where(_is_exception(accumulator, requantization.exceptions), int64(one_less), bias)
+    scaled = relay.add(relay.multiply(relay.cast(accumulator, "int64"), int64(requantization.multiplier)), bias)
+    return saturate(relay.right_shift(scaled, int64(requantization.shift)), requantization.clip, dtype)
+
+
+def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr:
+    """Whether an accumulator is one of its channel's exceptions, an array (channels, n)."""
+    columns = [relay.const(column.astype(np.int32)) for column in exceptions.T]
+    found = relay.equal(accumulator, columns[0])
+    for column in columns[1:]:
+        found = relay.logical_or(found, relay.equal(accumulator, column))
+    return found
+
+
+def conv2d(
+    x: relay.Expr,
+    weights: Int8Array,
+    requantization: Requantization,
+    dtype: str,
+    *,
+    x_dtype: str = "uint8",
+    strides: tuple[int, int] = (1, 1),
+    padding: Padding = NO_PADDING,
+    dilation: tuple[int, int] = (1, 1),
+    groups: int = 1,
+    pad_value: int = 0,
+) -> relay.Expr:
+    """Convolution, requantized: see `convolution`."""
+    accumulator = convolution(
+        x,
+        weights,
+        x_dtype=x_dtype,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        pad_value=pad_value,
+    )
+    return requantize(accumulator, requantization, dtype)
+
+
+def convolution(
+    x: relay.Expr,
+    weights: Int8Array,
+    *,
+    x_dtype: str = "uint8",
+    strides: tuple[int, int] = (1, 1),
+    padding: Padding = NO_PADDING,
+    dilation: tuple[int, int] = (1, 1),
+    groups: int = 1,
+    pad_value: int = 0,
+) -> relay.Expr:
+    """int32 sums of x (N, H, W, C) and weights HWIO, or HWOI (FY, FX, C, 1) where `groups` is C > 1 (depthwise).
+
+    `x_dtype` is x's type and `pad_value` the integer in the padding; other than 0 it becomes an `nn.pad` before the
+    convolution.
+    """
+    depthwise = groups > 1 and weights.shape[2] == groups
+    if any(padding) and pad_value != 0:
+        rows, columns = (padding.top, padding.bottom), (padding.left, padding.right)
+        x = relay.nn.pad(x, ((0, 0), rows, columns, (0, 0)), relay.const(pad_value, x_dtype))
+        padding = Padding()
+    return relay.nn.conv2d(
+        x,
+        relay.const(weights),
+        strides=strides,
+        padding=tuple(padding),
+        dilation=dilation,
+        groups=groups,
+        channels=weights.shape[2] * weights.shape[3] if depthwise else weights.shape[3],
+        kernel_size=weights.shape[:2],
+        data_layout="NHWC",
+        kernel_layout="HWOI" if depthwise else "HWIO",
+        out_dtype="int32",
+    )
+
+
+def dense(x: relay.Expr, weights: Int8Array, requantization: Requantization, dtype: str) -> relay.Expr:
+    """Product of x (N, C) with weights (K, C), transposed, requantized."""
+    return requantize(product(x, weights), requantization, dtype)
+
+
+def product(x: relay.Expr, weights: Int8Array) -> relay.Expr:
+    """int32 products of x (N, C) with weights (K, C), transposed."""
+    return relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype="int32")
+
+
+def window_sum(
+    x: relay.Expr,
+    window: tuple[int, int],
+    strides: tuple[int, int],
+    whole_map: bool,
+) -> relay.Expr:
+    """int32 sums of x (N, H, W, C) over windows without padding; `whole_map` when one window is all of H x W."""
+    wide = relay.cast(x, "int32")
+    if whole_map:
+        return relay.sum(wide, axis=(1, 2), keepdims=True)
+    # The mean of values multiplied by the window's size is their sum: the integer division leaves no remainder.
+    scaled = relay.multiply(wide, relay.const(window[0] * window[1], "int32"))
+    return relay.nn.avg_pool2d(scaled, pool_size=window, strides=strides, layout="NHWC", out_layout="NHWC")
+
+
+def avg_pool2d(
+    x: relay.Expr,
+    requantization: Requantization,
+    dtype: str,
+    *,
+    window: tuple[int, int],
+    strides: tuple[int, int] = (1, 1),
+    whole_map: bool = False,
+) -> relay.Expr:
+    """Average pooling of x (N, H, W, C): the window's sum, requantized."""
+    return requantize(window_sum(x, window, strides, whole_map), requantization, dtype)
+
+
+def max_pool2d(
+    x: relay.Expr,
+    *,
+    window: tuple[int, int],
+    strides: tuple[int, int] = (1, 1),
+    padding: Padding = NO_PADDING,
+) -> relay.Expr:
+    """Maximum pooling of x (N, H, W, C); padding never wins against a value."""
+    return relay.nn.max_pool2d(
+        x, pool_size=window, strides=strides, padding=tuple(padding), layout="NHWC", out_layout="NHWC"
+    )
+
+
+def add(
+    a: relay.Expr,
+    b: relay.Expr,
+    multipliers: tuple[int, int],
+    bias: int,
+    shift: int,
+    clip: tuple[int, int],
+    dtype: str,
+) -> relay.Expr:
+    """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors of equal shape."""
+    first, second = (
+        relay.multiply(relay.cast(operand, "int64"), int64(multiplier))
+        for operand, multiplier in zip((a, b), multipliers, strict=True)
+    )
+    total = relay.add(relay.add(first, second), int64(bias))
+    return saturate(relay.right_shift(total, int64(shift)), clip, dtype)
+
+
+def multiply(
+    a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
+) -> relay.Expr:
+    """Product of two tensors less their zero points, requantized as one channel; it has no pattern of its own."""
+    first, second = (
+        relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
+        for operand, zero_point in zip((a, b), zero_points, strict=True)
+    )
+    return requantize(relay.multiply(first, second), requantization, dtype)
+
+
+def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str) -> relay.Expr:
+    """Any function of one 8-bit value: `outputs` has 256 entries, in ascending order of x."""
+    return relay.take(relay.const(outputs.astype(dtype)), _index(x, x_dtype))
+
+
+def lookup_pair(a: relay.Expr, b: relay.Expr, outputs: Int64Array, dtypes: tuple[str, str], dtype: str) -> relay.Expr:
+    """Any function of two 8-bit values: `outputs` has shape (256, 256), in ascending order of a and b."""
+    row = relay.multiply(_index(a, dtypes[0]), relay.const(256, "int32"))
+    index = relay.add(row, _index(b, dtypes[1]))
+    return relay.take(relay.const(outputs.astype(dtype).reshape(-1)), index)
+
+
+def _index(x: relay.Expr, dtype: str) -> relay.Expr:
+    """Position of an 8-bit value among all values of its type."""
+    wide = relay.cast(x, "int32")
+    return wide if dtype == "uint8" else relay.add(wide, relay.const(128, "int32"))

@@ -1,0 +1,126 @@
+"""Operators of the integer form as values, which passes change and build again by `match.relay.integer_form`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.ir.layer import Padding
+from match.ir.requantization import Int64Array, Requantization
+from match.relay import integer_form, relay
+from match.relay.integer_form import Int8Array
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """A convolution with its requantization; weights HWIO, or HWOI where `groups` is the number of input channels."""
+
+    x: relay.Expr
+    weights: Int8Array
+    requantization: Requantization
+    dtype: str
+    x_dtype: str
+    strides: tuple[int, int]
+    padding: Padding
+    dilation: tuple[int, int]
+    groups: int
+    pad_value: int
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether each input channel has its own filters."""
+        return self.groups > 1
+
+    @property
+    def weights_by_output(self) -> Int8Array:
+        """Shape (channels, ...), the weights that each output channel sums with."""
+        if self.depthwise:
+            return self.weights.reshape(-1, self.requantization.channels).T
+        return self.weights.reshape(-1, self.weights.shape[3]).T
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.conv2d(
+            x,
+            np.ascontiguousarray(self.weights),
+            self.requantization,
+            self.dtype,
+            x_dtype=self.x_dtype,
+            strides=self.strides,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+            pad_value=self.pad_value,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A dense layer with its requantization; weights (K, C)."""
+
+    x: relay.Expr
+    weights: Int8Array
+    requantization: Requantization
+    dtype: str
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.dense(x, np.ascontiguousarray(self.weights), self.requantization, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """An average pooling with its requantization."""
+
+    x: relay.Expr
+    requantization: Requantization
+    dtype: str
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    whole_map: bool
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.avg_pool2d(
+            x,
+            self.requantization,
+            self.dtype,
+            window=self.window,
+            strides=self.strides,
+            whole_map=self.whole_map,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Addition:
+    """A quantized addition of two tensors."""
+
+    operands: tuple[relay.Expr, relay.Expr]
+    multipliers: tuple[int, int]
+    bias: int
+    shift: int
+    clip: tuple[int, int]
+    dtype: str
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands."""
+        return integer_form.add(a, b, self.multipliers, self.bias, self.shift, self.clip, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """A table of 256 entries, in ascending order of x."""
+
+    x: relay.Expr
+    outputs: Int64Array
+    x_dtype: str
+    dtype: str
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.lookup(x, self.outputs, self.x_dtype, self.dtype)
+
+
+Layer = Convolution | Dense | Average
+"""An operator that accumulates and requantizes."""

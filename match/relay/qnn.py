@@ -1,0 +1,119 @@
+"""Reads what the front ends write for quantized layers: chains of QNN operators, as one value each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.arithmetic.interface import Float32Array, Quantization
+from match.relay import relay
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape, value_range
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """``[clip](qnn.requantize([bias](qnn.conv2d or qnn.dense)))`` with constant parameters.
+
+    call: the qnn.conv2d or qnn.dense.
+    x: its input, quantized by `input` (whose dtype is that of x).
+    weights: int8 with the zero point taken off, in the layout of the operator.
+    weight_scale: one, or one per output channel.
+    bias: int64, shape (channels,).
+    output, clip: quantization of the result and the closed range of its values.
+    """
+
+    call: relay.Call
+    x: relay.Expr
+    input: Quantization
+    weights: npt.NDArray[np.int8]
+    weight_scale: Float32Array
+    bias: npt.NDArray[np.int64]
+    output: Quantization
+    clip: tuple[int, int]
+
+
+def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
+    """An expression without the clips around it, and the range of values of `dtype` that they leave."""
+    low, high = value_range(dtype)
+    while is_call(expr, "clip"):
+        low, high = max(low, int(np.ceil(expr.attrs.a_min))), min(high, int(np.floor(expr.attrs.a_max)))
+        expr = expr.args[0]
+    return expr, (low, high)
+
+
+def quantization(scale: relay.Expr, zero_point: relay.Expr, dtype: str) -> Quantization | None:
+    """The quantization of a tensor from its scale and zero point, if they are constants of one element."""
+    scale_value, zero_value = scalar(scale), scalar(zero_point)
+    if scale_value is None or zero_value is None:
+        return None
+    return Quantization(np.float32(scale_value), int(zero_value), dtype)
+
+
+def read_linear(expr: relay.Expr) -> Linear | None:
+    """The convolution or dense layer that ends in `expr`, or None if none of a supported kind does."""
+    if not is_8bit(expr):
+        return None
+    requantize, clip = clamped(expr, dtype(expr))
+    if not is_call(requantize, "qnn.requantize"):
+        return None
+    output = quantization(requantize.args[3], requantize.args[4], dtype(requantize))
+    biased = requantize.args[0]
+    call, bias = _without_bias(biased)
+    if output is None or not is_call(call, "qnn.conv2d", "qnn.dense"):
+        return None
+    x, kernel, input_zero, weight_zero, input_scale, weight_scale = call.args
+    if not is_8bit(x):
+        return None
+    inputs = quantization(input_scale, input_zero, dtype(x))
+    weights, scales = _weights(call, kernel, weight_zero), constant(weight_scale)
+    if inputs is None or weights is None or scales is None:
+        return None
+    channels = shape(call)[_channel_axis(call)]
+    accumulator_scale = constant(requantize.args[1])
+    if accumulator_scale is None or scalar(requantize.args[2]) != 0:
+        return None
+    # Only a requantization of the accumulator's own scale is a layer; the importers round this product, so it is close.
+    if not np.allclose(accumulator_scale.reshape(-1), inputs.scale * scales.reshape(-1), rtol=1e-3, atol=0):
+        return None
+    if bias is None:
+        bias = np.zeros(channels, np.int64)
+    if bias.size != channels or scales.size not in (1, channels):
+        return None
+    return Linear(
+        call, x, inputs, weights, scales.astype(np.float32).reshape(-1), bias.reshape(-1).astype(np.int64), output, clip
+    )
+
+
+def _channel_axis(call: relay.Call) -> int:
+    return str(call.attrs.data_layout).index("C") if is_call(call, "qnn.conv2d") else len(shape(call)) - 1
+
+
+def _without_bias(expr: relay.Expr) -> tuple[relay.Expr, npt.NDArray[Any] | None]:
+    """The operand of a constant bias addition and the bias; the expression itself where there is none."""
+    if not is_call(expr, "nn.bias_add", "add"):
+        return expr, None
+    bias = constant(expr.args[1])
+    return (expr.args[0], bias) if bias is not None else (expr, None)
+
+
+def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> npt.NDArray[np.int8] | None:
+    """The weights less their zero point, if that fits int8: so do uint8 weights around 128."""
+    values, zero = constant(kernel), constant(zero_point)
+    if values is None or zero is None or str(values.dtype) not in ("int8", "uint8"):
+        return None
+    zero = zero.reshape(-1).astype(np.int64)
+    if (zero == zero[0]).all():
+        zero = zero[:1]
+    else:
+        axis = (str(call.attrs.kernel_layout) if is_call(call, "qnn.conv2d") else "OI").index("O")
+        if values.shape[axis] != zero.size:
+            return None
+        zero = zero.reshape([-1 if dim == axis else 1 for dim in range(values.ndim)])
+    shifted = values.astype(np.int64) - zero
+    low, high = value_range("int8")
+    if shifted.min() < low or shifted.max() > high:
+        return None
+    return shifted.astype(np.int8)

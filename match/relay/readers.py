@@ -1,0 +1,236 @@
+"""Reads back what `match.relay.integer_form` built, as the values of `match.relay.operators`.
+
+Every reader takes a typed expression and returns None if it is not of its form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from match.ir.layer import Padding
+from match.ir.requantization import Int64Array, Requantization
+from match.relay import relay
+from match.relay.operators import Addition, Average, Convolution, Dense, Layer, Lookup
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape, value_range
+
+
+def read_layer(expr: relay.Expr) -> Layer | None:
+    """A convolution, dense layer or average pooling."""
+    requantized = read_requantized(expr)
+    if requantized is None:
+        return None
+    accumulator, requantization, out_dtype = requantized
+    if is_call(accumulator, "nn.conv2d"):
+        return _convolution(accumulator, requantization, out_dtype)
+    if is_call(accumulator, "nn.dense"):
+        x, weights = accumulator.args[0], constant(accumulator.args[1])
+        if weights is None or weights.dtype != np.int8 or not is_8bit(x):
+            return None
+        return Dense(x, weights, requantization, out_dtype)
+    if is_call(accumulator, "sum", "nn.avg_pool2d"):
+        return _average(accumulator, requantization, out_dtype)
+    return None
+
+
+def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
+    """A convolution (not a depthwise one) or dense layer that hands out its int32 sums, which nothing changes."""
+    if not is_call(expr, "nn.conv2d", "nn.dense") or dtype(expr) != "int32":
+        return None
+    weights = constant(expr.args[1])
+    if weights is None or weights.dtype != np.int8 or not is_8bit(expr.args[0]):
+        return None
+    channels = shape(expr)[-1]
+    ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
+    unchanged = Requantization(ones, zeros, zeros, value_range("int32"))
+    if is_call(expr, "nn.dense"):
+        return Dense(expr.args[0], weights, unchanged, "int32")
+    if int(expr.attrs.groups) != 1 or len(shape(expr)) != 4:
+        return None
+    return _convolution(expr, unchanged, "int32")
+
+
+def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
+    """REQ: the accumulator, the parameters (shape (K,)) and the type of the result."""
+    saturated = _saturated_shift(expr)
+    if saturated is None:
+        return None
+    total, shift_expr, clip, out_dtype = saturated
+    product, bias_expr = total.args
+    if not (is_call(product, "multiply") and is_call(product.args[0], "cast")):
+        return None
+    accumulator = product.args[0].args[0]
+    if dtype(accumulator) != "int32" or not shape(accumulator):
+        return None
+    channels = shape(accumulator)[-1]
+    exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
+    line = bias_expr.args[2] if exceptional else bias_expr
+    negative = line.args[:2] if is_call(line, "where") else None
+    bias = _per_channel(line.args[2] if negative else line, channels)
+    multiplier, shift = _per_channel(product.args[1], channels), _per_channel(shift_expr, channels)
+    if multiplier is None or bias is None or shift is None:
+        return None
+    parameters: Requantization | None = Requantization(multiplier, bias, shift, clip)
+    if negative:
+        parameters = _with_correction(parameters, accumulator, *negative)
+    if exceptional and parameters is not None:
+        parameters = _with_exceptions(parameters, accumulator, *bias_expr.args[:2])
+    return None if parameters is None else (accumulator, parameters, out_dtype)
+
+
+def _with_correction(
+    parameters: Requantization, accumulator: relay.Expr, condition: relay.Expr, below_bias: relay.Expr
+) -> Requantization | None:
+    """The parameters with the correction of ``where(less(accumulator, Z), B_negative, B)``."""
+    if not is_call(condition, "less") or condition.args[0] != accumulator:
+        return None
+    below = _per_channel(condition.args[1], parameters.channels, "int32")
+    negative = _per_channel(below_bias, parameters.channels)
+    if below is None or negative is None:
+        return None
+    steps = np.unique(parameters.bias - negative)
+    return replace(parameters, negative_below=below, negative_step=int(steps[0])) if len(steps) == 1 else None
+
+
+def _with_exceptions(
+    parameters: Requantization, accumulator: relay.Expr, found: relay.Expr, one_less: relay.Expr
+) -> Requantization | None:
+    """The parameters with the exceptions of ``where(found, B - 2**S, B)``."""
+    lesser = _per_channel(one_less, parameters.channels)
+    if lesser is None or np.any(lesser != parameters.bias - (np.int64(1) << parameters.shift)):
+        return None
+    comparisons: list[relay.Expr] = []
+    while is_call(found, "logical_or"):
+        comparisons.append(found.args[1])
+        found = found.args[0]
+    columns: list[Int64Array] = []
+    for comparison in (found, *reversed(comparisons)):
+        if not is_call(comparison, "equal") or comparison.args[0] != accumulator:
+            return None
+        column = _per_channel(comparison.args[1], parameters.channels, "int32")
+        if column is None:
+            return None
+        columns.append(column)
+    return replace(parameters, exceptions=np.stack(columns, axis=1))
+
+
+def read_addition(expr: relay.Expr) -> Addition | None:
+    """An addition."""
+    saturated = _saturated_shift(expr)
+    if saturated is None or not is_call(saturated[0].args[0], "add"):
+        return None
+    total, shift_expr, clip, out_dtype = saturated
+    operands: list[relay.Expr] = []
+    numbers = [scalar(total.args[1]), scalar(shift_expr)]
+    for product in total.args[0].args:
+        if not (is_call(product, "multiply") and is_call(product.args[0], "cast") and is_8bit(product.args[0].args[0])):
+            return None
+        operands.append(product.args[0].args[0])
+        numbers.append(scalar(product.args[1]))
+    if None in numbers:
+        return None
+    bias, shift, *multipliers = (int(number) for number in numbers)
+    return Addition((operands[0], operands[1]), (multipliers[0], multipliers[1]), bias, shift, clip, out_dtype)
+
+
+def read_lookup(expr: relay.Expr) -> Lookup | None:
+    """A table of one 8-bit value."""
+    if not is_call(expr, "take"):
+        return None
+    table, index = constant(expr.args[0]), expr.args[1]
+    if table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
+        return None
+    moved = is_call(index, "add")
+    if moved:
+        if scalar(index.args[1]) != 128:
+            return None
+        index = index.args[0]
+    if not is_call(index, "cast") or dtype(index) != "int32" or not is_8bit(index.args[0]):
+        return None
+    x = index.args[0]
+    if moved != (dtype(x) == "int8"):
+        return None
+    return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
+
+
+def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
+    """Values that an expression of 8-bit type `dtype`, typed or not, can have: those of its clip, if it ends in one."""
+    while is_call(expr, "reshape", "nn.max_pool2d", "transpose", "squeeze", "nn.batch_flatten", "expand_dims"):
+        expr = expr.args[0]
+    if is_call(expr, "cast") and is_call(expr.args[0], "clip"):
+        return int(expr.args[0].attrs.a_min), int(expr.args[0].attrs.a_max)
+    return value_range(dtype)
+
+
+def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: str) -> Convolution | None:
+    attrs = conv.attrs
+    x, weights = conv.args[0], constant(conv.args[1])
+    if weights is None or weights.dtype != np.int8 or not is_8bit(x) or str(attrs.data_layout) != "NHWC":
+        return None
+    groups = int(attrs.groups)
+    if str(attrs.kernel_layout) != ("HWIO" if groups == 1 else "HWOI") or groups not in (1, weights.shape[2]):
+        return None
+    padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
+    if is_call(x, "nn.pad") and not any(padding):
+        widths = [(int(before), int(after)) for before, after in x.attrs.pad_width]
+        value = scalar(x.args[1])
+        spatial = widths[0] == widths[3] == (0, 0) and all(side >= 0 for width in widths for side in width)
+        if spatial and str(x.attrs.pad_mode) == "constant" and value is not None:
+            (top, bottom), (left, right) = widths[1:3]
+            padding, pad_value, x = Padding(top, left, bottom, right), int(value), x.args[0]
+    return Convolution(
+        x,
+        weights,
+        requantization,
+        out_dtype,
+        dtype(x),
+        (int(attrs.strides[0]), int(attrs.strides[1])),
+        padding,
+        (int(attrs.dilation[0]), int(attrs.dilation[1])),
+        groups,
+        pad_value,
+    )
+
+
+def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -> Average | None:
+    wide, attrs = pool.args[0], pool.attrs
+    window, strides = None, (1, 1)
+    if is_call(pool, "nn.avg_pool2d"):
+        window = int(attrs.pool_size[0]), int(attrs.pool_size[1])
+        strides = int(attrs.strides[0]), int(attrs.strides[1])
+        plain = not any(int(side) for side in attrs.padding) and all(int(step) == 1 for step in attrs.dilation)
+        if not plain or attrs.ceil_mode or str(attrs.layout) != "NHWC" or not is_call(wide, "multiply"):
+            return None
+        if scalar(wide.args[1]) != window[0] * window[1]:
+            return None
+        wide = wide.args[0]
+    elif sorted(int(axis) for axis in attrs.axis or ()) != [1, 2] or not attrs.keepdims or attrs.exclude:
+        return None
+    if not is_call(wide, "cast") or not is_8bit(wide.args[0]) or len(shape(wide)) != 4:
+        return None
+    x = wide.args[0]
+    rows, columns = shape(x)[1:3]
+    return Average(x, requantization, out_dtype, window or (rows, columns), strides, window is None)
+
+
+def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
+    """The sum, shift, clip and type of ``cast(clip(right_shift(add(...), S)))``, an int64 sum to 8 bits."""
+    if not (is_call(expr, "cast") and is_8bit(expr) and is_call(expr.args[0], "clip")):
+        return None
+    clip = expr.args[0]
+    shifted = clip.args[0]
+    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add") and dtype(shifted) == "int64"):
+        return None
+    (low, high), (least, most) = (int(clip.attrs.a_min), int(clip.attrs.a_max)), value_range(dtype(expr))
+    if not least <= low <= high <= most:
+        return None
+    return shifted.args[0], shifted.args[1], (low, high), dtype(expr)
+
+
+def _per_channel(expr: relay.Expr, channels: int, dtype: str = "int64") -> Int64Array | None:
+    """A constant of a type with one entry per channel."""
+    values = constant(expr)
+    if values is None or values.shape != (channels,) or str(values.dtype) != dtype:
+        return None
+    return values.astype(np.int64)

@@ -1,0 +1,102 @@
+"""Softmax over the last axis in integers, as Relay operators: what TFLite Micro's kernel computes of a row.
+
+With the exponential of each value's distance to the row's largest one (`tflite_functions.exponentials`, no integer
+bits), the result is ``exponential / sum`` in steps of 1/256. Sums have 12 integer bits. A sum is brought between 1 and
+2 and its half, which needs no integer bit, is inverted by Newton and Raphson (`match.arithmetic.fixed_point`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
+from match.ir.requantization import Int64Array
+from match.relay import integer_form, relay
+from match.relay.rewrite import is_8bit, is_call, value_range
+
+LONGEST_ROW = 4095
+"""Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
+
+_SUM_FRACTION = 19
+_ALONE = "annotation.stop_fusion"
+_OUTPUT_BITS = 8
+
+
+def softmax(x: relay.Expr, width: int, exponentials: Int64Array, dtype: str) -> relay.Expr:
+    """Softmax of an 8-bit tensor (..., width) to `dtype` in steps of 1/256, its lowest value for 0.
+
+    `exponentials` has shape (256,), by distance; `width` is at most `LONGEST_ROW`. The value of x's zero does not
+    matter.
+    """
+    largest = relay.max(x, axis=-1, keepdims=True)
+    distance = relay.subtract(relay.cast(largest, "int32"), relay.cast(x, "int32"))
+    values = relay.take(relay.const(exponentials.astype(np.int32)), distance)
+    total = relay.sum(_rounded_shift(values, relay.const(31 - _SUM_FRACTION - 1)), axis=-1, keepdims=True)
+    probability = _product(values, _reciprocal(total, width))
+    shift = relay.add(_doublings(total, width), relay.const(31 - _OUTPUT_BITS - 1))
+    if width > 1 << 9:
+        shift = relay.minimum(shift, relay.const(31))  # which leaves 0 of any number, as would more
+    lowest = value_range(dtype)[0]
+    levels = relay.add(_rounded_shift(probability, shift), relay.const(lowest))
+    return integer_form.saturate(levels, value_range(dtype), dtype)
+
+
+def inside(root: relay.Expr) -> frozenset[relay.Call]:
+    """The operators of the softmax that ends in a typed expression, between 8 bits and 8 bits; none if none does."""
+    found: set[relay.Call] = set()
+    if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
+        return frozenset()
+    waiting: list[relay.Expr] = [root]
+    while waiting:
+        call = waiting.pop()
+        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call)):
+            found.add(call)
+            waiting += call.args
+    return frozenset(found) if any(is_call(call, _ALONE) for call in found) else frozenset()
+
+
+def _within(call: relay.Call) -> bool:
+    return is_call(call, "max") or not is_8bit(call)
+
+
+def _doublings(total: relay.Expr, width: int) -> relay.Expr:
+    """How often a sum, at least 1, has to be halved until it is below 2."""
+    powers = [1 << (_SUM_FRACTION + bit) for bit in range(1, width.bit_length())]
+    reached = [relay.cast(relay.greater_equal(total, relay.const(power)), "int32") for power in powers]
+    count: relay.Expr = relay.zeros_like(total) if not reached else reached[0]
+    for one in reached[1:]:
+        count = relay.add(count, one)
+    return count
+
+
+def _reciprocal(total: relay.Expr, width: int) -> relay.Expr:
+    """The reciprocal, without integer bits, of a sum that has been halved until it is below 2."""
+    half = _alone(relay.left_shift(total, relay.subtract(relay.const(30 - _SUM_FRACTION), _doublings(total, width))))
+    constant, slope = RECIPROCAL_START
+    result = _alone(relay.add(relay.const(constant), _product(half, relay.const(slope))))
+    for _ in range(RECIPROCAL_STEPS):
+        error = relay.subtract(relay.const(1 << 29), _product(half, result))
+        result = _alone(relay.add(result, relay.multiply(_product(result, error), relay.const(4))))
+    # Doubled, saturating: of a sum of 1 the reciprocal is just below 1.
+    doubled = relay.add(relay.minimum(result, relay.const(ONE >> 1)), relay.minimum(result, relay.const(1 << 30)))
+    return _alone(doubled)
+
+
+def _alone(x: relay.Expr) -> relay.Expr:
+    """A value that is computed once: TVM writes out again, at each place, what it makes one loop of with its readers.
+
+    So it would do with the reciprocal for each element of a row, and with each step three times in the next.
+    """
+    return relay.annotation.stop_fusion(x)
+
+
+def _product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+    """`fixed_point.product` of int32 tensors."""
+    wide = relay.multiply(relay.cast(a, "int64"), relay.cast(b, "int64"))
+    rounded = relay.right_shift(relay.add(wide, integer_form.int64(1 << 30)), integer_form.int64(31))
+    return relay.cast(rounded, "int32")
+
+
+def _rounded_shift(x: relay.Expr, bits: relay.Expr) -> relay.Expr:
+    """``x / 2**(bits + 1)`` of int32 numbers that are not negative, rounded half up."""
+    return relay.right_shift(relay.add(relay.right_shift(x, bits), relay.const(1)), relay.const(1))

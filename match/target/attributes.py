@@ -1,0 +1,77 @@
+"""Whether targets and modules have what they must have, each of its kind: authors need not run a type checker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from match.ir.layer import Op
+from match.ir.requantization import Requantizer
+from match.schedule.mapping import Memory
+from match.target.arguments import is_a
+from match.target.cost import CostModel, CpuCostModel
+from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, TargetApi
+
+
+class _Kind(NamedTuple):
+    """An attribute: its types in Python and in words, or those of its elements where it is a tuple."""
+
+    name: str
+    types: tuple[type, ...]
+    words: str
+    several: bool = False
+
+
+_TARGET = (
+    _Kind("name", (str,), "a str"),
+    _Kind("clock_hz", (int, float), "a number of hertz"),
+    _Kind("main_memory", (Memory,), "a Memory"),
+    _Kind("modules", (HwModule,), "HwModules", several=True),
+    _Kind("cpu_cost_model", (CpuCostModel,), "a CpuCostModel"),
+    _Kind("api", (TargetApi,), "a TargetApi"),
+    _Kind("activations", (str, type(None)), "'uint8' or None"),
+    _Kind("external", (External, type(None)), "an External or None"),
+)
+_MODULE = (
+    _Kind("name", (str,), "a str"),
+    _Kind("memories", (Memory,), "Memory objects", several=True),
+    _Kind("api", (ModuleApi,), "a ModuleApi"),
+    _Kind("sums", (Op,), "operators", several=True),
+)
+_FORMS = _Kind("requantizers", (Requantizer,), "Requantizers", several=True)
+_COST = _Kind("cost_model", (CostModel,), "a CostModel")
+
+
+def attribute_problems(target: MatchTarget) -> Iterator[str]:
+    """A sentence for each attribute of a target and of its modules that is missing or of another kind."""
+    what = f"target {getattr(target, 'name', type(target).__name__)}"
+    wrong = False
+    for kind in _TARGET:
+        for sentence in _problem(target, kind, what):
+            wrong |= kind.name == "modules"
+            yield sentence
+    for module in () if wrong else target.modules:
+        own = type(module)
+        kinds = [*_MODULE]
+        if own.forms is HwModule.forms:
+            kinds.append(_FORMS)
+        if own.cost is HwModule.cost:
+            kinds.append(_COST)
+        for kind in kinds:
+            yield from _problem(module, kind, f"module {getattr(module, 'name', own.__name__)} of {what}")
+
+
+def _problem(owner: object, kind: _Kind, what: str) -> Iterator[str]:
+    wanted = f"a tuple of {kind.words}" if kind.several else kind.words
+    if not hasattr(owner, kind.name):
+        yield f"{what} has no {kind.name}; give it {wanted}."
+        return
+    value = getattr(owner, kind.name)
+    right = (
+        is_a(value, tuple, list, frozenset) and all(is_a(element, *kind.types) for element in value)
+        if kind.several
+        else is_a(value, *kind.types)
+    )
+    if not right:
+        short = f"the class {value.__name__}" if isinstance(value, type) else f"{value!r:.60}"
+        yield f"{what} has {short} for its {kind.name}, which must be {wanted}."

@@ -1,0 +1,66 @@
+"""A chip with one scratchpad and one module, under the names of kernels/chip/match_chip.h.
+
+Its author writes those functions once, for the chip; on a PC they are there already. Chips with more, or with a
+driver that has its own names, say what these are in a `ModuleApi` and a `TargetApi` of their own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from match.target.hardware import (
+    ComputeApi,
+    MatchTarget,
+    MemoryApi,
+    ModuleApi,
+    Platform,
+    PlatformApi,
+    SyncApi,
+    TargetApi,
+)
+
+_HEADER = "match_chip.h"
+_PARTS = ("match_host_chip.c", "match_host_arena.c", "match_host_dma.c")
+
+API = TargetApi(
+    headers=(_HEADER,),
+    open="match_chip_open",
+    close="match_chip_close",
+    allocate="match_chip_main_alloc",
+    free="match_chip_main_free",
+)
+"""Of the chip as a whole."""
+
+
+def module_api(*headers: str) -> ModuleApi:
+    """Of the module; `headers` declare its kernels."""
+    return ModuleApi(
+        headers=(_HEADER, *headers),
+        platform=PlatformApi(offload="match_chip_offload"),
+        memory=MemoryApi(
+            allocate="match_chip_alloc",
+            free="match_chip_free",
+            transfer="match_chip_transfer_t",
+            copy_in="match_chip_copy_in",
+            copy_out="match_chip_copy_out",
+        ),
+        sync=SyncApi(wait_transfer="match_chip_wait_transfer", wait_compute="match_chip_wait"),
+        compute=ComputeApi(start="match_chip_start"),
+    )
+
+
+def host(target: MatchTarget, folder: Path, *sources: str) -> Platform:
+    """A PC with memories of as many bytes as `target` and its module have, to which the author adds the kernels.
+
+    `folder` has the `sources` of these and the headers that declare them; it is absolute, as everything outside of the
+    `match` package.
+    """
+    scratchpad = max((module.memories[-1].size for module in target.modules), default=0)
+    return Platform(
+        sources=(*(folder / source for source in sources), *(Path("kernels/host", part) for part in _PARTS)),
+        include=(folder, Path("kernels/chip"), Path("kernels/include"), Path("kernels/host")),
+        defines={
+            "MATCH_CHIP_SCRATCHPAD_BYTES": str(scratchpad),
+            "MATCH_CHIP_MAIN_BYTES": str(target.main_memory.size),
+        },
+    )

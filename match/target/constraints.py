@@ -1,0 +1,21 @@
+"""Constraints of kernels on many chips. A docstring's first sentence is a row of the table of supported operators."""
+
+from __future__ import annotations
+
+from match.ir.layer import Layer
+from match.target.hardware import Verdict
+
+
+def uint8_input(layer: Layer) -> Verdict:
+    """The input is uint8; the compiler shifts int8 networks to it where every operator allows."""
+    return Verdict(layer.input_dtype == "uint8", f"its input is {layer.input_dtype} and the kernels read uint8")
+
+
+def no_dilation(layer: Layer) -> Verdict:
+    """Filters and windows have no holes: dilation is 1."""
+    return Verdict(layer.dilation == (1, 1), f"its dilation is {pair(layer.dilation)}, not 1x1")
+
+
+def pair(values: tuple[int, int]) -> str:
+    """Rows x columns."""
+    return f"{values[0]}x{values[1]}"

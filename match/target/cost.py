@@ -1,0 +1,210 @@
+"""The cost model protocol: plain Python on plain numbers, written by whoever knows the hardware.
+
+An engine asks a `CostModel` for the cycles of one kernel call and of one block transfer, and combines them itself. It
+tabulates the distinct arguments and vectorises the rest, so an author never writes array code. Every figure is a
+prediction, in cycles of the module's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from match.ir.layer import Layer
+from match.schedule.mapping import Loop, Placement
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient, rounded up."""
+    return -(-a // b)
+
+
+class Tile(NamedTuple):
+    """Extents of one kernel call, in elements: `iy` x `ix` input pixels make `oy` x `ox` output pixels.
+
+    Where input channels are cut, `begin` and `end` tell whether the call is the first and the last of those that add up
+    the same outputs: the first has no partial sums to read, the last requantizes instead of leaving some.
+    """
+
+    k: int
+    c: int
+    oy: int
+    ox: int
+    iy: int
+    ix: int
+    fy: int
+    fx: int
+    begin: bool = True
+    end: bool = True
+
+
+class Block(NamedTuple):
+    """One block on its way between two memories.
+
+    `shape` are the elements along each axis of the operand's first component, slowest first (rows, columns, channels of
+    an activation); `bytes` is the whole block. In the outer memory it is `chunks` contiguous pieces, which lie at equal
+    distances in each of `series` groups: 1 and 1 for full rows of all channels, rows and 1 for a part of each row,
+    rows x columns and rows for a part of the channels of a part of each row. `memory` is the name of the inner one.
+    """
+
+    operand: str
+    shape: tuple[int, ...]
+    bytes: int
+    chunks: int
+    series: int = 1
+    memory: str = ""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """What a module's work consumes, in pJ.
+
+    mac: a multiply-accumulate, with the kernel's accesses to the innermost memory.
+    byte: by a memory's name, a byte on its way between that memory and the one outside of it, with both accesses.
+    """
+
+    mac: float
+    byte: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The blocks of one operand in one memory, over a whole layer.
+
+    placement: the memory, the depth at which blocks are fetched (or written back), one buffer or two.
+    blocks: transfers in all. bytes: what they move. transfer: DMA cycles of all of them, one after the other.
+    """
+
+    placement: Placement
+    blocks: int
+    bytes: int
+    transfer: float
+
+
+@dataclass(frozen=True)
+class MappingView:
+    """A whole mapping of a layer in plain numbers, as `CostModel.latency` sees it.
+
+    loops: the outer loops, outermost first. tile: upper bounds of all kernel calls. calls: kernel calls in all.
+    streams: of each operand, in the order of the layer's operands. compute: cycles of all kernel calls without
+    `launch`. cycles: latency when the core executes the loops and one DMA serves the transfers, the default.
+    least: cycles of the kernel calls with their `launch` and of `overhead`; no prediction may be less.
+    """
+
+    layer: Layer
+    loops: tuple[Loop, ...]
+    tile: Tile
+    calls: int
+    streams: tuple[Stream, ...]
+    compute: float
+    cycles: float
+    least: float
+
+    def __str__(self) -> str:
+        loops = ", ".join(f"{loop.dim} {loop.tile}/{loop.extent}" for loop in self.loops) or "no loops"
+        held = ", ".join(
+            f"{stream.placement.operand} at depth {stream.placement.depth} in {stream.placement.buffers}"
+            for stream in self.streams
+        )
+        return f"{loops}; {held}"
+
+
+class CostModel:
+    """Predicted cost of executing tiles on one module. Subclasses override the methods; all must be deterministic.
+
+    `overlap` tells whether transfers run beside compute (asynchronous DMA); if not, the core waits for each it starts.
+
+    `regular` is a promise about `compute` and `transfer`: cutting never pays. Parts that make up a tile, or that
+    cover a block, cost together no less than the whole, and nothing costs less for reading more input pixels or for
+    moving more bytes in more pieces. Set-up costs, ceilings and products of them keep it. An engine may then rule
+    out most tiles without asking for their cost; without the promise it asks for all of them.
+
+    `energy` is what the objective "energy" needs, None where nothing is known.
+    """
+
+    overlap: bool = True
+    regular: bool = False
+    energy: Energy | None = None
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        """Bytes of innermost memory that the kernel needs beside its operands, for any tile up to `tile`."""
+        return 0
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of one kernel call on `tile`, beside `launch`."""
+        raise NotImplementedError
+
+    def launch(self, layer: Layer) -> float:
+        """Cycles of each kernel call, whatever its tile, of the core that executes the tile loop."""
+        return 0.0
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        """Cycles the DMA takes to move one block by one memory level."""
+        raise NotImplementedError
+
+    def issue(self, layer: Layer) -> float:
+        """Cycles of each transfer, whatever its block, of the core that executes the tile loop."""
+        return 0.0
+
+    def overhead(self, layer: Layer) -> float:
+        """Cycles spent once per layer, outside tiles and transfers (offload to the module, start-up)."""
+        return 0.0
+
+    def latency(self, view: MappingView) -> float | None:
+        """Cycles of a whole mapping in place of `view.cycles`, at least `view.least`; None leaves them as they are.
+
+        For hardware that executes a mapping in another order: several DMA channels, say. Nothing is known beforehand
+        about the result but that it is at least `view.least`, so an engine has to ask for many more mappings.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Prediction for one schedule: cycles in total and by what they are spent on, bytes moved per operand, energy.
+
+    `compute` and `transfer` are the sums over all tiles and blocks as if nothing overlapped, `overhead` is what
+    else the core does: once per layer, to launch kernels, to issue transfers. `cycles` is the latency with the
+    overlap that the schedule allows, at least `compute` + `overhead` and at most the sum of the three, unless the cost
+    model has its own `latency`. `energy` is in pJ, None where the cost model knows none.
+    """
+
+    cycles: float
+    compute: float
+    transfer: float
+    overhead: float
+    moved: tuple[tuple[str, int], ...]
+    energy: float | None = None
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes moved, all operands together."""
+        return sum(count for _, count in self.moved)
+
+    @property
+    def bound(self) -> Literal["compute", "dma", "overhead"]:
+        """What limits the layer: the largest of its three parts."""
+        largest = max(self.compute, self.transfer, self.overhead)
+        if largest == self.compute:
+            return "compute"
+        return "dma" if largest == self.transfer else "overhead"
+
+
+class CpuCostModel:
+    """Predicted cycles of operators that run as TVM's C on the control core."""
+
+    def cycles(self, op: str, macs: int, outputs: int) -> float:
+        """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements.
+
+        "softmax" is the one in integers.
+        """
+        raise NotImplementedError
+
+    def floating(self, op: str, outputs: int) -> float:
+        """Cycles of operators that compute `outputs` elements in floating point; their names are joined by "+"."""
+        return self.cycles(op, 0, outputs)
+
+    def energy(self, op: str, macs: int, outputs: int) -> float:
+        """Energy of the same operator in pJ, which the objective "energy" needs."""
+        raise NotImplementedError

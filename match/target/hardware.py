@@ -1,0 +1,320 @@
+"""What an author subclasses to describe a chip: `MatchTarget`, its `HwModule`s, their memories and C functions.
+
+A target is data and small methods; nothing here imports TVM. See docs/new-target.md for a walk through one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim, Layer, Op, Operand
+from match.ir.requantization import Requantizer
+from match.schedule.mapping import Memory
+from match.target.cost import Block, CostModel, CpuCostModel
+from match.target.operands import standard_operands
+from match.target.tile_constants import pack, parameter_bytes
+
+
+class Verdict(NamedTuple):
+    """Answer of a constraint: whether a layer may run here and, if not, why, as the end of 'refused because ...'."""
+
+    ok: bool
+    reason: str = ""
+
+
+Constraint = Callable[[Layer], Verdict]
+
+
+def window_sees_input(layer: Layer) -> Verdict:
+    """Every window, and so every tile, has a row and a column of the input in it, and not padding alone."""
+    rows, columns = layer.window
+    top, left, _, _ = layer.padding
+    last_row = (layer.oy - 1) * layer.stride[0] - top
+    last_column = (layer.ox - 1) * layer.stride[1] - left
+    sees = top < rows and left < columns and last_row < layer.iy and last_column < layer.ix
+    return Verdict(sees, "some of its windows lie in the padding alone")
+
+
+_PADDED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.MAX_POOL2D})
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An operator that a module takes, under constraints that are all asked in order; the first refusal is reported."""
+
+    op: Op
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[Constraint, ...]:
+        """The constraints, and what holds for all modules: kernels, DMA and cost models see no empty input."""
+        return (*self.constraints, window_sees_input) if self.op in _PADDED else self.constraints
+
+    def check(self, layer: Layer) -> Verdict:
+        """The first refusal, or acceptance."""
+        for constraint in self.conditions:
+            verdict = constraint(layer)
+            if not verdict.ok:
+                return verdict
+        return Verdict(True)
+
+
+@dataclass(frozen=True)
+class PlatformApi:
+    """C functions that start a module and run a layer on it."""
+
+    offload: str
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """C functions that reserve blocks of a memory and give them back."""
+
+    allocate: str
+    free: str
+
+
+@dataclass(frozen=True)
+class MemoryApi:
+    """C functions that reserve innermost memory and start transfers; `transfer` is the type of a transfer's descriptor.
+
+    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h. `private` has
+    the allocator of each operand that `Memory.private` gives memory of its own.
+    """
+
+    allocate: str
+    free: str
+    transfer: str
+    copy_in: str
+    copy_out: str
+    private: tuple[tuple[str, Allocator], ...] = ()
+
+    def allocator(self, operand: str) -> Allocator:
+        """The functions that reserve the blocks of an operand."""
+        return dict(self.private).get(operand, Allocator(self.allocate, self.free))
+
+
+@dataclass(frozen=True)
+class SyncApi:
+    """C functions that wait."""
+
+    wait_transfer: str
+    wait_compute: str
+
+
+@dataclass(frozen=True)
+class ComputeApi:
+    """C function that starts a kernel on one tile: ``start(kernel, const match_tile_t *)``."""
+
+    start: str
+
+
+@dataclass(frozen=True)
+class ModuleApi:
+    """The four API families of one module, and the headers that declare them."""
+
+    headers: tuple[str, ...]
+    platform: PlatformApi
+    memory: MemoryApi
+    sync: SyncApi
+    compute: ComputeApi
+
+
+@dataclass(frozen=True)
+class TargetApi:
+    """C functions of the chip as a whole: start and stop it, reserve main memory; and the headers that declare them."""
+
+    headers: tuple[str, ...]
+    open: str
+    close: str
+    allocate: str
+    free: str
+
+
+@dataclass(frozen=True)
+class ExternalApi:
+    """C functions of an external memory, which only its own DMA engine reads and writes, and headers that have them.
+
+    Its addresses are pointers that count bytes and that no core follows. The core that executes a layer calls
+    `copy_in`, `copy_out` and `wait`, and so does the control core.
+
+    allocate, free: ``void *allocate(uint32_t bytes)``, NULL if there is no room; ``void free(void *)``.
+    load: ``int32_t load(void *external, uint32_t bytes)``, fills so many bytes with the beginning of the image that
+        the chip starts with.
+    transfer: type of a transfer's descriptor, zero when nothing is outstanding on it.
+    copy_in: starts a transfer from external to main memory, ``void copy_in(transfer *, void *local, const void
+        *external, const match_copy_t *)``; copy_out: ``void copy_out(transfer *, const void *local, void *external,
+        const match_copy_t *)``. Shapes are in match_copy.h.
+    wait: ``int32_t wait(transfer *)``, until a transfer is complete.
+    """
+
+    headers: tuple[str, ...]
+    allocate: str
+    free: str
+    load: str
+    transfer: str
+    copy_in: str
+    copy_out: str
+    wait: str
+
+
+class TransferCost(Protocol):
+    """Predicted cycles of a DMA engine's transfers, in those of the modules' clock."""
+
+    def transfer(self, block: Block) -> float:
+        """Cycles to move one block."""
+        ...
+
+
+@dataclass(frozen=True)
+class External:
+    """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two.
+
+    sources, include, defines: what `api` takes on `platforms`, those of the target's that have the memory, beside
+        theirs and in their way; for networks that use the memory only. Their projects have these platforms alone, and
+        the image in the file `match.codegen.project.IMAGE`.
+    """
+
+    memory: Memory
+    api: ExternalApi
+    dma: TransferCost
+    sources: tuple[Path, ...] = ()
+    include: tuple[Path, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    platforms: tuple[str, ...] = ("host",)
+
+
+class HwModule(ABC):
+    """A unit of a chip that executes layers: its patterns, operand layout, cost model and C functions.
+
+    `memories` are the scratchpads below the target's main memory, outermost first. `requantizers` are the forms its
+    kernels can execute, the module's own first; with `numerics="exact"` the first one that is exact is taken.
+    `sums` are the operators whose kernels can also hand out their int32 sums as they are: layers without requantization
+    (`LayerConstants.requantization` is None), `output_dtype` "int32", four bytes for an element of the output operand.
+    """
+
+    name: str
+    memories: tuple[Memory, ...]
+    cost_model: CostModel
+    requantizers: tuple[Requantizer, ...]
+    api: ModuleApi
+    sums: frozenset[Op] = frozenset()
+
+    @abstractmethod
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The operators this module takes, with their constraints."""
+
+    @abstractmethod
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """Name of the C kernel, ``void kernel(const match_tile_t *)``, that computes one tile of the layer."""
+
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        """The layer's operands as they lie in this module's memory.
+
+        Dense HWC activations and (K, FY, FX, C) filters with the parameters of match_tile.h, if nothing else is said.
+        """
+        return standard_operands(layer, parameter_bytes(layer, requantizer))
+
+    def pack(
+        self,
+        layer: Layer,
+        requantizer: Requantizer | None,
+        constants: LayerConstants,
+        spans: Mapping[Dim, tuple[int, int]],
+    ) -> tuple[bytes, ...]:
+        """Bytes of each component of the constant operand, for the tile that covers `spans` (start, extent).
+
+        Those of `standard_operands`, if nothing else is said. Ranges of input channels are asked for only where an
+        output's operand declares `partial_bytes`.
+        """
+        return pack(constants, requantizer, spans)
+
+    def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
+        """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""
+        return self.requantizers
+
+    def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+        """The cost model of the kernel that `kernel` names: `cost_model`, where all of them cost alike."""
+        return self.cost_model
+
+    def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
+        """Dimensions whose tiles (all but the last) must be a multiple of a number, or 0 if they cannot be tiled.
+
+        Of those not named K, OY and OX are cut anywhere, and C, FY and FX are not. C can be named where the output's
+        operand declares `partial_bytes`: kernels then add up a tile of the input channels at a time.
+        """
+        return {}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What a network of the target runs on: C sources, folders of headers, macros, and how to build a program of them.
+
+    Paths are relative to the `match` package ("kernels/pulp/conv2d.c") or absolute, for targets from elsewhere. In a
+    project, those of the package lie at the same place, others in "platform/<name of their folder>/". Commands run in
+    the project's folder, which is what paths in `flags` and `link` are relative to.
+
+    `compiler`: the compiler and linker, as found on the PATH; None is the C compiler of this machine.
+    `flags`: of the compiler and linker, behind those that all platforms share; `link`: what ends the linker's command.
+    `files`: what else the project needs, such as linker scripts.
+    `io`: the source that implements match_io.h; None is one that reads and writes files by way of stdio.h.
+    `runner`: what runs a program, one of `match.run.RUNNERS`; `machine`: what the runner has to know of the machine,
+    such as an emulator's command line; `counts`: what match_counter (match_count.h) counts, None without one.
+    `on`: what `match run --on` calls that which runs its programs; None is `name`.
+    `modules`: those of the target's that it has, by name, None for all. Networks that use another cannot run on it.
+    `cost`: what a module's cost model becomes on it, for a prediction beside the cycles that it counts; None if there
+    is no other than the chip's.
+    """
+
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...]
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    name: str = "host"
+    compiler: str | None = None
+    flags: tuple[str, ...] = ()
+    link: tuple[str, ...] = ("-lm",)
+    files: tuple[Path, ...] = ()
+    io: Path | None = None
+    runner: str = "native"
+    machine: tuple[str, ...] = ()
+    counts: Literal["instructions", "cycles"] | None = None
+    on: str | None = None
+    modules: tuple[str, ...] | None = None
+    cost: Callable[[CostModel], CostModel] | None = None
+
+    @property
+    def place(self) -> str:
+        """What `match run --on` calls that which runs its programs."""
+        return self.on or self.name
+
+
+class MatchTarget(ABC):
+    """A chip: modules in front of a control core, the memory that holds networks, a clock.
+
+    `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
+    those of the model. `external` is the memory outside of `main_memory`, None where there is none.
+    """
+
+    name: str
+    clock_hz: float
+    main_memory: Memory
+    modules: tuple[HwModule, ...]
+    cpu_cost_model: CpuCostModel
+    api: TargetApi
+    activations: Literal["uint8"] | None = None
+    external: External | None = None
+
+    @property
+    @abstractmethod
+    def host(self) -> Platform:
+        """What stands in for the chip on a PC, named "host", with the memory sizes that `modules` have."""
+
+    @property
+    def platforms(self) -> tuple[Platform, ...]:
+        """All that networks can be built for: `host`, and behind it what else there is, each under its own name."""
+        return (self.host,)

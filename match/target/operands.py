@@ -1,0 +1,93 @@
+"""The operands most modules use: dense HWC activations, and one constant operand: filter, requantization, table.
+
+A module whose memory looks different (padded channels, planes of bits) builds its own from these parts.
+"""
+
+from __future__ import annotations
+
+from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role
+
+INPUT = "input"
+ADDEND = "addend"
+WEIGHTS = "weights"
+OUTPUT = "output"
+FILTER = "filter"
+REQUANTIZATION = "requantization"
+TABLE = "table"
+
+
+def input_operand(layer: Layer, name: str = INPUT) -> Operand:
+    """An input activation, HWC; bytes are elements. `name` tells the two inputs of an addition apart."""
+    channels = Dim.K if layer.channelwise else Dim.C
+    window_y, window_x = layer.window
+    return Operand(
+        name,
+        Role.INPUT,
+        (
+            Component(
+                name,
+                (
+                    Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top),
+                    Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left),
+                    Axis(channels, layer.input_channels),
+                ),
+            ),
+        ),
+    )
+
+
+def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
+    """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
+    axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
+    element_bytes = 4 if layer.output_dtype == "int32" else 1
+    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes),), partial_bytes)
+
+
+def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:
+    """The filter, one byte an element: (K, FY, FX, C) or, channelwise, (K, FY, FX).
+
+    Channels are rounded up to the multiples, for modules whose weights come in groups.
+    """
+    axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
+    if not layer.channelwise:
+        axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
+    return Component(FILTER, axes)
+
+
+def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
+    """The requantization parameters: one entry per output channel, or one in all for an addition."""
+    if layer.op is Op.ADD:
+        return Component(REQUANTIZATION, (), parameter_bytes)
+    return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
+
+
+def table_component() -> Component:
+    """The table of a lookup: a byte for each of the 256 values of the input's byte as an unsigned number."""
+    return Component(TABLE, (), 256)
+
+
+def weights_operand(*components: Component) -> Operand:
+    """The constants of a layer, moved as one block per tile of output channels."""
+    return Operand(WEIGHTS, Role.CONSTANT, components)
+
+
+def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0) -> tuple[Operand, ...]:
+    """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
+
+    Input, addend (additions only), weights (filter and `parameter_bytes` of requantization per output channel, as far
+    as the operator has them, or the table of a lookup), output. `parameter_bytes` is 0 where the operator does not
+    requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
+    """
+    components: list[Component] = []
+    if layer.weight_dtype:
+        components.append(filter_component(layer))
+    if parameter_bytes:
+        components.append(requantization_component(layer, parameter_bytes))
+    if layer.op is Op.LOOKUP:
+        components.append(table_component())
+    operands = [input_operand(layer)]
+    if layer.op is Op.ADD:
+        operands.append(input_operand(layer, ADDEND))
+    if components:
+        operands.append(weights_operand(*components))
+    return (*operands, output_operand(layer, partial_bytes))

@@ -1,0 +1,92 @@
+"""Targets by name: entry points of the group ``match.targets``, this package's own and anyone else's."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
+
+from match.errors import OptionError, TargetError
+from match.target.arguments import is_a
+from match.target.attributes import attribute_problems
+from match.target.hardware import HwModule, MatchTarget
+
+GROUP = "match.targets"
+MOST_BYTES = 2**31 - 1
+
+
+def target_names() -> tuple[str, ...]:
+    """Names of the installed targets, sorted."""
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+
+
+def get_target(
+    target: str | MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None, l2: int | None = None
+) -> MatchTarget:
+    """A target, optionally with other sizes of memories and with some of its modules only.
+
+    Args:
+        target: the name of an entry point in the group ``match.targets``, or a target, which is copied.
+        l1: bytes of the innermost memory of every module, in place of the chip's own.
+        modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
+        l2: bytes of the main memory, in place of the chip's own.
+
+    Raises:
+        TargetError: if there is no such target, it cannot be loaded, lacks an attribute, or has no such module.
+        OptionError: if `l1` or `l2` is no number of bytes, or `modules` no names.
+    """
+    if isinstance(target, str):
+        found = entry_points(group=GROUP, name=target)
+        if not found:
+            names = ", ".join(target_names()) or "none"
+            raise TargetError(f"there is no target {target!r}; installed targets: {names}.")
+        target = _load(next(iter(found)))
+    if not is_a(target, MatchTarget):
+        kind = f"the class {target.__name__}" if isinstance(target, type) else type(target).__name__
+        raise TargetError(f"a target is the name of an installed one or a MatchTarget, not {kind}.")
+    for problem in attribute_problems(target):
+        raise TargetError(problem)
+    return _configured(target, l1, modules, l2)
+
+
+def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None, l2: int | None) -> MatchTarget:
+    for name, size in (("L1", l1), ("L2", l2)):
+        if size is not None and not (is_a(size, int) and 0 < size <= MOST_BYTES):
+            raise OptionError(f"the {name} size must be a number of bytes from 1 to {MOST_BYTES}, not {size!r}.")
+    if modules is not None and (is_a(modules, str) or not is_a(modules, Iterable)):
+        raise OptionError(f"modules must be a list of names, not {modules!r}.")
+    names = [module.name for module in target.modules]
+    for wanted in modules or ():
+        if wanted not in names:
+            raise TargetError(f"target {target.name} has no module {wanted!r}; its modules: {', '.join(names)}.")
+    chosen = [module for module in target.modules if modules is None or module.name in modules]
+    configured = copy.copy(target)
+    configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))
+    if l2 is not None:
+        configured.main_memory = replace(target.main_memory, size=l2)
+    return configured
+
+
+def _resized(module: HwModule, l1: int) -> HwModule:
+    resized = copy.copy(module)
+    resized.memories = (*module.memories[:-1], replace(module.memories[-1], size=l1))
+    return resized
+
+
+def _load(entry: EntryPoint) -> MatchTarget:
+    try:
+        loaded: object = entry.load()
+    except Exception as error:
+        raise TargetError(f"target {entry.name} cannot be loaded from {entry.value}: {_words(error)}.") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, MatchTarget)):
+        raise TargetError(f"target {entry.name} is {entry.value}, which is not a subclass of MatchTarget.")
+    try:
+        return loaded()
+    except Exception as error:
+        raise TargetError(f"target {entry.name}, {entry.value}, cannot be made: {_words(error)}.") from error
+
+
+def _words(error: Exception) -> str:
+    """What went wrong in a package from elsewhere, in a line: the kind of error says more than some of its texts."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":. ")

@@ -1,0 +1,150 @@
+"""Constants as kernels read them that keep to kernels/include/match_tile.h: forms of requantization, and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.constants import LayerConstants
+from match.ir.layer import Dim, Layer, Op
+from match.ir.requantization import UNREACHED, Requantization, Requantizer
+
+REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
+REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])
+REQUANT32 = np.dtype([("bias", "<i4"), ("multiplier", "<i4"), ("shift", "<i4")])
+REQUANT_HIGH = np.dtype([("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")])
+REQUANT_HIGH_SIGNED = np.dtype([*REQUANT_HIGH.descr, ("negative_below", "<i4")])
+REQUANT_ADD = np.dtype(
+    [
+        ("bias", "<i8"),
+        ("input_multiplier", "<i4"),
+        ("addend_multiplier", "<i4"),
+        ("shift", "<i4"),
+        ("reserved", "<i4"),
+    ]
+)
+REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4"), ("shift", "<i4")])
+
+INT64 = Requantizer(
+    name="int64",
+    multiplier_bits=32,
+    signed_multiplier=True,
+    sum_bits=64,
+    bias_bits=64,
+    shift=(0, 63),
+    per_channel_shift=True,
+    negative_step=False,
+    parameter_bytes=REQUANT.itemsize,
+)
+"""Of kernels that read match_requant_t."""
+
+INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
+"""Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
+
+INT32 = replace(INT64, name="int32", sum_bits=32, bias_bits=32, shift=(0, 31), parameter_bytes=REQUANT32.itemsize)
+"""Of kernels that read match_requant32_t."""
+
+HIGH = replace(
+    INT64,
+    name="high",
+    signed_multiplier=False,
+    shift=(32, 63),
+    parameter_bytes=REQUANT_HIGH.itemsize,
+    upper_half=True,
+)
+"""Of kernels that read match_requant_high_t."""
+
+HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=REQUANT_HIGH_SIGNED.itemsize)
+"""Of kernels that read match_requant_high_signed_t where the tile has a `negative_step`."""
+
+Spans = Mapping[Dim, tuple[int, int]]
+
+
+def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
+    """Bytes of a channel's parameters, or of those of an addition; 0 where nothing requantizes."""
+    if requantizer is None:
+        return 0
+    return _addition(requantizer).itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
+
+
+def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
+    """The components of `match.target.operands.standard_operands`: filters, parameters, a lookup's table, if there are any."""
+    components: list[bytes] = []
+    if constants.weights is not None:
+        components.append(rows(constants.weights, spans))
+    if requantizer is not None:
+        components.append(requantization(constants, requantizer, spans))
+    if constants.table is not None:
+        components.append(constants.table.tobytes())
+    return tuple(components)
+
+
+def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
+    """The filters of a range of output channels and one of input channels, (K, FY, FX, C).
+
+    Channelwise filters have C = 1.
+    """
+    start, extent = spans[Dim.C]
+    return channels(weights, spans)[..., start : start + extent].tobytes()
+
+
+def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
+    """The structure that match_tile.h has for the form: one of an addition, else one for each output channel."""
+    parameters = parameters_of(constants)
+    if constants.addend_multipliers is not None:
+        entry = np.zeros(1, _addition(requantizer))
+        entry["bias"], entry["shift"] = parameters.bias, parameters.shift
+        # That of their sum is 1 in the network, but what fitting makes of it in a form: 0 for a constant output, say.
+        factors = (factor * parameters.multiplier for factor in constants.addend_multipliers)
+        entry["input_multiplier"], entry["addend_multiplier"] = factors
+        return entry.tobytes()
+    start, extent = spans[Dim.K]
+    part = parameters.take(np.arange(start, start + extent))
+    return _upper_halves(part, requantizer) if requantizer.upper_half else _whole_products(part, requantizer)
+
+
+def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
+    """Of an addition's one entry."""
+    return REQUANT_ADD if requantizer.bias_bits > 32 else REQUANT_ADD32
+
+
+def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
+    """An array of match_requant_t, match_requant_signed_t or match_requant32_t."""
+    plain = REQUANT if requantizer.bias_bits > 32 else REQUANT32
+    entries = np.zeros(part.channels, REQUANT_SIGNED if requantizer.negative_step else plain)
+    entries["bias"] = part.bias
+    entries["multiplier"] = part.multiplier
+    entries["shift"] = part.shift
+    if requantizer.negative_step and part.negative_below is not None:
+        entries["negative_below"] = part.negative_below
+    return entries.tobytes()
+
+
+def _upper_halves(part: Requantization, requantizer: Requantizer) -> bytes:
+    """An array of match_requant_high_t or match_requant_high_signed_t, whose accumulators have the addend in them."""
+    if part.addend is None:
+        raise ValueError("this requantization has no addends")
+    entries = np.zeros(part.channels, REQUANT_HIGH_SIGNED if requantizer.negative_step else REQUANT_HIGH)
+    entries["addend"] = part.addend
+    entries["multiplier"] = part.multiplier
+    entries["bias"] = part.word
+    if requantizer.negative_step and part.negative_below is not None:
+        below = part.negative_below
+        entries["negative_below"] = np.where(below == UNREACHED, UNREACHED, below + part.addend)
+    return entries.tobytes()
+
+
+def channels(weights: npt.NDArray[np.int8], spans: Spans) -> npt.NDArray[np.int8]:
+    """The filters of a range of output channels."""
+    start, extent = spans[Dim.K]
+    return weights[start : start + extent]
+
+
+def parameters_of(constants: LayerConstants) -> Requantization:
+    """The layer's requantization, which must be there."""
+    if constants.requantization is None:
+        raise ValueError("this layer has no requantization to pack")
+    return constants.requantization

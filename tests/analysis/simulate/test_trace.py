@@ -1,0 +1,126 @@
+"""Generated C, built with tracing on, does what `simulate` says: for every pattern of every module of every target."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from match.analysis.simulate import simulate
+from match.analysis.trace import LayerTrace
+from match.dispatch.plan import LayerPlan
+from match.ir.layer import Dim, Op, Padding
+from match.schedule.mapping import Loop
+from match.target.hardware import HwModule, MatchTarget, Pattern
+from match.target.registry import get_target, target_names
+from tests.analysis.simulate.layers import accepted, planned, random_outer_memory
+from tests.codegen.harness import plan, trace_of, traced_run
+from tests.codegen.layers import Case, make
+from tests.codegen.mock_target import MockModule
+from tests.schedule.random_schedules import SteppedCost
+
+LAYERS, SCHEDULES = 4, 3
+
+
+def patterns() -> Iterator[object]:
+    """Every pattern of every module of every installed target."""
+    for name in target_names():
+        target = get_target(name)
+        for module in target.modules:
+            for pattern in module.patterns():
+                yield pytest.param(target, module, pattern, id=f"{name}-{module.name}-{pattern.op}")
+
+
+def simulated(item: LayerPlan, module: HwModule) -> LayerTrace:
+    timeline = simulate(item.schedule, module.cost(item.layer, item.requantizer))
+    return LayerTrace(item.symbol, timeline.actions)
+
+
+@pytest.mark.parametrize(("target", "module", "pattern"), list(patterns()))
+def test_trace_equals_simulation(target: MatchTarget, module: HwModule, pattern: Pattern) -> None:
+    """Every layer with several schedules, of which the last has blocks in main memory; all compute the same."""
+    rng = random.Random(5)
+    layers = list(itertools.islice(accepted(module, pattern, target, 7), LAYERS))
+    assert len(layers) == LAYERS, "too few of the random layers are taken"
+    plans: list[LayerPlan] = []
+    for number, layer in enumerate(layers * SCHEDULES):
+        names = [operand.name for operand in module.operands(layer.case.layer, layer.requantizer)]
+        through = random_outer_memory(rng, names) if number >= LAYERS * (SCHEDULES - 1) else None
+        plans.append(planned(module, layer, rng, f"layer_{number}", through=through))
+    assert any(len(item.schedule.loops) > 1 for item in plans)
+    outputs, traced = traced_run(plans, [layer.case for layer in layers * SCHEDULES], target=target)
+    for number, (item, output, trace) in enumerate(zip(plans, outputs, traced, strict=True)):
+        told = f"{item.layer} {item.schedule.loops} {item.schedule.placements}"
+        assert trace == simulated(item, module), told
+        assert np.array_equal(output, outputs[number % LAYERS]), told
+
+
+def streamed() -> tuple[LayerPlan, Case]:
+    """Three loops, everything doubly buffered."""
+    case = make(Op.CONV2D, 3, 10, 9, 8, window=(3, 3), padding=Padding(1, 1, 1, 1))
+    loops = [Loop(Dim.K, 4, 10), Loop(Dim.OY, 3, 9), Loop(Dim.OX, 5, 8)]
+    item = plan(case, loops, {"input": 3, "weights": 1, "output": 3}, {"input": 2, "weights": 2, "output": 2})
+    return item, case
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    def change(text: str) -> str:
+        assert text.count(old) == 1, f"{old} is {text.count(old)} times in the C"
+        return text.replace(old, new)
+
+    return change
+
+
+def late_prefetch(text: str) -> str:
+    """The next input is fetched behind the kernel, not beside it: the outputs are the same."""
+    found = re.search(r"if \(more_ox\) \{.*?\n +\}\n", text, re.DOTALL)
+    assert found
+    computed = "MATCH_TRY(mock_wait_compute());\n"
+    assert text.count(computed) == 1
+    return text.replace(found[0], "").replace(computed, computed + found[0])
+
+
+def first_weights_before_input(text: str) -> str:
+    """Two fetches change places: the outputs are the same."""
+    found = re.search(r"( +fetch_input\([^;]*;\n)( +fetch_weights\([^;]*;\n)", text)
+    assert found
+    return text.replace(found[0], found[2] + found[1])
+
+
+def early_wait(text: str) -> str:
+    """Each write-back is waited for at once: the outputs are the same."""
+    waiting = "MATCH_TRY(await(&output_transfer[output_turn]));"
+    text = replaced("output_pending[output_turn] = true;", waiting)(text)
+    text = replaced("return await(&output_transfer[output_turn ^ 1]);", "return MATCH_OK;")(text)
+    head, _, tail = text.rpartition(waiting)
+    return head + tail
+
+
+MUTATIONS = {
+    "late prefetch": late_prefetch,
+    "fetches that change places": first_weights_before_input,
+    "early wait": early_wait,
+    "another row": replaced("input_rows_under(next_ox.oy, next_ox.oy + OY_TILE)", "input_rows_under(oy, oy + OY_TILE)"),
+    "a channel of the input": replaced(".bytes = columns.count * IN_CHANNELS", ".bytes = columns.count"),
+    "weights of the first block": replaced("index * WEIGHTS_BYTES", "0 * index"),
+    "channels of the first block": replaced("+ channels.first", "+ 0 * channels.first"),
+    "a channel less": replaced(".channels_out = output_channels.count", ".channels_out = output_channels.count - 1"),
+}
+
+
+@pytest.mark.parametrize("change", MUTATIONS.values(), ids=MUTATIONS)
+def test_faults_show(change: Callable[[str], str]) -> None:
+    item, case = streamed()
+    expected = simulated(item, SteppedModule())
+    assert trace_of([item], [case]) == [expected]
+    assert trace_of([item], [case], change=change) != [expected]
+
+
+class SteppedModule(MockModule):
+    """The mock with a cost model."""
+
+    cost_model = SteppedCost()

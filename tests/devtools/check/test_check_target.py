@@ -1,0 +1,294 @@
+"""What an author gets wrong is told in one sentence."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import match
+from match.devtools.check import check_target
+from match.errors import TargetError
+from match.ir.layer import Dim, Layer, Op
+from match.schedule.mapping import Memory
+from match.target.cost import CpuCostModel
+from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
+
+TICKS = count()
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
+
+
+@pytest.fixture(scope="module")
+def minichip() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLE)
+        return import_module("minichip.target")
+
+
+def never(layer: Layer) -> Verdict:
+    """Never."""
+    return Verdict(False, "it is a layer")
+
+
+def undocumented(layer: Layer) -> Verdict:
+    return Verdict(True)
+
+
+def target_with(minichip: Any, **changes: Any) -> MatchTarget:
+    """The example's chip with other attributes of its one module."""
+    target = minichip.Minichip()
+    module = copy.copy(target.modules[0])
+    for name, value in changes.items():
+        setattr(module, name, value)
+    target.modules = (module,)
+    return target
+
+
+def the_problem(target: MatchTarget) -> str:
+    problems = check_target(target).problems
+    assert problems
+    assert all("\n" not in problem and problem.endswith(".") for problem in problems)
+    return problems[0]
+
+
+def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
+    check = check_target(minichip.Minichip())
+    assert check.problems == ()
+    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 6, 6)]
+
+
+def test_a_pattern_that_never_matches(minichip: Any) -> None:
+    target = target_with(minichip, patterns=lambda: (Pattern(Op.CONV2D, (never,)),))
+    problem = the_problem(target)
+    assert "module engine of target minichip has a pattern for conv2d that matches none of 6 ordinary layers" in problem
+    assert "is refused because it is a layer" in problem
+
+
+def test_the_layer_that_misses_least_is_told(minichip: Any) -> None:
+    def pointwise(layer: Layer) -> Verdict:
+        """The filter is 1x1."""
+        return Verdict(layer.fy == layer.fx == 1, "its filter is not 1x1")
+
+    def many_channels(layer: Layer) -> Verdict:
+        """There are more than 64 input channels."""
+        return Verdict(layer.c > 64, f"it has {layer.c} input channels")
+
+    target = target_with(minichip, patterns=lambda: (Pattern(Op.CONV2D, (pointwise, many_channels)),))
+    assert "a 1x1 convolution with stride 1 of 16 to 20 channels is refused because it has 16" in the_problem(target)
+
+
+def test_a_memory_smaller_than_the_scratch(minichip: Any) -> None:
+    class Hungry(minichip.EngineCost):
+        def scratch(self, layer: Layer, tile: Any) -> int:
+            return 20000
+
+    assert "needs at least" in the_problem(target_with(minichip, cost_model=Hungry()))
+
+
+def boom(*arguments: object) -> None:
+    raise KeyError("no entry\nfor it")
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "words"),
+    [
+        ("compute", boom, ["compute(Tile(k=", "raised KeyError"]),
+        ("transfer", lambda model, layer, block: -1, ["transfer(Block(operand='input'", "returned -1"]),
+        ("overhead", lambda model, layer: float("nan"), ["overhead()", "returned nan"]),
+        ("compute", lambda model, layer, tile: next(TICKS), ["compute(Tile", "must be deterministic"]),
+    ],
+    ids=["raising", "negative", "nan", "changing"],
+)
+def test_a_cost_model_that_fails(minichip: Any, method: str, answer: Callable[..., float], words: list[str]) -> None:
+    model = type("BrokenCost", (minichip.EngineCost,), {method: answer})()
+    problem = the_problem(target_with(minichip, cost_model=model))
+    assert all(word in problem for word in ["module engine: cost model BrokenCost, layer conv2d_0: ", *words])
+
+
+def test_the_control_cores_cost_model(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.cpu_cost_model = type("BrokenCost", (CpuCostModel,), {"cycles": lambda self, op, macs, outputs: -1})()
+    problem = the_problem(target)
+    assert "the control core of target minichip cannot be compiled for: module cpu: cost model BrokenCost" in problem
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "sentence"),
+    [
+        (
+            "pack",
+            lambda own, *given: (*own(*given), b""),
+            "pack() makes 3 components of LAYER where its operands have 2",
+        ),
+        ("pack", lambda own, *given: own(*given)[:1], "pack() makes 1 components of LAYER where its operands have 2"),
+        (
+            "pack",
+            lambda own, *given: tuple(part[:-1] for part in own(*given)),
+            "pack() makes 4607 bytes of filter for 32 output channels of LAYER where its operands have 4608",
+        ),
+        (
+            "pack",
+            lambda own, *given: (own(*given)[0], own(*given)[1] + b"0"),
+            "pack() makes 513 bytes of requantization for 32 output channels of LAYER where its operands have 512",
+        ),
+        (
+            "pack",
+            lambda own, *given: ("a", "b"),
+            "pack() returned ('a', 'b') for LAYER; it must return a tuple of bytes",
+        ),
+        ("operands", lambda own, *given: ("input",), "operands() returned ('input',) for LAYER"),
+        ("kernel", lambda own, *given: "a name", "kernel() returned 'a name' for LAYER"),
+        ("cost", lambda own, *given: None, "cost() returned None for LAYER; it must return a CostModel"),
+        ("tile_multiples", lambda own, *given: {Dim.K: -1}, "tile_multiples() returned -1 for K of LAYER"),
+        ("tile_multiples", lambda own, *given: {Dim.K: 2.5}, "tile_multiples() returned 2.5 for K of LAYER"),
+        ("tile_multiples", lambda own, *given: {Dim.FX: 3}, "tile_multiples() has FX for LAYER; tiles have all of it"),
+        (
+            "tile_multiples",
+            lambda own, *given: {Dim.C: 8},
+            "tile_multiples() has C for LAYER, but its output's operand",
+        ),
+        (
+            "tile_multiples",
+            lambda own, *given: {Dim.K: 256},
+            "tile_multiples() makes tiles of conv2d of at least 256 of K, which take 41360 bytes of the 16384 of "
+            "scratchpad",
+        ),
+        *(
+            (method, lambda own, *given: boom(), f"{method}() raised KeyError: 'no entry\\nfor it' for LAYER")
+            for method in ("forms", "operands", "cost", "kernel", "tile_multiples", "pack")
+        ),
+    ],
+)
+def test_methods_that_answer_wrongly(minichip: Any, method: str, answer: Callable[..., object], sentence: str) -> None:
+    own = getattr(minichip.Engine(), method)
+    target = target_with(minichip, **{method: lambda *given: answer(own, *given)})
+    layer = "a 3x3 conv2d of 16 to 32 channels"
+    assert the_problem(target).startswith(f"module engine of target minichip: {sentence.replace('LAYER', layer)}")
+
+
+def test_constraints_that_answer_wrongly(minichip: Any) -> None:
+    def truth(layer: Layer) -> Any:
+        """True."""
+        return True
+
+    def lost(layer: Layer) -> Any:
+        """Lost."""
+        return boom()
+
+    for constraint, words in ((truth, "constraint truth() returned True"), (lost, "constraint lost() raised KeyError")):
+        patterns = (Pattern(Op.CONV2D, (constraint,)),)
+        assert words in the_problem(target_with(minichip, patterns=lambda patterns=patterns: patterns))
+    assert "has patterns() that raises KeyError" in the_problem(target_with(minichip, patterns=boom))
+
+
+def test_a_function_that_is_not_there(minichip: Any) -> None:
+    target = target_with(minichip, kernel=lambda layer, requantizer: "minichip_convolve")
+    assert "minichip_convolve" in the_problem(target)
+
+
+def with_host(minichip: Any, change: Callable[[Platform], Platform]) -> MatchTarget:
+    class Changed(minichip.Minichip):
+        @property
+        def host(self) -> Platform:
+            return change(super().host)
+
+    return Changed()
+
+
+def test_a_function_without_definition(minichip: Any) -> None:
+    def without(source: str) -> MatchTarget:
+        return with_host(
+            minichip, lambda host: replace(host, sources=tuple(path for path in host.sources if path.name != source))
+        )
+
+    sentence = "calls the C function {}, which none of the host sources defines"
+    assert the_problem(without("minichip.c")).startswith(
+        f"module engine of target minichip {sentence.format('minichip_conv2d')}"
+    )
+    assert re.match(
+        f"target minichip {sentence.format(r'match_chip_[a-z_]+')}", the_problem(without("match_host_chip.c"))
+    )
+
+
+def test_a_kernel_that_computes_something_else(minichip: Any, tmp_path: Path) -> None:
+    source = tmp_path / "minichip.c"
+    code = (EXAMPLE / "minichip" / "minichip.c").read_text()
+    source.write_text(code.replace("- tile->pad_left", ""))
+    target = with_host(minichip, lambda host: replace(host, sources=(source, *host.sources[1:])))
+    problem = the_problem(target)
+    assert "kernel minichip_conv2d of module engine of target minichip computes other values than TVM's C" in problem
+
+
+def test_files_that_do_not_exist(minichip: Any) -> None:
+    target = with_host(minichip, lambda host: replace(host, sources=(Path("kernels/none.c"),)))
+    assert "the host source 'kernels/none.c', which does not exist" in the_problem(target)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"memories": ()}, "has no memory"),
+        ({"memories": (Memory("scratchpad", 0),)}, "of 0 bytes"),
+        ({"memories": (Memory("scratchpad", 4096, 3),)}, "aligned to 3"),
+        ({"patterns": tuple}, "has no pattern"),
+        ({"patterns": lambda: (Pattern(Op.CONV2D, (undocumented,)),)}, "without a docstring (undocumented)"),
+    ],
+)
+def test_descriptions_that_cannot_be(minichip: Any, changes: dict[str, Any], sentence: str) -> None:
+    assert sentence in the_problem(target_with(minichip, **changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("memories", Memory("scratchpad", 4096), "for its memories, which must be a tuple of Memory objects"),
+        ("requantizers", None, "has None for its requantizers, which must be a tuple of Requantizers"),
+        ("cost_model", CpuCostModel, "has the class CpuCostModel for its cost_model, which must be a CostModel"),
+        ("api", "minichip.h", "has 'minichip.h' for its api, which must be a ModuleApi"),
+        ("patterns", lambda: Pattern(Op.CONV2D), "has patterns() that returns Pattern(op=<Op.CONV2D"),
+    ],
+)
+def test_attributes_of_modules(minichip: Any, name: str, value: object, sentence: str) -> None:
+    problem = the_problem(target_with(minichip, **{name: value}))
+    assert problem.startswith("module engine of target minichip has ")
+    assert sentence in problem
+
+
+@pytest.mark.parametrize("name", ["clock_hz", "main_memory", "modules", "cpu_cost_model", "api"])
+def test_attributes_of_targets(minichip: Any, name: str) -> None:
+    class Without(MatchTarget):
+        @property
+        def host(self) -> Platform:
+            return minichip.Minichip().host
+
+    for attribute in {"name", "clock_hz", "main_memory", "modules", "cpu_cost_model", "api"} - {name}:
+        setattr(Without, attribute, getattr(minichip.Minichip, attribute))
+    target = Without()
+    assert the_problem(target).startswith(f"target minichip has no {name}; give it a")
+    with pytest.raises(TargetError, match=f"target minichip has no {name}"):
+        match.get_target(target)
+
+
+def test_two_platforms_in_one_place(minichip: Any) -> None:
+    class Boards(minichip.Minichip):
+        @property
+        def platforms(self) -> tuple[Platform, ...]:
+            return (self.host, replace(self.host, name="board", on="host"))
+
+    assert "has platforms whose programs run on host, host; the first has no `on`" in the_problem(Boards())
+
+
+def test_names(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.name = "Mini Chip"
+    assert "call it 'mini_chip'" in the_problem(target)
+    target = minichip.Minichip()
+    target.modules *= 2
+    assert "has 2 modules called 'engine'" in the_problem(target)

@@ -1,0 +1,173 @@
+"""The zoo's models: valid, of the published sizes, the same each time, and with outputs that mean something."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+
+from match import zoo
+from match.devtools.zoo import networks
+from match.errors import OptionError
+from tests.devtools.zoo import reference
+from tests.devtools.zoo.reference import SMALL, small
+
+# Millions of multiply-accumulates. MLPerf Tiny: Banbury et al., 2021. MobileNets at width 0.25: fused depthwise and
+# pointwise convolutions on GAP8, which compares itself with them layer by layer. Other MobileNets: as below.
+NAMED = {
+    "autoencoder": 0.264,
+    "ds_cnn": 2.66,
+    "resnet8": 12.5,
+    "mobilenet_v1-0.25-96": 7.49,
+    "mobilenet_v1-0.25-128": 13.57,
+    "mobilenet_v1-1.0-128": 186,
+    "mobilenet_v1-1.0-224": 569,
+    "mobilenet_v2-0.25-128": 13.01,
+    "mobilenet_v2-1.0-128": 99,
+    "mobilenet_v2-1.0-224": 300,
+}
+# Width, resolution, millions of multiply-accumulates and of weights: Howard et al., 2017, Tables 6 and 7.
+MOBILENET_V1 = [
+    (1.0, 224, 569, 4.2),
+    (0.75, 224, 325, 2.6),
+    (0.5, 224, 149, 1.3),
+    (0.25, 224, 41, 0.5),
+    (1.0, 192, 418, 4.2),
+    (1.0, 160, 290, 4.2),
+    (1.0, 128, 186, 4.2),
+]
+# The table of TensorFlow's model garden, which does not round but truncate.
+MOBILENET_V2 = [
+    (1.4, 224, 582, 6.06),
+    (1.3, 224, 509, 5.34),
+    (1.0, 192, 221, 3.47),
+    (0.75, 160, 107, 2.61),
+    (0.5, 128, 32, 1.95),
+    (0.35, 96, 11, 1.66),
+]
+
+
+def test_every_name_has_a_published_size() -> None:
+    assert set(zoo.names()) == NAMED.keys()
+    for name, millions in NAMED.items():
+        assert networks.named(name).macs == pytest.approx(1e6 * millions, rel=0.003), name
+
+
+def check_model(name: str) -> None:
+    """A valid model with the layers that the network has, whose scores depend on the input."""
+    model, network = zoo.build(name), networks.named(name)
+    onnx.checker.check_model(model, full_check=True)
+    assert model.graph.name == name
+    assert reference.macs(model) == network.macs
+    assert reference.weights(model) == network.weights
+    scores = reference.scores(model)
+    (values,) = reference.run(scores, reference.noise(model, 4))
+    flat = values.reshape(4, -1)
+    assert len(np.unique(flat)) >= min(100, 0.8 * flat.size)
+    assert flat.std(axis=0).mean() > 0.3 * flat.std()
+
+
+@pytest.mark.parametrize("name", [name for name, millions in NAMED.items() if millions < 50])
+def test_models(name: str) -> None:
+    check_model(name)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", [name for name, millions in NAMED.items() if millions > 50])
+def test_large_models(name: str) -> None:
+    check_model(name)
+
+
+def test_mobilenet_v1_has_the_size_of_the_paper() -> None:
+    for width, resolution, macs, weights in MOBILENET_V1:
+        network = networks.mobilenet_v1(width, resolution)
+        assert abs(network.macs / 1e6 - macs) < 1
+        assert abs(network.weights / 1e6 - weights) < 0.06
+
+
+def test_mobilenet_v2_has_the_size_of_the_model_garden() -> None:
+    for width, resolution, macs, weights in MOBILENET_V2:
+        network = networks.mobilenet_v2(width, resolution)
+        assert int(network.macs / 1e6) == macs
+        assert abs(network.weights / 1e6 - weights) < 0.01
+
+
+def test_the_same_bytes_in_every_process() -> None:
+    code = """
+import hashlib
+from match import zoo
+for model in (zoo.ds_cnn(), zoo.mobilenet_v2(0.35, 40, 20)):
+    print(hashlib.sha256(model.SerializeToString()).hexdigest())
+"""
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed, "OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed, threads in (("1", "1"), ("2", "2"))
+    }
+    here = [hashlib.sha256(small(name, "uint8").SerializeToString()).hexdigest() for name in ("ds_cnn", "mobilenet_v2")]
+    assert [digest.split() for digest in digests] == [here]
+
+
+def test_seeds_and_classes() -> None:
+    first, second, third = zoo.ds_cnn(), zoo.ds_cnn(seed=1), zoo.ds_cnn(35)
+    assert first.SerializeToString() != second.SerializeToString()
+    assert third.graph.output[0].type.tensor_type.shape.dim[1].dim_value == 35
+    assert zoo.build("ds_cnn", classes=35, seed=0) == third
+
+
+@pytest.mark.parametrize("activations", ["uint8", "int8"])
+@pytest.mark.parametrize("name", SMALL)
+def test_every_tensor_uses_its_range(name: str, activations: str) -> None:
+    """Neither constant nor cut off, and different for different inputs."""
+    model = reference.integers(small(name, activations))
+    limits = np.iinfo(activations)
+    tensors = reference.run(model, reference.noise(model, 8))
+    assert len(tensors) > 10
+    for node, levels in zip(model.graph.output, tensors, strict=True):
+        assert levels.dtype == activations
+        assert len(np.unique(levels)) >= min(64, 0.8 * levels[0].size), node.name
+        assert np.mean(levels == limits.max) < 0.05, node.name
+        assert np.mean(levels == limits.min) < 0.9, node.name
+        flat = levels.reshape(len(levels), -1)
+        assert len(np.unique(flat, axis=0)) == len(flat), node.name
+        assert len(np.unique(flat.argmax(axis=1))) > 1, node.name
+
+
+@pytest.mark.parametrize("activations", ["uint8", "int8"])
+def test_onnxruntime_computes_in_integers(activations: str) -> None:
+    for name in SMALL:
+        operators = reference.executed(small(name, activations))
+        assert not operators & {"Conv", "Gemm", "MatMul", "Add", "GlobalAveragePool", "Softmax"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": "resnet9"}, ["resnet9", "resnet8", "mobilenet_v2-1.0-224"]),
+        ({"name": "resnet8", "classes": 0}, ["classes", "0"]),
+        ({"name": "autoencoder", "classes": 2}, ["autoencoder", "classes"]),
+        ({"name": "resnet8", "activations": "int4"}, ["int4", "int8", "uint8"]),
+        ({"name": "resnet8", "seed": -1}, ["seed", "-1"]),
+    ],
+)
+def test_what_there_is_not(arguments: dict[str, object], words: list[str]) -> None:
+    with pytest.raises(OptionError) as caught:
+        zoo.build(**arguments)  # type: ignore[arg-type]
+    assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize(("width", "resolution"), [(0.0, 96), (-1.0, 96), (float("nan"), 96), (1.0, 0)])
+def test_impossible_shapes(width: float, resolution: int) -> None:
+    for build in (zoo.mobilenet_v1, zoo.mobilenet_v2):
+        with pytest.raises(OptionError, match="must be positive"):
+            build(width, resolution)

@@ -1,0 +1,476 @@
+"""Layers read from hand-built integer Relay: geometry by eye, arithmetic against TVM, near-misses left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from match.ir.layer import Layer, Op, Padding
+from match.ir.requantization import Requantization
+from match.partitioning.pattern import Match, Rejection, find
+from match.relay import relay, tvm
+
+RNG = np.random.default_rng(3)
+Array = npt.NDArray[Any]
+
+
+def var(name: str, *shape: int, dtype: str = "uint8") -> Any:
+    return relay.var(name, shape=shape, dtype=dtype)
+
+
+def c64(value: Any) -> Any:
+    return relay.const(np.asarray(value, np.int64), dtype="int64")
+
+
+def weights(*shape: int) -> Array:
+    return RNG.integers(-128, 128, shape).astype(np.int8)
+
+
+def req(
+    acc: Any,
+    channels: int,
+    *,
+    dtype: str = "uint8",
+    clip: tuple[int, int] = (0, 255),
+    negative: bool = False,
+    exceptions: int = 0,
+) -> Any:
+    """REQ of the integer form, spelled out."""
+    m, s = RNG.integers(1 << 20, 1 << 21, channels), np.full(channels, 31)
+    b = RNG.integers(0, 1 << 38, channels)
+    bias = c64(b)
+    if negative:
+        below = relay.const(RNG.integers(-100, 100, channels).astype(np.int32))
+        bias = relay.where(relay.less(acc, below), c64(b - (1 << 30)), bias)
+    if exceptions:
+        columns = [relay.const((((70 + n) * (1 << 31) - b) // m + 1).astype(np.int32)) for n in range(exceptions)]
+        found = relay.equal(acc, columns[0])
+        for column in columns[1:]:
+            found = relay.logical_or(found, relay.equal(acc, column))
+        bias = relay.where(found, c64(b - (1 << 31)), bias)
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64(m)), bias)
+    return relay.cast(relay.clip(relay.right_shift(total, c64(s)), *clip), dtype)
+
+
+def conv(x: Any, w: Array, **attrs: Any) -> Any:
+    defaults = {"kernel_layout": "HWIO", "channels": w.shape[3], "kernel_size": w.shape[:2], "out_dtype": "int32"}
+    return relay.nn.conv2d(x, relay.const(w), data_layout="NHWC", **{**defaults, **attrs})
+
+
+def depthwise(x: Any, w: Array, **attrs: Any) -> Any:
+    channels = w.shape[2] * w.shape[3]
+    return conv(x, w, kernel_layout="HWOI", groups=w.shape[2], channels=channels, **attrs)
+
+
+def typed(inputs: list[Any], body: Any) -> Any:
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(inputs, body)))
+
+
+def only(inputs: list[Any], body: Any) -> Match:
+    (found,) = find(typed(inputs, body))
+    assert isinstance(found, Match)
+    return found
+
+
+def run(inputs: list[Any], body: Any, *values: Array) -> Array:
+    mod = tvm.IRModule.from_expr(relay.Function(inputs, body))
+    with tvm.transform.PassContext(opt_level=0):
+        return relay.create_executor("graph", mod, target="llvm").evaluate()(*values).numpy()
+
+
+def requantized(match: Match, acc: Array) -> Array:
+    assert match.constants.requantization is not None
+    assert match.accumulator is not None
+    low, high = match.accumulator
+    assert np.all(acc >= low)
+    assert np.all(acc <= high)
+    return match.constants.requantization(acc)[None].astype(match.layer.output_dtype)
+
+
+def windows(layer: Layer, x: Array, pad_value: int) -> Array:
+    """Input windows, shape (OY, OX, FY, FX, C)."""
+    top, left, bottom, right = layer.padding
+    padded = np.pad(x[0].astype(np.int64), ((top, bottom), (left, right), (0, 0)), constant_values=pad_value)
+    return np.array(
+        [
+            [
+                padded[
+                    y * layer.stride[0] : y * layer.stride[0] + layer.window[0] : layer.dilation[0],
+                    z * layer.stride[1] : z * layer.stride[1] + layer.window[1] : layer.dilation[1],
+                ]
+                for z in range(layer.ox)
+            ]
+            for y in range(layer.oy)
+        ]
+    )
+
+
+CONVOLUTIONS = [
+    ({"padding": (1, 1, 1, 1)}, (9, 7), Padding(1, 1, 1, 1)),
+    ({"padding": (1, 0, 2, 1), "strides": (2, 1)}, (9, 7), Padding(1, 0, 1, 1)),
+    ({"padding": (1, 1, 1, 1), "strides": (2, 2)}, (8, 8), Padding(1, 1, 0, 0)),
+    ({"dilation": (2, 3)}, (9, 9), Padding()),
+]
+
+
+@pytest.mark.parametrize(("attrs", "size", "padding"), CONVOLUTIONS)
+@pytest.mark.parametrize("correction", [{}, {"negative": True}, {"exceptions": 1}, {"exceptions": 3}], ids=str)
+def test_conv2d(attrs: dict[str, Any], size: tuple[int, int], padding: Padding, correction: dict[str, Any]) -> None:
+    x = var("x", 1, *size, 5)
+    w = weights(3, 3, 5, 6)
+    body = req(conv(x, w, **attrs), 6, clip=(3, 200), **correction)
+    match = only([x], body)
+    layer = match.layer
+    assert (layer.op, layer.k, layer.c, layer.iy, layer.ix) == (Op.CONV2D, 6, 5, *size)
+    assert (layer.fy, layer.fx, layer.clip, layer.output_dtype) == (3, 3, (3, 200), "uint8")
+    assert layer.padding == padding
+    value = RNG.integers(0, 256, (1, *size, 5)).astype(np.uint8)
+    assert match.constants.weights is not None
+    acc = np.einsum("yzijc,kijc->yzk", windows(layer, value, 0), match.constants.weights)
+    assert np.array_equal(requantized(match, acc), run([x], body, value))
+
+
+def test_layers_know_the_range_of_their_inputs() -> None:
+    x = var("x", 1, 6, 6, 4)
+    clipped = req(conv(x, weights(1, 1, 4, 6)), 6, clip=(3, 100))
+    module = typed([x], req(conv(clipped, weights(1, 1, 6, 2)), 2))
+    first, second = (found.layer.input_range for found in find(module) if isinstance(found, Match))
+    assert first == (0, 255)
+    assert second is not None
+    assert 3 <= second[0] <= second[1] <= 100
+
+
+@pytest.mark.parametrize("attribute_padding", [(0, 0, 0, 0), (1, 1, 1, 1)])
+def test_padding_with_a_value(attribute_padding: tuple[int, ...]) -> None:
+    """Two paddings of different values cannot be one: the explicit one then stays outside."""
+    x = var("x", 1, 6, 6, 4, dtype="int8")
+    padded = relay.nn.pad(x, ((0, 0), (1, 0), (2, 1), (0, 0)), relay.const(-7, "int8"))
+    body = req(depthwise(padded, weights(3, 3, 4, 1), padding=attribute_padding), 4, dtype="int8", clip=(-128, 127))
+    match = only([x], body)
+    layer = match.layer
+    assert (layer.op, layer.k, layer.c) == (Op.DEPTHWISE_CONV2D, 4, 1)
+    if any(attribute_padding):
+        assert (layer.padding, layer.pad_value, layer.iy) == (attribute_padding, 0, 7)
+        return
+    assert (layer.padding, layer.pad_value, layer.iy) == ((1, 2, 0, 1), -7, 6)
+    value = RNG.integers(-128, 128, (1, 6, 6, 4)).astype(np.int8)
+    assert match.constants.weights is not None
+    acc = np.einsum("yzijk,kij->yzk", windows(layer, value, -7), match.constants.weights[..., 0])
+    assert np.array_equal(requantized(match, acc), run([x], body, value))
+
+
+def test_dense() -> None:
+    x = var("x", 1, 30)
+    body = req(relay.nn.dense(x, relay.const(weights(11, 30)), out_dtype="int32"), 11)
+    match = only([x], body)
+    assert (match.layer.op, match.layer.k, match.layer.c, match.layer.ox) == (Op.DENSE, 11, 30, 1)
+    value = RNG.integers(0, 256, (1, 30)).astype(np.uint8)
+    assert match.constants.weights is not None
+    acc = value.astype(np.int64) @ match.constants.weights[:, 0, 0].T.astype(np.int64)
+    assert np.array_equal(requantized(match, acc)[0], run([x], body, value))
+
+
+@pytest.mark.parametrize("whole_map", [False, True])
+def test_avg_pool2d(whole_map: bool) -> None:
+    x = var("x", 1, 7, 6, 5)
+    wide = relay.cast(x, "int32")
+    if whole_map:
+        acc = relay.sum(wide, axis=(1, 2), keepdims=True)
+    else:
+        scaled = relay.multiply(wide, relay.const(6, "int32"))
+        acc = relay.nn.avg_pool2d(scaled, pool_size=(3, 2), strides=(2, 2), layout="NHWC")
+    body = req(acc, 5)
+    match = only([x], body)
+    window = (7, 6) if whole_map else (3, 2)
+    assert (match.layer.op, match.layer.fy, match.layer.fx) == (Op.AVG_POOL2D, *window)
+    value = RNG.integers(0, 256, (1, 7, 6, 5)).astype(np.uint8)
+    acc = windows(match.layer, value, 0).sum(axis=(2, 3))
+    assert np.array_equal(requantized(match, acc), run([x], body, value))
+
+
+def test_max_pool2d() -> None:
+    x = var("x", 1, 7, 7, 5, dtype="int8")
+    body = relay.nn.max_pool2d(x, (3, 3), (2, 2), padding=(1, 1, 1, 1), layout="NHWC")
+    match = only([x], body)
+    layer = match.layer
+    assert (layer.op, layer.fy, layer.stride, layer.clip) == (Op.MAX_POOL2D, 3, (2, 2), (-128, 127))
+    assert match.constants.requantization is None
+    value = RNG.integers(-128, 128, (1, 7, 7, 5)).astype(np.int8)
+    assert np.array_equal(windows(layer, value, -128).max(axis=(2, 3))[None], run([x], body, value))
+
+
+def test_add() -> None:
+    a, b = var("a", 1, 3, 4, 5), var("b", 1, 3, 4, 5)
+    products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 700000), (b, 900000))]
+    total = relay.add(relay.add(*products), c64(-(100 << 20)))
+    body = relay.cast(relay.clip(relay.right_shift(total, c64(20)), 4, 255), "uint8")
+    match = only([a, b], body)
+    assert (match.layer.op, match.layer.k, match.layer.c, match.layer.clip) == (Op.ADD, 5, 1, (4, 255))
+    assert match.constants.addend_multipliers == (700000, 900000)
+    assert [x.name_hint for x in match.inputs] == ["a", "b"]
+    values = RNG.integers(0, 256, (2, 1, 3, 4, 5))
+    acc = (values[0] * 700000 + values[1] * 900000)[0]
+    assert np.array_equal(requantized(match, acc), run([a, b], body, *values.astype(np.uint8)))
+
+
+def looked_up(x: Any, table: Array, *, index: str = "int32", offset: int | None = None) -> Any:
+    """The integer form's lookup, spelled out."""
+    position = relay.cast(x, index)
+    if offset is not None:
+        position = relay.add(position, relay.const(offset, index))
+    return relay.take(relay.const(table), position)
+
+
+@pytest.mark.parametrize("dtypes", [(x, y) for x in ("int8", "uint8") for y in ("int8", "uint8")], ids="-".join)
+@pytest.mark.parametrize(
+    ("shape", "extents"),
+    [
+        ((1, 8, 9, 16), (8, 9, 16)),
+        ((3, 4, 5, 16), (12, 5, 16)),
+        ((7, 40), (1, 7, 40)),
+        ((300,), (1, 1, 300)),
+        ((2, 3, 50), (2, 3, 50)),
+    ],
+    ids=str,
+)
+def test_lookup(dtypes: tuple[str, str], shape: tuple[int, ...], extents: tuple[int, int, int]) -> None:
+    x = var("x", *shape, dtype=dtypes[0])
+    entries = RNG.permutation(256).astype(np.uint8).view(dtypes[1])
+    body = looked_up(x, entries, offset=128 if dtypes[0] == "int8" else None)
+    match = only([x], body)
+    layer = match.layer
+    assert (layer.op, layer.oy, layer.ox, layer.k) == (Op.LOOKUP, *extents)
+    assert (layer.iy, layer.ix, layer.c, layer.macs) == (*extents[:2], 1, 0)
+    assert (layer.input_dtype, layer.output_dtype, layer.weight_dtype) == (*dtypes, "")
+    assert match.constants.requantization is None
+    assert match.constants.table is not None
+    value = RNG.integers(0, 256, shape).astype(np.uint8)
+    expected = run([x], body, value.view(dtypes[0]))
+    assert np.array_equal(match.constants.table[value], expected.view(np.uint8))
+
+
+def test_layers_of_a_network_come_in_order_and_leave_the_rest() -> None:
+    x = var("x", 1, 8, 8, 4)
+    first = req(conv(x, weights(1, 1, 4, 4)), 4)
+    second = req(depthwise(first, weights(3, 3, 4, 1)), 4)
+    flat = relay.reshape(second, (1, -1))
+    last = req(relay.nn.dense(flat, relay.const(weights(3, 144)), out_dtype="int32"), 3)
+    body = relay.nn.softmax(relay.cast(last, "float32"))
+    found = find(typed([x], body))
+    assert [m.layer.op for m in found if isinstance(m, Match)] == [Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE]
+
+
+def test_shared_padding_is_part_of_both_layers() -> None:
+    x = var("x", 1, 6, 6, 4)
+    padded = relay.nn.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), relay.const(9, "uint8"))
+    body = relay.Tuple([req(conv(padded, weights(3, 3, 4, n)), n) for n in (2, 3)])
+    found = find(typed([x], body))
+    assert [m.layer.pad_value for m in found if isinstance(m, Match)] == [9, 9]
+
+
+def test_a_value_needed_elsewhere_is_not_hidden_in_a_layer() -> None:
+    x = var("x", 1, 6, 6, 4)
+    acc = conv(x, weights(3, 3, 4, 2))
+    for other in (acc, req(acc, 2, clip=(0, 100))):
+        found = find(typed([x], relay.Tuple([req(acc, 2), other])))
+        assert found
+        assert all(isinstance(m, Rejection) and "intermediate values" in m.reason for m in found)
+
+
+def grouped(x: Any) -> Any:
+    return req(conv(x, weights(3, 3, 2, 6), groups=2), 6)
+
+
+def multiplied(x: Any) -> Any:
+    return req(depthwise(x, weights(3, 3, 4, 2)), 8)
+
+
+@pytest.mark.parametrize(
+    ("build", "batch", "dtype", "reason"),
+    [
+        (grouped, 1, "uint8", "2 groups"),
+        (multiplied, 1, "uint8", "2 outputs per input channel"),
+        (lambda x: req(conv(x, weights(1, 1, 4, 3)), 3), 2, "uint8", "shape (2, 6, 6, 4)"),
+        (lambda x: relay.nn.max_pool2d(x, (2, 2), layout="NHWC"), 3, "int8", "shape (3, 6, 6, 4)"),
+    ],
+)
+def test_what_no_layer_can_express_is_rejected_with_the_reason(
+    build: Callable[[Any], Any], batch: int, dtype: str, reason: str
+) -> None:
+    x = var("x", batch, 6, 6, 4, dtype=dtype)
+    (found,) = find(typed([x], build(x)))
+    assert isinstance(found, Rejection)
+    assert reason in found.reason
+
+
+def sixteen_bit_input(x: Any) -> Any:
+    return req(conv(relay.cast(x, "int16"), weights(3, 3, 4, 2)), 2)
+
+
+def float_pool(x: Any) -> Any:
+    return relay.nn.max_pool2d(relay.cast(x, "float32"), (2, 2), layout="NHWC")
+
+
+def without_cast(x: Any) -> Any:
+    return req(conv(x, weights(3, 3, 4, 2)), 2).args[0]
+
+
+def wide_output(x: Any) -> Any:
+    return req(conv(x, weights(3, 3, 4, 2)), 2, dtype="int32")
+
+
+def wrong_window(x: Any) -> Any:
+    scaled = relay.multiply(relay.cast(x, "int32"), relay.const(5, "int32"))
+    return req(relay.nn.avg_pool2d(scaled, (2, 2), (2, 2), layout="NHWC"), 4)
+
+
+def padded_average(x: Any) -> Any:
+    scaled = relay.multiply(relay.cast(x, "int32"), relay.const(4, "int32"))
+    return req(relay.nn.avg_pool2d(scaled, (2, 2), (2, 2), padding=(1, 1, 1, 1), layout="NHWC"), 4)
+
+
+def hanging_average(x: Any) -> Any:
+    scaled = relay.multiply(relay.cast(x, "int32"), relay.const(16, "int32"))
+    return req(relay.nn.avg_pool2d(scaled, (4, 4), (4, 4), ceil_mode=True, layout="NHWC"), 4)
+
+
+def sum_of_rows(x: Any) -> Any:
+    return req(relay.sum(relay.cast(x, "int32"), axis=(1,), keepdims=True), 4)
+
+
+def clip_beyond_type(x: Any) -> Any:
+    return req(conv(x, weights(3, 3, 4, 2)), 2, clip=(0, 300))
+
+
+def other_condition(x: Any) -> Any:
+    acc, other = conv(x, weights(3, 3, 4, 1)), conv(x, weights(3, 3, 4, 1))
+    bias = relay.where(relay.less(other, relay.const([0], "int32")), c64([1]), c64([2]))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), bias)
+    return relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8")
+
+
+def uneven_correction(x: Any) -> Any:
+    acc = conv(x, weights(3, 3, 4, 2))
+    bias = relay.where(relay.less(acc, relay.const([0, 0], "int32")), c64([1, 5]), c64([2, 7]))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3, 3])), bias)
+    return relay.cast(relay.clip(relay.right_shift(total, c64([4, 4])), 0, 255), "uint8")
+
+
+def exception_of_two(x: Any) -> Any:
+    acc = conv(x, weights(3, 3, 4, 1))
+    bias = relay.where(relay.equal(acc, relay.const(np.array([9], np.int32))), c64([100 - 32]), c64([100]))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), bias)
+    return relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8")
+
+
+def one_multiplier_for_all(x: Any) -> Any:
+    acc = conv(x, weights(3, 3, 4, 4))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), c64([0, 0, 0, 0]))
+    return relay.cast(relay.clip(relay.right_shift(total, c64([4] * 4)), 0, 255), "uint8")
+
+
+def per_row_multiplier(x: Any) -> Any:
+    acc = conv(x, weights(3, 3, 4, 4))
+    multipliers = c64(np.arange(4).reshape(1, 4, 1, 1))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), multipliers), c64([0, 0, 0, 0]))
+    return relay.cast(relay.clip(relay.right_shift(total, c64([4] * 4)), 0, 255), "uint8")
+
+
+def lookup_as_if_signed(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.uint8), offset=128)
+
+
+def lookup_at_another_offset(x: Any) -> Any:
+    return looked_up(relay.cast(x, "int8"), np.arange(256, dtype=np.uint8), offset=127)
+
+
+def lookup_as_if_unsigned(x: Any) -> Any:
+    return looked_up(relay.reinterpret(x, "int8"), np.arange(256, dtype=np.uint8))
+
+
+def lookup_of_255(x: Any) -> Any:
+    return looked_up(x, np.arange(255, dtype=np.uint8))
+
+
+def lookup_of_float(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.float32))
+
+
+def lookup_of_16_bits(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.int16))
+
+
+def lookup_by_16_bits(x: Any) -> Any:
+    return looked_up(relay.cast(x, "int16"), np.arange(256, dtype=np.uint8))
+
+
+def lookup_by_float(x: Any) -> Any:
+    return looked_up(relay.cast(relay.sqrt(relay.cast(x, "float32")), "int16"), np.arange(256, dtype=np.uint8))
+
+
+def lookup_by_narrow_index(x: Any) -> Any:
+    return looked_up(x, np.arange(256, dtype=np.uint8), index="int8")
+
+
+def lookup_of_rows(x: Any) -> Any:
+    return relay.take(relay.const(np.zeros((256, 2), np.uint8)), relay.cast(x, "int32"), axis=0)
+
+
+def lookup_of_a_variable(x: Any) -> Any:
+    return relay.take(relay.reshape(x, (-1,)), relay.cast(x, "int32"))
+
+
+def channels_first(x: Any) -> Any:
+    return relay.nn.max_pool2d(x, (2, 2), layout="NCHW")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        sixteen_bit_input,
+        float_pool,
+        without_cast,
+        wide_output,
+        wrong_window,
+        padded_average,
+        hanging_average,
+        sum_of_rows,
+        clip_beyond_type,
+        other_condition,
+        uneven_correction,
+        exception_of_two,
+        one_multiplier_for_all,
+        per_row_multiplier,
+        channels_first,
+        lookup_as_if_signed,
+        lookup_at_another_offset,
+        lookup_as_if_unsigned,
+        lookup_of_255,
+        lookup_of_float,
+        lookup_of_16_bits,
+        lookup_by_16_bits,
+        lookup_by_float,
+        lookup_by_narrow_index,
+        lookup_of_rows,
+        lookup_of_a_variable,
+    ],
+)
+def test_near_misses_are_left_alone(build: Callable[[Any], Any]) -> None:
+    x = var("x", 1, 6, 6, 4)
+    found = find(typed([x], build(x)))
+    assert all(isinstance(match, Match) and match.layer.output_dtype == "int32" for match in found), "sums at most"
+
+
+def test_correction_no_accumulator_reaches_is_dropped() -> None:
+    x = var("x", 1, 4, 4, 2)
+    acc = conv(x, np.ones((1, 1, 2, 1), np.int8))
+    bias = relay.where(relay.less(acc, relay.const([-5], "int32")), c64([1]), c64([2]))
+    total = relay.add(relay.multiply(relay.cast(acc, "int64"), c64([3])), bias)
+    match = only([x], relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8"))
+    requantization = match.constants.requantization
+    assert isinstance(requantization, Requantization)
+    assert (requantization.negative_below, requantization.negative_step) == (None, 0)

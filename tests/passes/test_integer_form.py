@@ -1,0 +1,147 @@
+"""The builders compute what their definitions say, and the readers read what the builders built."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from match.ir.layer import Padding
+from match.ir.requantization import UNREACHED, Requantization
+from match.relay import integer_form, operators, readers, relay, tvm
+from tests.passes.networks import requantization, weights
+from tests.passes.running import Compiled, random_values
+
+
+def run(x: relay.Var, expr: relay.Expr, value: np.ndarray) -> tuple[np.ndarray, relay.Expr]:
+    """The value of `expr`, and `expr` with its types."""
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))
+    return Compiled(module)({"x": value})[0], module["main"].body
+
+
+def same(first: Requantization, second: Requantization) -> bool:
+    pairs = [(getattr(first, name), getattr(second, name)) for name in ("multiplier", "bias", "shift")]
+    pairs += [(first.negative_below, second.negative_below), (first.exceptions, second.exceptions)]
+    return first.clip == second.clip and all(
+        (a is None and b is None) or np.array_equal(np.asarray(a), np.asarray(b)) for a, b in pairs
+    )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("pad_value", [0, 5])
+def test_conv2d(dtype, pad_value):
+    rng = np.random.default_rng(0)
+    x = relay.var("x", shape=(1, 7, 6, 4), dtype=dtype)
+    parameters = requantization(rng, 24, 5, (-100, 100), correction=True)
+    kernel = weights(rng, 3, 2, 4, 5)
+    expr = integer_form.conv2d(
+        x, kernel, parameters, "int8", x_dtype=dtype, strides=(2, 1), padding=Padding(1, 0, 2, 1), pad_value=pad_value
+    )
+    value = random_values(rng, (1, 7, 6, 4), dtype)
+    found, typed = run(x, expr, value)
+    padded = np.pad(value.astype(np.int64), ((0, 0), (1, 2), (0, 1), (0, 0)), constant_values=pad_value)
+    sums = np.zeros(found.shape, np.int64)
+    for row in range(found.shape[1]):
+        for column in range(found.shape[2]):
+            window = padded[0, row * 2 : row * 2 + 3, column : column + 2]
+            sums[0, row, column] = np.tensordot(window, kernel.astype(np.int64), 3)
+    np.testing.assert_array_equal(found, parameters(sums))
+    layer = readers.read_layer(typed)
+    assert isinstance(layer, operators.Convolution)
+    assert (layer.padding, layer.pad_value, layer.strides) == (Padding(1, 0, 2, 1), pad_value, (2, 1))
+    assert (layer.weights == kernel).all()
+    assert same(layer.requantization, parameters)
+    again, _ = run(x, layer.build(x), value)
+    np.testing.assert_array_equal(again, found)
+
+
+def test_depthwise_conv2d():
+    rng = np.random.default_rng(1)
+    x = relay.var("x", shape=(1, 6, 6, 4), dtype="uint8")
+    kernel, parameters = weights(rng, 3, 3, 4, 1), requantization(rng, 9, 4, (0, 255))
+    found, typed = run(
+        x,
+        integer_form.conv2d(x, kernel, parameters, "uint8", groups=4),
+        value := random_values(rng, (1, 6, 6, 4), "uint8"),
+    )
+    sums = np.zeros(found.shape, np.int64)
+    for row in range(4):
+        for column in range(4):
+            window = value[0, row : row + 3, column : column + 3].astype(np.int64)
+            sums[0, row, column] = (window * kernel[..., 0]).sum(axis=(0, 1))
+    np.testing.assert_array_equal(found, parameters(sums))
+    layer = readers.read_layer(typed)
+    assert isinstance(layer, operators.Convolution)
+    assert layer.depthwise
+    assert (layer.weights_by_output == kernel[..., 0].transpose(2, 0, 1).reshape(4, 9)).all()
+
+
+def test_dense_with_exceptions():
+    rng = np.random.default_rng(2)
+    x = relay.var("x", shape=(3, 8), dtype="int8")
+    kernel = weights(rng, 4, 8)
+    value = random_values(rng, (3, 8), "int8")
+    sums = value.astype(np.int64) @ kernel.T.astype(np.int64)
+    exceptions = np.full((4, 2), UNREACHED, np.int64)
+    exceptions[0, 0], exceptions[2] = sums[1, 0], (sums[0, 2], sums[2, 2])
+    shift = np.array([8, 9, 10, 11])
+    parameters = Requantization(np.ones(4, np.int64), np.zeros(4, np.int64), shift, (-128, 127), exceptions=exceptions)
+    found, typed = run(x, integer_form.dense(x, kernel, parameters, "int8"), value)
+    plain = np.clip(sums >> shift, -128, 127)
+    expected = plain.copy()
+    expected[[1, 0, 2], [0, 2, 2]] -= 1
+    np.testing.assert_array_equal(found, np.clip(expected, -128, 127))
+    layer = readers.read_layer(typed)
+    assert isinstance(layer, operators.Dense)
+    assert same(layer.requantization, parameters)
+
+
+@pytest.mark.parametrize("whole_map", [True, False])
+def test_avg_pool2d(whole_map):
+    rng = np.random.default_rng(3)
+    x = relay.var("x", shape=(1, 5, 4, 3), dtype="uint8")
+    window = (5, 4) if whole_map else (2, 3)
+    parameters = requantization(rng, 1, 3, (0, 255))
+    expr = integer_form.avg_pool2d(x, parameters, "uint8", window=window, strides=(1, 1), whole_map=whole_map)
+    value = random_values(rng, (1, 5, 4, 3), "uint8")
+    found, typed = run(x, expr, value)
+    windows = np.lib.stride_tricks.sliding_window_view(value.astype(np.int64), window, axis=(1, 2))
+    np.testing.assert_array_equal(found, parameters(windows.sum(axis=(-2, -1))))
+    layer = readers.read_layer(typed)
+    assert isinstance(layer, operators.Average)
+    assert (layer.window, layer.whole_map) == (window, whole_map)
+
+
+def test_add_and_tables():
+    rng = np.random.default_rng(4)
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    table = rng.integers(-128, 128, 256)
+    pairs = rng.integers(0, 256, (256, 256))
+    other = integer_form.lookup(x, table, "int8", "int8")
+    total = integer_form.add(x, other, (700, -300), -12345, 9, (-90, 80), "int8")
+    both = integer_form.lookup_pair(x, other, pairs, ("int8", "int8"), "uint8")
+    value = random_values(rng, (1, 4, 4, 3), "int8")
+    outputs, typed = [], []
+    for expr in (other, total, both):
+        found, body = run(x, expr, value)
+        outputs.append(found)
+        typed.append(body)
+    wide = value.astype(np.int64)
+    np.testing.assert_array_equal(outputs[0], table[wide + 128])
+    second = table[wide + 128]
+    np.testing.assert_array_equal(outputs[1], np.clip((700 * wide - 300 * second - 12345) >> 9, -90, 80))
+    np.testing.assert_array_equal(outputs[2], pairs[wide + 128, second + 128])
+    lookup, addition = readers.read_lookup(typed[0]), readers.read_addition(typed[1])
+    assert lookup is not None
+    assert (lookup.outputs == table).all()
+    assert addition is not None
+    assert (addition.multipliers, addition.bias, addition.shift) == ((700, -300), -12345, 9)
+
+
+def test_other_expressions_are_not_read():
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    wide = relay.cast(x, "int32")
+    for expr in (relay.cast(relay.clip(wide, 0, 5), "int8"), relay.nn.max_pool2d(x, layout="NHWC"), wide):
+        typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))["main"].body
+        assert readers.read_layer(typed) is None
+        assert readers.read_addition(typed) is None
+        assert readers.read_lookup(typed) is None

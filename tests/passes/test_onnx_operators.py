@@ -1,0 +1,200 @@
+"""Networks quantized by onnxruntime against onnxruntime with default options, every integer of every layer."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from match.frontend import load
+from match.passes.pipeline import integer_relay
+from match.passes.quantize_border import qnn_operators
+from tests.passes.onnx_models import OnnxModel, executed_operators, expose_integers, quantize, session
+from tests.passes.running import Compiled
+
+SHAPE = (1, 3, 12, 10)
+FORMS = [("QDQ", "QUInt8", True), ("QOperator", "QInt8", False)]
+SMALL_NETWORKS = {}
+
+
+def network(build):
+    SMALL_NETWORKS[build.__name__] = build
+    return build
+
+
+@network
+def convolutions(model):
+    model.conv(8, pads=[1, 0, 1, 2], strides=[2, 1])
+    model.add("Relu")
+    model.conv(8, group=8, pads=[1, 1, 1, 1])
+    model.add("Clip", model.constant(np.array(0.0)), model.constant(np.array(6.0)))
+    model.conv(6, (1, 1), bias=False)
+    model.conv(5, (3, 2), dilations=[1, 2])
+
+
+@network
+def residual(model):
+    model.conv(6, pads=[1, 1, 1, 1])
+    shortcut = model.add("Relu")
+    model.conv(6, pads=[1, 1, 1, 1])
+    model.add("Add", shortcut)
+    model.add("Relu")
+    model.conv(4)
+
+
+@network
+def pooling(model):
+    model.conv(4)
+    model.add("MaxPool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    model.add("AveragePool", kernel_shape=[2, 2], strides=[1, 1])
+    model.conv(6, (1, 1))
+    model.add("GlobalAveragePool")
+
+
+@network
+def classifier(model):
+    model.conv(5, strides=[2, 2], auto_pad="SAME_UPPER")
+    model.add("Relu")
+    model.add("Flatten")
+    model.gemm(150, 7, transposed=False)
+    model.add("Relu")
+    model.gemm(7, 3, bias=False)
+
+
+@network
+def groups(model):
+    model.conv(6, group=3, pads=[1, 1, 1, 1])
+    model.conv(8, group=2)
+
+
+@network
+def joined(model):
+    model.conv(4)
+    first = model.add("LeakyRelu", alpha=0.1)
+    model.current, model.channels = "x", 3
+    model.conv(5)
+    model.add("Sigmoid")
+    model.add("Concat", first, axis=1)
+    model.channels = 9
+    model.conv(4, (1, 1))
+
+
+@network
+def products(model):
+    first = model.conv(4)
+    model.conv(4, (1, 1))
+    model.current, second = first, model.current
+    model.add("Mul", second)
+
+
+@network
+def padded(model):
+    model.conv(4)
+    model.add("Pad", model.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1])))
+    model.conv(3)
+
+
+def compare(path, samples=3, scale=1.0):
+    model = load(path)
+    module = integer_relay(model, "uint8")
+    assert not qnn_operators(module)
+    run, reference = Compiled(module), session(str(path))
+    rng = np.random.default_rng(5)
+    distinct = set()
+    for _ in range(samples):
+        x = {"x": rng.normal(0, scale, model.inputs[0].shape).astype(np.float32)}
+        expected = reference.run(None, x)
+        for one, other in zip(expected, run(x), strict=True):
+            np.testing.assert_array_equal(other, one)
+        distinct |= set(np.unique(expected[-1]).tolist())
+    assert len(distinct) > 4, "the outputs hardly vary"
+    return module
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["-".join(map(str, form)) for form in FORMS])
+@pytest.mark.parametrize("name", SMALL_NETWORKS)
+def test_every_integer(tmp_path, name, form):
+    model = OnnxModel(SHAPE)
+    SMALL_NETWORKS[name](model)
+    path = expose_integers(quantize(model, tmp_path, *form))
+    operators = executed_operators(path)
+    assert not operators & {"Conv", "Gemm", "MatMul", "Add", "Mul"}, "onnxruntime left layers in floating point"
+    compare(path)
+
+
+def test_wide_accumulators_have_exceptions(tmp_path):
+    """With thousands of products float32 rounding shows: no line has these steps, so exceptions are written out."""
+    model = OnnxModel(SHAPE)
+    model.conv(48, pads=[1, 1, 1, 1])
+    model.add("Relu")
+    model.conv(64)
+    model.add("Relu")
+    path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", True))
+    module = compare(path, samples=8)
+    text = module.astext(show_meta_data=False)
+    assert "logical_or" in text
+
+
+def test_accumulators_beyond_float32_are_scaled_in_float32(tmp_path):
+    """Sums above 2**24 lose their last bits in onnxruntime, at more steps than are worth listing."""
+    rng = np.random.default_rng(0)
+    names = {"scale": np.float32(1), "zero": np.uint8(0), "large": np.float32(2.0**18.3), "middle": np.uint8(128)}
+    weights = rng.integers(-60, 61, (6000, 4)).astype(np.int8)
+    weights[:, :2] = np.abs(weights[:, :2])
+    constants = [numpy_helper.from_array(np.array(value), name) for name, value in names.items()]
+    constants += [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.int8(0), "wzero")]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["xq"]),
+        helper.make_node("QLinearMatMul", ["xq", "scale", "zero", "w", "scale", "wzero", "large", "middle"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 6000])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, [1, 4])],
+        constants,
+    )
+    path = tmp_path / "wide.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    module = integer_relay(load(path), "uint8")
+    assert 'dtype="float32"' in module.astext(show_meta_data=False)
+    run, reference = Compiled(module), session(str(path))
+    for level in range(1, 256, 2):
+        x = {"x": np.clip(rng.normal(level, 3, (1, 6000)), 0, 255).astype(np.float32)}
+        np.testing.assert_array_equal(run(x)[0], reference.run(None, x)[0])
+
+
+def test_signed_activations_in_qdq_form(tmp_path):
+    """Onnxruntime runs some of these convolutions in float32, which is exact enough to give the same integers here."""
+    model = OnnxModel(SHAPE)
+    pooling(model)
+    compare(expose_integers(quantize(model, tmp_path, "QDQ", "QInt8", True)))
+
+
+def test_float_inputs_and_outputs(tmp_path):
+    model = OnnxModel(SHAPE)
+    classifier(model)
+    path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
+    loaded = load(path)
+    run, reference = Compiled(integer_relay(loaded, "uint8")), session(str(path))
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        x = {"x": rng.normal(0, 1, SHAPE).astype(np.float32)}
+        np.testing.assert_array_equal(run(x)[0], reference.run(None, x)[0])
+
+
+def test_a_reduction_of_the_map_is_pooling(tmp_path):
+    model = OnnxModel(SHAPE)
+    model.conv(4)
+    model.add("ReduceMean", axes=[2, 3], keepdims=0)
+    model.gemm(4, 3)
+    module = compare(expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", True)), samples=8)
+    assert "sum(" in module.astext(show_meta_data=False)
+
+
+def test_flattening_costs_no_transposition(tmp_path):
+    model = OnnxModel(SHAPE)
+    classifier(model)
+    path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
+    assert integer_relay(load(path), "uint8").astext(show_meta_data=False).count("transpose(") == 1

@@ -1,0 +1,81 @@
+"""The MLPerf Tiny networks in integer form against TFLite Micro, every layer, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from match.frontend import load
+from match.frontend.tflite import from_tflite
+from match.passes.pipeline import integer_relay
+from match.passes.quantize_border import qnn_operators
+from match.relay import relay
+from match.relay.operators import Convolution, Dense
+from match.relay.readers import read_layer
+from tests.passes.running import Compiled
+from tests.passes.tflite_models import Micro, with_outputs
+
+# Multiply-accumulates before and after dead channels are removed, the latter at most.
+NETWORKS = {
+    "pretrainedResnet_quant": (12_501_632, 12_501_632),
+    "kws_ref_model": (2_656_768, 2_656_768),
+    "ad01_int8": (264_192, 264_192),
+    "vww_96_int8": (7_489_664, 4_300_000),
+}
+
+
+def compare(data: bytes, samples: int, activations=None) -> None:
+    model = from_tflite(data, Path("network.tflite"))
+    reference = Micro(data, len(model.outputs))
+    module = integer_relay(model, activations)
+    assert not qnn_operators(module)
+    run = Compiled(module)
+    rng = np.random.default_rng(11)
+    shape = model.inputs[0].shape
+    for sample in range(samples):
+        # Noise over the whole range, and quieter, smoother inputs that reach other parts of the step functions.
+        noise = rng.integers(-128, 128, shape)
+        x = np.clip(noise if sample % 2 else noise // 8 + rng.integers(-100, 100), -128, 127).astype(np.int8)
+        expected = reference(x)
+        for one, other in zip(expected, run({model.inputs[0].name: x}), strict=True):
+            np.testing.assert_array_equal(other.reshape(one.shape), one)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_layer(models_dir, name):
+    compare(with_outputs((models_dir / f"{name}.tflite").read_bytes(), inner=True), samples=5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_logits_of_the_whole_network(models_dir, name):
+    """All passes, with channels removed and unsigned activations."""
+    compare(with_outputs((models_dir / f"{name}.tflite").read_bytes(), inner=False), samples=100, activations="uint8")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_multiply_accumulates(models_dir, name):
+    """Nothing is computed that no output needs, and nothing is missing."""
+    module = integer_relay(load(models_dir / f"{name}.tflite"), "uint8")
+    macs = 0
+
+    def visit(node):
+        nonlocal macs
+        layer = read_layer(node) if isinstance(node, relay.Call) else None
+        if isinstance(layer, (Convolution, Dense)):
+            outputs = np.prod([int(extent) for extent in node.checked_type.shape])
+            macs += int(outputs) * layer.weights.size // layer.requantization.channels
+
+    relay.analysis.post_order_visit(module["main"], visit)
+    before, after = NETWORKS[name]
+    assert macs <= after
+    assert (macs == before) == (before == after)
+
+
+def test_the_model_is_not_changed(models_dir):
+    """Two conversions of one model give the same text."""
+    model = load(models_dir / "kws_ref_model.tflite")
+    first = integer_relay(model, "uint8").astext()
+    integer_relay(model)
+    assert integer_relay(model, "uint8").astext() == first

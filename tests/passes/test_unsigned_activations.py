@@ -1,0 +1,110 @@
+"""Networks stored unsigned against themselves: the same outputs, and tables at the border where one is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.passes.unsigned_activations import UnsignedActivations
+from match.relay import integer_form, relay, tvm
+from match.relay.rewrite import dtype, operator_name
+
+EVERY_VALUE = np.arange(-128, 128, dtype=np.int8).reshape(1, 8, 8, 4)
+TABLE = np.random.default_rng(4).integers(-128, 128, 256)
+
+
+def var(name: str = "x", kind: str = "int8") -> Any:
+    return relay.var(name, shape=EVERY_VALUE.shape, dtype=kind)
+
+
+def typed(x: Any, body: Any) -> Any:
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+
+
+def run(module: Any, value: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    plain = relay.qnn.transform.CanonicalizeOps()(module)
+    with tvm.transform.PassContext(opt_level=0):
+        result = relay.create_executor("graph", plain, target="llvm").evaluate()(value)
+    return [field.numpy() for field in ([result] if isinstance(result, tvm.nd.NDArray) else result)]
+
+
+def calls(module: Any) -> list[tuple[str, str]]:
+    """Operators and types of their results, without what makes the index of a table."""
+    found: list[tuple[str, str]] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, relay.Call) and dtype(node) != "int32":
+            found.append((operator_name(node), dtype(node)))
+
+    relay.analysis.post_order_visit(module["main"].body, visit)
+    return found
+
+
+def unsigned(x: Any, body: Any, value: npt.NDArray[Any] = EVERY_VALUE) -> list[tuple[str, str]]:
+    """The operators after the pass, which has changed no output."""
+    before = typed(x, body)
+    after = UnsignedActivations()(before)
+    for expected, output in zip(run(before, value), run(after, value), strict=True):
+        assert output.dtype == expected.dtype
+        assert np.array_equal(output, expected)
+    return calls(after)
+
+
+def test_inputs_and_outputs_pass_through_tables() -> None:
+    x = var()
+    pooled = integer_form.max_pool2d(x, window=(2, 2))
+    assert unsigned(x, pooled) == [("take", "uint8"), ("nn.max_pool2d", "uint8"), ("take", "int8")]
+
+
+def test_operators_that_stay_signed_stand_between_tables() -> None:
+    x = var()
+    kept = relay.maximum(integer_form.max_pool2d(x, window=(2, 2)), relay.const(-5, "int8"))
+    assert unsigned(x, integer_form.max_pool2d(kept, window=(2, 2))) == [
+        ("take", "uint8"),
+        ("nn.max_pool2d", "uint8"),
+        ("take", "int8"),
+        ("maximum", "int8"),
+        ("take", "uint8"),
+        ("nn.max_pool2d", "uint8"),
+        ("take", "int8"),
+    ]
+
+
+def test_a_table_converts_on_its_own() -> None:
+    x = var()
+    assert unsigned(x, integer_form.lookup(x, TABLE, "int8", "int8")) == [("take", "int8")]
+    first = integer_form.lookup(x, TABLE, "int8", "int8")
+    pooled = integer_form.max_pool2d(first, window=(2, 2))
+    last = integer_form.lookup(pooled, TABLE[::-1], "int8", "int8")
+    assert unsigned(x, last) == [("take", "uint8"), ("nn.max_pool2d", "uint8"), ("take", "int8")]
+
+
+def test_a_table_used_inside_and_as_an_output() -> None:
+    x = var()
+    looked_up = integer_form.lookup(x, TABLE, "int8", "int8")
+    body = relay.Tuple([looked_up, integer_form.max_pool2d(looked_up, window=(2, 2))])
+    assert sorted(unsigned(x, body)) == sorted(
+        [("take", "int8"), ("take", "uint8"), ("nn.max_pool2d", "uint8"), ("take", "int8")]
+    )
+
+
+def test_quantize_and_dequantize_take_other_zero_points() -> None:
+    x = var(kind="float32")
+    scale, zero_point = relay.const(0.037), relay.const(-9, "int32")
+    quantized = relay.qnn.quantize(x, scale, zero_point, out_dtype="int8")
+    body = relay.qnn.dequantize(integer_form.max_pool2d(quantized, window=(2, 2)), scale, zero_point)
+    value = np.random.default_rng(5).uniform(-6, 6, EVERY_VALUE.shape).astype(np.float32)
+    assert unsigned(x, body, value) == [
+        ("qnn.quantize", "uint8"),
+        ("nn.max_pool2d", "uint8"),
+        ("qnn.dequantize", "float32"),
+    ]
+
+
+def test_a_quantized_output_keeps_its_type() -> None:
+    x = var(kind="float32")
+    quantized = relay.qnn.quantize(x, relay.const(0.05), relay.const(3, "int32"), out_dtype="int8")
+    value = np.random.default_rng(6).uniform(-9, 9, EVERY_VALUE.shape).astype(np.float32)
+    assert unsigned(x, quantized, value) == [("qnn.quantize", "int8")]
