@@ -335,8 +335,8 @@ def load(rng: np.random.Generator) -> tuple[FloatArray, npt.NDArray[np.int64]]:
 def main() -> None:
     """Train, export, quantize; write both files."""
     parser = argparse.ArgumentParser(description="Train, export and quantize the network of `match demo`.")
-    default = Path(__file__).resolve().parent.parent / "match" / "demo"
-    parser.add_argument("-o", "--output", type=Path, default=default, help="folder to write to (default: match/demo)")
+    default = Path(__file__).resolve().parent.parent / "match" / "devtools" / "demo"
+    parser.add_argument("-o", "--output", type=Path, default=default, help="folder to write to (default: the demo's)")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()

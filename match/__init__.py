@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from match import zoo
-    from match.compiler import CompiledModel, compile  # noqa: A004
+    from match.compiler import CompiledModel, compile, partition  # noqa: A004
+    from match.devtools import zoo
     from match.dispatch.plan import LayerDecision
     from match.errors import (
         CapacityError,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from match.frontend import Model, load
     from match.ir.layer import Layer
     from match.ir.requantization import Requantization, Requantizer
-    from match.partitioning.partitioner import partition
     from match.schedule.mapping import Schedule
     from match.target.cost import CostModel, CpuCostModel
     from match.target.hardware import HwModule, MatchTarget, Pattern, Verdict
@@ -70,7 +69,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "match.compiler": ("CompiledModel", "compile"),
+    "match.compiler": ("CompiledModel", "compile", "partition"),
     "match.target.cost": ("CostModel", "CpuCostModel"),
     "match.errors": (
         "CapacityError",
@@ -87,7 +86,6 @@ _HOME = {
     "match.frontend": ("Model", "load"),
     "match.target.hardware": ("HwModule", "MatchTarget", "Pattern", "Verdict"),
     "match.ir.layer": ("Layer",),
-    "match.partitioning.partitioner": ("partition",),
     "match.dispatch.plan": ("LayerDecision",),
     "match.target.registry": ("get_target", "target_names"),
     "match.ir.requantization": ("Requantization", "Requantizer"),

@@ -15,7 +15,7 @@ from match.analysis.simulate import Timeline, simulate
 from match.analysis.timeline import write_timeline
 from match.analysis.timeline.chrome_trace import Stretch
 from match.analysis.trace import LayerTrace
-from match.codegen.backend import lower
+from match.codegen.backend import lower, register
 from match.codegen.capacity import shortage
 from match.codegen.network import Network
 from match.codegen.project import export
@@ -249,6 +249,48 @@ def compile(  # noqa: A001
     if output is not None:
         compiled.save(output)
     return compiled
+
+
+def partition(
+    mod: tvm.IRModule,
+    target: str | MatchTarget = "gap9",
+    params: Mapping[str, Any] | None = None,
+    *,
+    modules: Sequence[str] | None = None,
+    l1: int | None = None,
+    engine: str = "exact",
+    objective: str = "latency",
+    numerics: str = "hardware",
+    jobs: int | None = None,
+    cache: bool | str | PathLike[str] = True,
+) -> tvm.IRModule:
+    """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
+
+    Registers the code generator and the TVM target ``match/<name>`` to build it for.
+
+    Args:
+        mod: a network of QNN operators, or in integer form; one function, "main".
+        target: name of an installed target, or a target.
+        params: values of parameters of "main" that are weights.
+        modules: use these modules of the target only; none: all.
+        l1: bytes of innermost memory in place of the target's own.
+        engine: how schedules are searched.
+        objective: what schedules are searched for.
+        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+        jobs: processes that search for schedules at a time; none: one for each processor.
+        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+
+    Raises:
+        MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
+            an `l1` that no layer fits.
+    """
+    chip = get_target(target, l1, modules)
+    options = Options.parse(engine, objective, numerics, jobs, cache)
+    model = from_relay(mod, params)
+    register([chip.name])
+    partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+    check_l1(partitioned, l1, model.name)
+    return partitioned.module
 
 
 def _model(model: Any, params: Mapping[str, Any] | None) -> Model:

@@ -1,0 +1,1 @@
+"""What the references compute where they leave integers, in NumPy, and the integers that equal it."""

@@ -1,0 +1,1 @@
+"""C of layers and networks, and the project they leave in."""

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 from match.codegen.aot import prepare
-from match.codegen.c_text import identifier
 from match.codegen.capacity import shortage
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network
@@ -19,16 +18,15 @@ from match.codegen.steps import CallStep, StepReader
 from match.codegen.tvm_source import clean
 from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
 from match.dispatch.plan import LayerPlan
-from match.dispatch.plan_codec import decode
+from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode
 from match.errors import CapacityError
 from match.frontend.model import Model
+from match.ir.names import identifier
 from match.partitioning.pattern.rows import products
 from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
 from match.target.hardware import MatchTarget
-
-PLAN_ATTRIBUTE = "match.plan"
 
 # Bytes to which TVM aligns what it places in the workspace and among the constants: the largest element has eight.
 WORKSPACE_ALIGNMENT = 8

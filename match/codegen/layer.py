@@ -21,7 +21,7 @@ from match.target.hardware import Allocator, ExternalApi
 def generate(plan: LayerPlan) -> str:
     """The C source of one layer: a function ``int32_t symbol(const void *input[, const void *addend], void *output)``.
 
-    It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/architecture.md.
+    It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/event-order.md.
 
     Raises:
         ScheduleError: if the schedule has more memories than generated code serves, or the plan does not say how.

@@ -10,12 +10,12 @@ from itertools import product
 from math import prod
 
 from match.codegen.axis_text import AxisText
-from match.codegen.c_text import identifier
 from match.codegen.nest import CLoop, Nest
 from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import tiles
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Role
+from match.ir.names import identifier
 from match.schedule.mapping import parts
 
 

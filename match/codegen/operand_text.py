@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from match.codegen.axis_text import AxisText
-from match.codegen.c_text import identifier
 from match.codegen.constants_text import ConstantsText
 from match.codegen.nest import Nest
 from match.errors import TargetError
 from match.ir.layer import Dim, Operand, Role
+from match.ir.names import identifier
 from match.mapping.storage import PLACES, storage
 from match.schedule.mapping import Buffer, Memory, Placement, Schedule
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from match.codegen.c_text import identifier
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Operand, Role
+from match.ir.names import identifier
 from match.target.hardware import ExternalApi
 
 

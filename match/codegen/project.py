@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.codegen.backend import WORKSPACE_ALIGNMENT
-from match.codegen.c_text import comment, identifier, identifiers, render, values, wrap
+from match.codegen.c_text import comment, render, values, wrap
 from match.codegen.layer import callbacks, prototype
 from match.codegen.memory_text import MemoryText
 from match.codegen.network import Call, Network, tensor_bytes
@@ -21,6 +21,7 @@ from match.codegen.platforms import PACKAGE, place
 from match.errors import OutputError
 from match.files.output import write_folder
 from match.frontend.model import Tensor
+from match.ir.names import identifier, identifiers
 from match.target.hardware import MatchTarget, Platform
 
 MANIFEST = "project.json"

@@ -1,0 +1,1 @@
+"""What a compilation was asked for, and the seconds that it took."""

@@ -39,8 +39,8 @@ class LayerPlan:
     """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
 
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
-    `block_bytes` long (see `match.dispatch.packed_constants.pack_constants`). `symbol` is the C function, `api` what it calls.
-    `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
+    `block_bytes` long (see `match.dispatch.packed_constants.pack_constants`). `symbol` is the C function, `api` what it
+    calls. `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
 
     `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
     `constants_at` says where the constants are: in the layer's own C, or where the network puts them.

@@ -7,6 +7,9 @@ import msgspec
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 
+PLAN_ATTRIBUTE = "match.plan"
+"""The attribute of a Relay function that holds its plan."""
+
 
 def encode(plan: LayerPlan) -> str:
     """The plan as JSON, bytes in base64; equal plans give equal text."""

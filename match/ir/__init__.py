@@ -1,0 +1,1 @@
+"""What a layer is, without TVM: dimensions, operands, constants, requantization as a step function."""

@@ -1,0 +1,1 @@
+"""How a layer is laid out in memories."""

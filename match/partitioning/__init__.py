@@ -1,0 +1,1 @@
+"""Finds layers in integer Relay and cuts the network into functions for modules."""

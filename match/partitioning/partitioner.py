@@ -1,38 +1,33 @@
 """Cuts a network into functions for modules and what TVM compiles for the control core.
 
 Each layer that a module takes becomes a global function with ``Compiler="match"``, which holds the layer in integer
-Relay and, as the attribute ``match.dispatch.plan``, everything that code generation needs.
+Relay and, as the attribute `PLAN_ATTRIBUTE`, everything that code generation needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any
 
-from match.codegen.backend import PLAN_ATTRIBUTE, register
-from match.codegen.c_text import identifier
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import cpu_cost, dispatch
 from match.dispatch.plan import CPU, Candidate, LayerDecision, LayerPlan
-from match.dispatch.plan_codec import encode
+from match.dispatch.plan_codec import PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
 from match.errors import CapacityError
-from match.frontend.relay import from_relay
 from match.ir.layer import Role
+from match.ir.names import identifier
 from match.mapping.storage import Storage, storage
 from match.partitioning.layouts import Conversion, Tensors, from_layout, to_layout
 from match.partitioning.pattern import Match, Rejection, find
 from match.partitioning.pattern.rows import Chain, called, is_floating, products, rows
 from match.partitioning.sums import apart
-from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operands, rebuild, shape
 from match.target.hardware import MatchTarget
-from match.target.registry import get_target
 
 LAYOUT = "layout"
 """Operator, in a decision, that lays out a tensor anew for a module or after one."""
@@ -63,48 +58,6 @@ class Partitioned:
         module, conversions = _rebuilt(self.main, plans)
         complete = tuple(_with_conversions(self.rows, own, conversions, self.target))
         return replace(self, module=module, decisions=complete)
-
-
-def partition(
-    mod: tvm.IRModule,
-    target: str | MatchTarget = "gap9",
-    params: Mapping[str, Any] | None = None,
-    *,
-    modules: Sequence[str] | None = None,
-    l1: int | None = None,
-    engine: str = "exact",
-    objective: str = "latency",
-    numerics: str = "hardware",
-    jobs: int | None = None,
-    cache: bool | str | PathLike[str] = True,
-) -> tvm.IRModule:
-    """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
-
-    Registers the code generator and the TVM target ``match/<name>`` to build it for.
-
-    Args:
-        mod: a network of QNN operators, or in integer form; one function, "main".
-        target: name of an installed target, or a target.
-        params: values of parameters of "main" that are weights.
-        modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own.
-        engine: how schedules are searched.
-        objective: what schedules are searched for.
-        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
-        jobs: processes that search for schedules at a time; none: one for each processor.
-        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
-
-    Raises:
-        MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
-            an `l1` that no layer fits.
-    """
-    chip = get_target(target, l1, modules)
-    options = Options.parse(engine, objective, numerics, jobs, cache)
-    model = from_relay(mod, params)
-    register([chip.name])
-    partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
-    check_l1(partitioned, l1, model.name)
-    return partitioned.module
 
 
 def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:

@@ -1,0 +1,1 @@
+"""Quantized Relay to the integer form, a pass after the other."""

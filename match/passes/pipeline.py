@@ -22,7 +22,7 @@ from match.relay import tvm
 def integer_relay(
     model: Model, activations: Literal["uint8"] | None = None, *, remove_dead_channels: bool = True
 ) -> tvm.IRModule:
-    """The network in integer form (docs/architecture.md).
+    """The network in integer form (docs/integer-form.md).
 
     Args:
         model: as a front end returns it; it is not changed.

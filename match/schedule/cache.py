@@ -29,6 +29,9 @@ MOST_ENTRIES = 20_000
 SUFFIX = ".schedule"
 DIGEST_BYTES = 32
 
+STATIONS = ("ir", "mapping", "schedule", "target")
+"""Packages of the compiler whose sources decide what a search finds."""
+
 
 def default_folder() -> Path:
     """The folder of `ENVIRONMENT`, else the user's cache folder."""
@@ -45,7 +48,7 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         package = Path(__file__).parents[1]
-        compiler = sorted((*_sources(package), *_sources(package / "schedule")))
+        compiler = sorted(source for name in STATIONS for source in _sources(package / name))
         self._folder = folder
         self._fingerprints = Fingerprints(compiler)
         self._version = hashlib.sha256(b"".join(map(_content, compiler))).hexdigest()
@@ -122,7 +125,7 @@ class Cache:
 
 
 def _sources(package: Path) -> list[str]:
-    return [entry.path for entry in os.scandir(package) if entry.name.endswith(".py")]
+    return [entry.path for entry in os.scandir(package) if entry.name.endswith(".py")] if package.is_dir() else []
 
 
 def _content(path: str) -> bytes:

@@ -71,7 +71,7 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
-    """The components of `match.target.operands.standard_operands`: filters, parameters, a lookup's table, if there are any."""
+    """The components of `standard_operands`: filters, parameters, a lookup's table, if there are any."""
     components: list[bytes] = []
     if constants.weights is not None:
         components.append(rows(constants.weights, spans))

@@ -1,4 +1,4 @@
-"""The calls of a layer as docs/architecture.md orders them, from its schedule alone, as mock.c traces them."""
+"""The calls of a layer as docs/event-order.md orders them, from its schedule alone, as mock.c traces them."""
 
 from __future__ import annotations
 

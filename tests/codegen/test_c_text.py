@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from match.codegen.c_text import WIDTH, comment, identifier, identifiers, wrap
+from match.codegen.c_text import WIDTH, comment, wrap
+from match.ir.names import identifier, identifiers
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from match.report.schema import Measurement
 from match.run import build
 from tests.e2e import tflite_network
 
-DEMO = Path(match.__file__).parent / "demo"
+DEMO = Path(match.__file__).parent / "devtools" / "demo"
 NETWORKS = (
     ("pretrainedResnet_quant", "gap9"),
     ("kws_ref_model", "pulp_open"),

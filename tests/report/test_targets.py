@@ -32,7 +32,7 @@ def test_memories_of_single_operands_are_listed() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_page_of_supported_operators_is_current(target: str) -> None:
-    """To update: write match.report.targets.markdown(match.registry.get_target(target)) to the page."""
+    """To update: write match.report.targets.markdown(match.target.registry.get_target(target)) to the page."""
     assert (DOCS / f"{target}-operators.md").read_text() == markdown(get_target(target))
 
 

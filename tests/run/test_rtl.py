@@ -22,7 +22,7 @@ from match.targets.gap9.target import Gap9
 from tests.e2e import tflite_network
 from tests.kernels.toolchain import PACKAGE, compile_for
 
-DEMO = PACKAGE / "demo"
+DEMO = PACKAGE / "devtools" / "demo"
 SAMPLES = 1
 NETWORKS = ("kws_ref_model", "ad01_int8", "pretrainedResnet_quant", "vww_96_int8")
 SCENARIOS = ("copy", "sizes", "beyond_l1", "dma_beyond_l1", "lost_transfers", "unknown", "no_function", "fails")

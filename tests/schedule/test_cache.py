@@ -216,13 +216,14 @@ def test_a_network_is_looked_up_in_no_time(network: Callable[[], list[Layer]], f
     assert min(seconds) < 0.02
 
 
-@pytest.mark.parametrize("source", ["layer.py", "schedule/search.py"])
+@pytest.mark.parametrize("source", ["ir/layer.py", "schedule/search.py"])
 def test_another_compiler_searches_anew(
     source: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One with another source, in the package or in that of the search."""
-    (tmp_path / "match" / "schedule").mkdir(parents=True)
-    for name in ("layer.py", "schedule/cache.py", "schedule/search.py"):
+    """One with another source, of the vocabulary or of the search."""
+    for package in ("ir", "schedule"):
+        (tmp_path / "match" / package).mkdir(parents=True)
+    for name in ("ir/layer.py", "schedule/cache.py", "schedule/search.py"):
         (tmp_path / "match" / name).write_text(name)
     monkeypatch.setattr(match.schedule.cache, "__file__", str(tmp_path / "match" / "schedule" / "cache.py"))
     Cache(folder).store([(PROBLEM, solve(PROBLEM))])

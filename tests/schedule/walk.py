@@ -1,4 +1,4 @@
-"""The reference for latencies and bytes: every event of a schedule in order, written from docs/architecture.md.
+"""The reference for latencies and bytes: every event of a schedule in order, written from docs/event-order.md.
 
 Nothing is shared with the code under test but the types: block contents are sets of indices, the transfers a plain
 list.

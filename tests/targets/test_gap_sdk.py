@@ -15,7 +15,7 @@ from match.run import RUNNERS
 from match.run.runner import Job
 
 HERE = Path(__file__).parent
-DIGITS = Path(match.__file__).parent / "demo" / "digits.onnx"
+DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 PICOLIBC = Path("/usr/lib/picolibc/riscv64-unknown-elf/include")
 FLAGS = ("-O2", "-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32", f"-isystem {PICOLIBC}", f"-I{HERE / 'pmsis'}")
 

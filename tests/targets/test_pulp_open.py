@@ -19,7 +19,7 @@ from match.targets.gap9.target import Gap9
 from match.targets.pulp_open.target import PulpOpen
 
 PACKAGE = Path(match.__file__).parent
-DIGITS = PACKAGE / "demo" / "digits.onnx"
+DIGITS = PACKAGE / "devtools" / "demo" / "digits.onnx"
 KIB = 1024
 L1, L1_BYTES = 0x1000_0000, 64 * KIB
 L2, L2_BYTES = 0x1C00_0000, 0x19_0000

@@ -57,8 +57,9 @@ class Event(NamedTuple):
 class Timeline:
     """All events of a layer in the order in which the core comes to them.
 
-    The figures are those of `match.target.cost.Cost`: `cycles` of the whole layer; `compute` and `transfer`, summed as if
-    nothing overlapped; `overhead`, what the core spends once and on launching and issuing; bytes `moved` per operand.
+    The figures are those of `match.target.cost.Cost`: `cycles` of the whole layer; `compute` and `transfer`, summed
+    as if nothing overlapped; `overhead`, what the core spends once and on launching and issuing; bytes `moved` per
+    operand.
     `offload` is the part of the overhead that lies before the first event.
     """
 

@@ -1,4 +1,4 @@
-"""The order in which a schedule moves blocks and calls kernels, as docs/architecture.md defines it; no times."""
+"""The order in which a schedule moves blocks and calls kernels, as docs/event-order.md defines it; no times."""
 
 from __future__ import annotations
 

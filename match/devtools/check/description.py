@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 
-from match.codegen.c_text import identifier
 from match.codegen.platforms import PACKAGE
 from match.devtools.check.external import external_problems
+from match.ir.names import identifier
 from match.schedule.mapping import Memory
 from match.target.arguments import is_a
 from match.target.attributes import attribute_problems

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import match
 from match.compiler import CompiledModel
+from match.compiler import compile as compile_model
 from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.methods import method_problems
 from match.devtools.check.probes import Probe, inputs, network, probes
@@ -55,7 +55,7 @@ def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Cove
     if problems:
         return tuple(problems), ()
     try:
-        compiled = match.compile(network(layers), target, modules=[], numerics="exact")
+        compiled = compile_model(network(layers), target, modules=[], numerics="exact")
     except MatchError as error:
         return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), ()
     try:
@@ -86,7 +86,7 @@ def _module(
     """Problems, coverage, and which of the layers the module takes and has constants for."""
     what = f"module {module.name} of target {target.name}"
     try:
-        compiled = match.compile(network(layers), _without_cpu(target), modules=[module.name], numerics="exact")
+        compiled = compile_model(network(layers), _without_cpu(target), modules=[module.name], numerics="exact")
     except CostModelError as error:
         return [str(error)], [], []
     except MatchError as error:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import match
 from match.codegen.project import IMAGE
+from match.compiler import compile as compile_model
 from match.devtools.check.probes import Probe, inputs, network
 from match.devtools.check.undefined import undefined_function
 from match.errors import MatchError, ToolchainError
@@ -30,8 +30,8 @@ def external_run_problems(target: MatchTarget, layers: Sequence[tuple[Probe, npt
     probes, expected = zip(*layers[:_MOST_LAYERS], strict=True)
     module = network(probes)
     try:
-        whole = match.compile(module, target, numerics="exact").report.totals.l2_peak_bytes
-        compiled = match.compile(module, target, numerics="exact", l2=whole - _LESS)
+        whole = compile_model(module, target, numerics="exact").report.totals.l2_peak_bytes
+        compiled = compile_model(module, target, numerics="exact", l2=whole - _LESS)
     except MatchError as error:
         yield f"{what} cannot be compiled for with external memory: {str(error).rstrip('.')}."
         return

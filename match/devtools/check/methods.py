@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from match.codegen.c_text import identifier
 from match.compilation.options import Numerics
 from match.devtools.check.probes import Probe, network
 from match.ir.layer import Component, Dim, Layer, Operand, Role
+from match.ir.names import identifier
 from match.partitioning.pattern import Match, find
 from match.requantize.form import Form, choose_form
 from match.schedule.mapping import block_bytes, component_bytes

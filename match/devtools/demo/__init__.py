@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import match
+from match.compiler import compile as compile_model
 from match.files import npz
 from match.report import Report
 
@@ -57,7 +57,7 @@ def run_demo(target: str) -> DemoResult:
     with as_file(files(__name__)) as folder:
         model = folder / "digits.onnx"
         images, labels = load_images(folder / "digits.npz")
-        compiled = match.compile(model, target)
+        compiled = compile_model(model, target)
         digits = _digits(compiled.run({INPUT: images})[OUTPUT])
         reference = _onnxruntime(model, images)
     return DemoResult(

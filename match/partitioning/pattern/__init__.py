@@ -1,6 +1,6 @@
 """Finds layers in the integer form of Relay and reads them into types that hold no TVM object.
 
-The form is the one of docs/architecture.md. A layer is recognised from its last operator backwards, so that the whole
+The form is the one of docs/integer-form.md. A layer is recognised from its last operator backwards, so that the whole
 of it is covered or nothing; one whose inner values something else needs is left alone. What looks like a layer and
 cannot be expressed as a `Layer` is reported with the reason, so that it appears in the report beside those that can.
 """

@@ -1,4 +1,4 @@
-"""Small timelines computed by hand, from the order of events in docs/architecture.md."""
+"""Small timelines computed by hand, from the order of events in docs/event-order.md."""
 
 from __future__ import annotations
 

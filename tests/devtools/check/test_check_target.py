@@ -22,7 +22,7 @@ from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
 
 TICKS = count()
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "minichip"
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from match.target.cost import Block
 from match.target.hardware import MatchTarget
 from match.targets.pulp.external import hyperram
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "minichip"
 SOURCE = Path(match.__file__).parent / "targets/pulp/host/external/pulp_external.c"
 
 

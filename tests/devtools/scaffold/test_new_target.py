@@ -14,7 +14,7 @@ import pytest
 from match.devtools.scaffold import new_target, scaffold
 from match.errors import OptionError, OutputError
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 EXAMPLE = PROJECT / "examples" / "minichip"
 
 

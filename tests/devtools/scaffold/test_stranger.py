@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 Call = Callable[..., str]
 
 
@@ -42,7 +42,9 @@ def use(call: Call, package: Path | str, name: str) -> None:
     call("python", "-m", "pip", "install", "--quiet", package)
     assert " passed" in call("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", Path(package) / "tests")
     assert "conv2d" in call("match", "check-target", name)
-    where = "import match.demo, pathlib; print(pathlib.Path(match.demo.__file__).parent / 'digits.onnx')"
+    where = (
+        "import match.devtools.demo, pathlib; print(pathlib.Path(match.devtools.demo.__file__).parent / 'digits.onnx')"
+    )
     digits = call("python", "-c", where).strip()
     assert not digits.startswith(str(PROJECT))
     call("match", "compile", digits, "--target", name, "-o", f"{name}-digits")
