@@ -136,3 +136,15 @@ def test_core_types_know_nothing_of_the_steps(name: str) -> None:
     own = {other for other in imports(modules()[name]) if inside(other, ("match",))}
     allowed = tuple(f"match.{core}" for core in CORE)
     assert {other for other in own if not inside(other, allowed)} == set()
+
+
+def test_onnxruntime_is_called_where_it_is_told_not_to_saturate() -> None:
+    """A session made elsewhere computes other integers on PCs without VNNI."""
+    sources = [path for path in PROJECT.rglob("*.py") if not any(part.startswith(".") for part in path.parts)]
+    calling = [path for path in sources if makes_session(path)]
+    assert calling == [PROJECT / "match" / "demo" / "exact_session.py"]
+
+
+def makes_session(path: Path) -> bool:
+    called = (node.func for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call))
+    return any(ast.unparse(function).endswith("InferenceSession") for function in called)
