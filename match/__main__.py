@@ -1,20 +1,21 @@
-"""`match` and `python -m match`. The command line is imported here, so that Ctrl-C meanwhile is no traceback either."""
+"""`match` and `python -m match`. Ctrl-C is watched for before the command line is imported, which takes a while."""
 
 from __future__ import annotations
 
 import sys
 
-INTERRUPTED = 130
-
 
 def main() -> None:
     """Run the command line and exit with its status."""
     try:
-        from match.cli import main as command_line
+        from match.interrupt.watch import watch
 
-        command_line()
+        watch()
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(130)
+    from match.cli import main as command_line
+
+    command_line()
 
 
 if __name__ == "__main__":

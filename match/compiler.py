@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from match.external_memory.network import place_network
 from match.files.output import whole_file
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
+from match.interrupt.unfinished import scratch_folder
 from match.partitioning.partitioner import check_l1, cut
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
@@ -56,7 +58,7 @@ class CompiledModel:
         self._target = target
         self._layers = layers
         self._report = report
-        self._built: TemporaryDirectory[str] | None = None
+        self._built: Path | None = None
 
     @property
     def layers(self) -> tuple[LayerDecision, ...]:
@@ -177,9 +179,12 @@ class CompiledModel:
 
     def _project(self) -> Path:
         if self._built is None:
-            self._built = TemporaryDirectory(prefix="match-")
-            self.save(self._built.name)
-        return Path(self._built.name)
+            held = ExitStack()
+            weakref.finalize(self, held.close)
+            folder = held.enter_context(scratch_folder("match-"))
+            self.save(folder)
+            self._built = folder
+        return self._built
 
 
 def compile(  # noqa: A001

@@ -8,6 +8,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import match
+from match.devtools.demo.exact_session import exact_session
 
 
 def integers(name: str) -> onnx.ModelProto:
@@ -69,11 +70,5 @@ def sample(model: onnx.ModelProto, seed: int = 0) -> dict[str, npt.NDArray[np.ge
 
 def onnxruntime_outputs(model: onnx.ModelProto, inputs: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
     """What onnxruntime computes, without its approximations."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    (output,) = session.run(None, inputs)
+    (output,) = exact_session(model.SerializeToString()).run(None, inputs)
     return output

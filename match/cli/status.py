@@ -10,9 +10,9 @@ from typing import NoReturn
 import typer
 
 from match.errors import MatchError
+from match.interrupt.watch import INTERRUPTED, MESSAGE
 
 USAGE_ERROR = 2
-INTERRUPTED = 130
 
 
 def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoReturn:
@@ -29,6 +29,8 @@ def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoRetur
         status = USAGE_ERROR
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
+    if status == INTERRUPTED:  # Typer, too, makes a status of the exception
+        sys.stderr.write(f"{program}: {MESSAGE}\n")
     sys.exit(status or 0)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from match.errors import OutputError
+from match.interrupt.unfinished import unfinished
 
 
 @contextmanager
@@ -18,15 +18,12 @@ def whole_file(path: Path) -> Generator[Path]:
     Raises:
         OutputError: the file cannot be written.
     """
-    unfinished = _beside(path)
     try:
-        yield unfinished
-        unfinished.replace(path)
+        with unfinished(_beside(path)) as new:
+            yield new
+            new.replace(path)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
 
 
 def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
@@ -35,25 +32,24 @@ def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
     Raises:
         OutputError: if it cannot be written; what was there then is still.
     """
-    unfinished = _beside(directory)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            path = unfinished / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, str):
-                path.write_text(content, encoding="utf-8")
-            else:
-                path.write_bytes(content)
-        if directory.exists():
-            shutil.rmtree(directory)
-        unfinished.rename(directory)
+        with unfinished(_beside(directory)) as new:
+            for name, content in files.items():
+                path = new / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if isinstance(content, str):
+                    path.write_text(content, encoding="utf-8")
+                else:
+                    path.write_bytes(content)
+            with unfinished(_beside(directory), instead_of=directory) as old:
+                if directory.exists():
+                    directory.rename(old)
+                new.rename(directory)
     except OSError as error:
         raise OutputError(
             f"{directory} cannot be written: {error.strerror or error}; choose another folder."
         ) from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _beside(path: Path) -> Path:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 from match.errors import ToolchainError
+from match.interrupt.unfinished import scratch_folder
 from match.run.runner import Finished, Job
 from match.run.tools import check, execute, need
 
@@ -19,12 +17,12 @@ def run(job: Job) -> Finished:
     Lines of the simulator's own are not part of what the program printed.
     """
     need(job.machine[:1], f"running {job.what}")
-    with TemporaryDirectory(prefix="match-run-") as name:
-        Path(name, _INPUTS).write_bytes(job.inputs)
-        places = (f"--work-dir={name}", f"--binary={job.program.resolve()}")
-        done = execute([*job.machine, *places, *_STEPS], job.what, folder=Path(name))
+    with scratch_folder("match-run-") as folder:
+        (folder / _INPUTS).write_bytes(job.inputs)
+        places = (f"--work-dir={folder}", f"--binary={job.program.resolve()}")
+        done = execute([*job.machine, *places, *_STEPS], job.what, folder=folder)
         check(done.returncode, done.stdout + done.stderr, job.what)
-        sink = Path(name, _OUTPUTS)
+        sink = folder / _OUTPUTS
         if not sink.exists():
             raise ToolchainError(f"{job.what} wrote no outputs; GVSoC says: {(done.stdout + done.stderr)[-200:]!r}.")
         printed = "\n".join(line for line in done.stdout.splitlines() if line.startswith("{"))

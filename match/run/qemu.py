@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
+from match.interrupt.unfinished import scratch_folder
 from match.run.runner import Finished, Job
 from match.run.tools import check, execute, need
 
@@ -17,8 +15,8 @@ _QUIET = ("-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift
 def run(job: Job) -> Finished:
     """The program on `machine`, a command line of QEMU without a kernel; it finds the two files by its arguments."""
     need(job.machine[:1], f"running {job.what}")
-    with TemporaryDirectory(prefix="match-run-") as name:
-        source, sink, console = (Path(name, part) for part in ("inputs", "outputs", "console"))
+    with scratch_folder("match-run-") as folder:
+        source, sink, console = (folder / part for part in ("inputs", "outputs", "console"))
         source.write_bytes(job.inputs)
         done = execute([*job.machine, *_arguments(str(job.program), str(source), str(sink), str(console))], job.what)
         printed = console.read_text(errors="replace") if console.exists() else ""

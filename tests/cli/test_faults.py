@@ -212,12 +212,12 @@ def test_interrupted(command: Command, tmp_path: Path, monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.setattr(place, interrupted)
         outcome = command("compile", DIGITS, "-o", tmp_path / "out")
-    assert (outcome.status, outcome.out, outcome.err) == (130, "", "")
+    assert (outcome.status, outcome.out, outcome.err) == (130, "", "match: interrupted.\n")
     assert not list(tmp_path.iterdir())
 
 
 def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("match.cli.main", interrupted)
+    monkeypatch.setattr("match.interrupt.watch.watch", interrupted)
     with pytest.raises(SystemExit) as ending:
         match.__main__.main()
     assert ending.value.code == 130

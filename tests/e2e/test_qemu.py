@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import match
 from match.devtools.demo import INPUT, OUTPUT, load_images
+from match.devtools.demo.exact_session import exact_session
 from match.report.schema import Measurement
 from match.run import build
 from tests.e2e import tflite_network
@@ -63,7 +63,7 @@ def test_the_demo_on_both_platforms(tmp_path: Path) -> None:
     images, _ = load_images(DEMO / "digits.npz")
     outputs, measured = compiled.measure({INPUT: images[:5]}, on="qemu")
     assert np.array_equal(outputs[OUTPUT], compiled.run({INPUT: images[:5]}, sanitize=True)[OUTPUT])
-    session = onnxruntime.InferenceSession(DEMO / "digits.onnx", providers=["CPUExecutionProvider"])
+    session = exact_session(DEMO / "digits.onnx")
     expected = [session.run([OUTPUT], {INPUT: image})[0] for image in images[:5]]
     assert [array.argmax() for array in outputs[OUTPUT]] == [array.argmax() for array in expected]
     assert compiled.measure({INPUT: images[:5]}, on="qemu")[1] == measured

@@ -13,6 +13,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 STATIONS = (
     "errors",
+    "interrupt",
     "files",
     "ir",
     "mapping",
@@ -161,3 +162,15 @@ def test_placement_is_an_algorithm_of_its_own() -> None:
         if inside(name, ("placement",)):
             own = {other for other in imports(path) if inside(other, ("match",))}
             assert all(inside(other, ("match.placement",)) for other in own), name
+
+
+def test_onnxruntime_is_called_where_it_is_told_not_to_saturate() -> None:
+    """A session made elsewhere computes other integers on PCs without VNNI."""
+    sources = [path for path in PROJECT.rglob("*.py") if not any(part.startswith(".") for part in path.parts)]
+    calling = [path for path in sources if makes_session(path)]
+    assert calling == [PROJECT / "match" / "devtools" / "demo" / "exact_session.py"]
+
+
+def makes_session(path: Path) -> bool:
+    called = (node.func for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call))
+    return any(ast.unparse(function).endswith("InferenceSession") for function in called)

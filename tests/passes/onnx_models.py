@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+from match.devtools.demo.exact_session import exact_session
 
 QUANTIZING = ("QuantizeLinear", "QLinear", "QGemm")
 
@@ -109,7 +110,7 @@ def expose_integers(path: Path) -> Path:
     del graph.output[:]
     graph.output.extend(helper.make_empty_tensor_value_info(name) for name in names)
     shape = [dim.dim_value for dim in graph.input[0].type.tensor_type.shape.dim]
-    results = session(model.SerializeToString()).run(None, {graph.input[0].name: np.zeros(shape, np.float32)})
+    results = exact_session(model.SerializeToString()).run(None, {graph.input[0].name: np.zeros(shape, np.float32)})
     del graph.output[:]
     for name, result in zip(names, results, strict=True):
         kind = helper.np_dtype_to_tensor_dtype(result.dtype)
@@ -119,17 +120,8 @@ def expose_integers(path: Path) -> Path:
     return exposed
 
 
-def session(model: str | bytes, optimized: Path | None = None) -> Any:
-    """An onnxruntime session with its default options; `optimized` receives the model as it runs it."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    if optimized is not None:
-        options.optimized_model_filepath = str(optimized)
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
 def executed_operators(path: Path) -> set[str]:
     """The operators that onnxruntime executes for a model, after its fusions."""
     optimized = path.with_name("optimized.onnx")
-    session(str(path), optimized)
+    exact_session(path, optimized=optimized)
     return {node.op_type for node in onnx.load(optimized).graph.node}

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from match.arithmetic.interface import Accumulator, Quantization
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
-from tests.passes.onnx_models import session
+from match.devtools.demo.exact_session import exact_session
 
 
 def by_definition(sums, factor, zero_point, clip):
@@ -67,7 +67,7 @@ def run_operator(kind, inputs, a, b, output):
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    return session(model.SerializeToString()).run(None, inputs)[0]
+    return exact_session(model.SerializeToString()).run(None, inputs)[0]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])

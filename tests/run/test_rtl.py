@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import match
 from match.devtools.demo import INPUT, OUTPUT, load_images
+from match.devtools.demo.exact_session import exact_session
 from match.errors import OptionError, ToolchainError
 from match.report.schema import Measurement
 from match.run import RUNNERS, build, random_inputs, read_manifest, run
@@ -89,7 +89,7 @@ def test_the_demo_computes_what_it_computes_elsewhere(tmp_path: Path, monkeypatc
     given = {INPUT: images[:SAMPLES]}
     outputs, measured = compiled.measure(given, on="rtl")
     assert np.array_equal(outputs[OUTPUT], compiled.run(given)[OUTPUT])
-    session = onnxruntime.InferenceSession(DEMO / "digits.onnx", providers=["CPUExecutionProvider"])
+    session = exact_session(DEMO / "digits.onnx")
     expected = [session.run([OUTPUT], {INPUT: image})[0] for image in images[:SAMPLES]]
     assert [array.argmax() for array in outputs[OUTPUT]] == [array.argmax() for array in expected]
     assert (measured.platform, measured.unit, measured.samples) == ("rtl", "cycles", SAMPLES)

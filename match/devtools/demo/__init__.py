@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.compiler import compile as compile_model
+from match.devtools.demo.exact_session import exact_session
 from match.files import npz
 from match.report import Report
 
@@ -85,8 +86,7 @@ def _digits(scores: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
 
 def _onnxruntime(model: Path, images: npt.NDArray[np.float32]) -> npt.NDArray[np.intp] | None:
     try:
-        import onnxruntime
+        session = exact_session(model)
     except ImportError:
         return None
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return _digits(np.stack([session.run([OUTPUT], {INPUT: image})[0] for image in images]))

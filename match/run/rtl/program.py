@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
+from match.interrupt.unfinished import scratch_folder
 from match.run.rtl.simulator import default_folder, simulator
 from match.run.runner import Finished, Job
 from match.run.tools import call
@@ -13,8 +11,8 @@ from match.run.tools import call
 def run(job: Job) -> Finished:
     """The program with two files, which the simulator reads and writes for it; builds that one where it is due."""
     core = simulator(default_folder())
-    with TemporaryDirectory(prefix="match-run-") as name:
-        source, sink = Path(name, "inputs"), Path(name, "outputs")
+    with scratch_folder("match-run-") as folder:
+        source, sink = folder / "inputs", folder / "outputs"
         source.write_bytes(job.inputs)
         printed = call([str(core), str(job.program), str(source), str(sink)], job.what)
         return Finished(sink.read_bytes(), printed, f"{core.name} {job.program.name} INPUTS OUTPUTS (one core)")

@@ -10,10 +10,10 @@ import shutil
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from match.errors import ToolchainError
 from match.files.output import whole_file
+from match.interrupt.unfinished import scratch_folder
 from match.run.tools import call
 
 CORE_PACKAGE = "pythondata-cpu-cv32e40p"
@@ -53,12 +53,12 @@ def simulator(folder: Path) -> Path:
     place = folder / f"core-{digest([*units, *sorted(_HERE.glob('*.h'))], _VERILATOR)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder), TemporaryDirectory(prefix="build-", dir=folder) as work:
+        with _alone(folder), scratch_folder("build-", folder) as work:
             if not place.exists():
-                options = (*_VERILATOR, "--Mdir", work, f"-I{rtl / 'rtl' / 'include'}")
+                options = (*_VERILATOR, "--Mdir", str(work), f"-I{rtl / 'rtl' / 'include'}")
                 call([verilator, *options, *map(str, units), "-o", "core"], "building the core with verilator")
                 with whole_file(place) as unfinished:
-                    shutil.copy2(Path(work, "core"), unfinished)
+                    shutil.copy2(work / "core", unfinished)
     except OSError as error:
         reason = error.strerror or error
         raise ToolchainError(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 
 from match import zoo
+from match.devtools.demo.exact_session import exact_session
 
 SMALL = {
     "autoencoder": zoo.autoencoder,
@@ -30,18 +30,10 @@ def small(name: str, activations: str) -> onnx.ModelProto:
     return SMALL[name](activations=activations)
 
 
-def session(model: onnx.ModelProto, optimized: str = "") -> Any:
-    """An onnxruntime session that computes quantized layers in integers.
-
-    Of networks with int8 activations it does so on demand. With uint8, it is told to spend the time that x86 without
-    VNNI needs for exact products with weights of 8 bits.
-    """
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+def session(model: onnx.ModelProto, optimized: Path | None = None) -> Any:
+    """An onnxruntime session that computes quantized layers in integers of the model's own type."""
     signed = onnx.TensorProto.UINT8 not in {tensor.data_type for tensor in model.graph.initializer}
-    options.add_session_config_entry("session.qdqisint8allowed" if signed else "session.x64quantprecision", "1")
-    options.optimized_model_filepath = optimized
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return exact_session(model.SerializeToString(), signed=signed, optimized=optimized)
 
 
 def run(model: onnx.ModelProto, inputs: npt.NDArray[np.float32]) -> list[npt.NDArray[Any]]:
@@ -106,5 +98,5 @@ def executed(model: onnx.ModelProto) -> set[str]:
     """The operators that onnxruntime executes, after its fusions."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "optimized.onnx"
-        session(model, str(path))
+        session(model, path)
         return {node.op_type for node in onnx.load(path).graph.node}

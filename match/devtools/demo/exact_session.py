@@ -1,0 +1,32 @@
+"""onnxruntime as it computes a quantized network exactly, to compare integers with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def exact_session(model: str | bytes | Path, *, signed: bool = False, optimized: Path | None = None) -> Any:
+    """An `onnxruntime.InferenceSession` on the CPU whose products do not saturate.
+
+    On x86 without VNNI (AVX2, AVX-512 alone) onnxruntime multiplies uint8 activations by int8 weights with an
+    instruction that saturates sums of two products at 16 bits. `session.x64quantprecision` makes it take uint8 weights
+    and an exact instruction instead; it changes nothing elsewhere.
+
+    Args:
+        model: path of an ONNX file, or its bytes.
+        signed: compute int8 activations as int8; onnxruntime has no exact kernels for them without VNNI. By default
+            QDQ networks are computed in uint8 whatever their own type.
+        optimized: receives the network as onnxruntime runs it, after its fusions.
+
+    Raises:
+        ImportError: onnxruntime is not installed.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.qdqisint8allowed" if signed else "session.x64quantprecision", "1")
+    if optimized is not None:
+        options.optimized_model_filepath = str(optimized)
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
