@@ -93,6 +93,7 @@ def probes(dtype: str) -> Iterator[Probe]:
                 strides=(stride, stride),
                 padding=padding,
                 groups=c if depthwise else 1,
+                kernel_layout="HWOI" if depthwise else "HWIO",
             )
 
         return build
