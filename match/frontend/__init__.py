@@ -38,10 +38,13 @@ def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
         reason = error.strerror or str(error)
         raise ModelError(f"cannot read the model {path}: {reason}; check the path") from error
     # TVM takes a second to import: it is loaded when there is a file to convert, not before.
-    if suffix == ".tflite":
-        from match.frontend.tflite import from_tflite
+    from match.frontend.failures import tvm_failures
 
-        return from_tflite(data, path)
-    from match.frontend.onnx import from_onnx
+    with tvm_failures(str(path)):
+        if suffix == ".tflite":
+            from match.frontend.tflite import from_tflite
 
-    return from_onnx(data, path)
+            return from_tflite(data, path)
+        from match.frontend.onnx import from_onnx
+
+        return from_onnx(data, path)

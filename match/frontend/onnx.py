@@ -10,11 +10,12 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
+from match.frontend.failures import reason
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, Rounding, Tensor
 from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
-from match.frontend.relay import bind, check_quantized, reason
+from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
 _FLOAT = onnx.TensorProto.FLOAT

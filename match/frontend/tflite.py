@@ -12,8 +12,9 @@ import numpy as np
 import tflite
 
 from match.errors import ModelError
+from match.frontend.failures import reason
 from match.frontend.model import Model, Rounding, Tensor
-from match.frontend.relay import bind, check_quantized, reason
+from match.frontend.relay import bind, check_quantized
 from match.frontend.tflite_options import check_options
 from match.relay import relay, tvm
 

@@ -20,6 +20,7 @@ from match.dispatch.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.dispatch.plan_codec import encode
 from match.dispatch.request import Workload
 from match.errors import CapacityError
+from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
 from match.ir.layer import Role
 from match.mapping.storage import Storage, storage
@@ -100,9 +101,10 @@ def partition(
     """
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache)
-    model = from_relay(mod, params)
     register([chip.name])
-    partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+    with tvm_failures("the Relay module"):
+        model = from_relay(mod, params)
+        partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module
 
