@@ -38,7 +38,7 @@ def from_relay(
     if unknown:
         raise ModelError(f'{what} has no parameter {unknown[0]!r}; params may name those of its "main"')
     bound = bind(module, params or {}, what)
-    check_quantized(bound, what)
+    check_quantized(bound, what, "give it quantized operators (relay.qnn), or compile the quantized file it comes from")
     main = bound["main"]
     inputs = tuple(tensor(parameter.name_hint, parameter.checked_type, what) for parameter in main.params)
     types = list(main.ret_type.fields) if isinstance(main.ret_type, tvm.ir.TupleType) else [main.ret_type]
@@ -96,11 +96,11 @@ def tensor(name: str, type_: Any, what: str) -> Tensor:
     return Tensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
 
 
-def check_quantized(module: tvm.IRModule, what: str) -> None:
+def check_quantized(module: tvm.IRModule, what: str, advice: str) -> None:
     """Refuse a network that computes in floating point alone.
 
     Raises:
-        ModelError: no operator of the network works on integers of 8 bits; `what` begins the sentence.
+        ModelError: no operator of the network works on 8-bit integers; `what` begins the sentence, `advice` ends it.
     """
     narrow = False
 
@@ -112,4 +112,4 @@ def check_quantized(module: tvm.IRModule, what: str) -> None:
 
     relay.analysis.post_order_visit(module["main"], visit)
     if not narrow:
-        raise ModelError(f"{what} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
+        raise ModelError(f"{what} is a float model: nothing in it is quantized; {advice}")
