@@ -27,6 +27,7 @@ from match.errors import CapacityError, OptionError
 from match.external_memory.network import place_network
 from match.files.output import whole_file
 from match.frontend import Model, load
+from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
 from match.partitioning.partitioner import check_l1, cut
@@ -227,18 +228,19 @@ def compile(  # noqa: A001
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = _model(model, params)
-    with stopwatch.phase("transform"):
-        integer = integer_relay(network, chip.activations)
-    partitioned = cut(integer, chip, options, network.name, stopwatch)
-    check_l1(partitioned, l1, network.name)
-    with stopwatch.phase("codegen"):
-        built = lower(partitioned.module, chip, network)
-    generated = built.network
-    if generated.main_bytes > chip.main_memory.size:
-        if chip.external is None:
-            raise CapacityError(shortage(generated, chip))
-        placed = place_network(partitioned, built, chip, network, options, stopwatch)
-        partitioned, generated = placed.partitioned, placed.network
+    with tvm_failures(network.name):
+        with stopwatch.phase("transform"):
+            integer = integer_relay(network, chip.activations)
+        partitioned = cut(integer, chip, options, network.name, stopwatch)
+        check_l1(partitioned, l1, network.name)
+        with stopwatch.phase("codegen"):
+            built = lower(partitioned.module, chip, network)
+        generated = built.network
+        if generated.main_bytes > chip.main_memory.size:
+            if chip.external is None:
+                raise CapacityError(shortage(generated, chip))
+            placed = place_network(partitioned, built, chip, network, options, stopwatch)
+            partitioned, generated = placed.partitioned, placed.network
     report = build_report(
         model=network,
         target=chip,
@@ -291,16 +293,18 @@ def partition(
     """
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache)
-    model = from_relay(mod, params)
     register([chip.name])
-    partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+    with tvm_failures("the Relay module"):
+        model = from_relay(mod, params)
+        partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module
 
 
 def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
     if isinstance(model, tvm.IRModule):
-        return from_relay(model, params)
+        with tvm_failures("the Relay module"):
+            return from_relay(model, params)
     if params is not None:
         raise OptionError("params belong to a Relay module; a model file has its own weights.")
     return load(model)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MATCH_STACK_ALIGNMENT 4 /* of blocks, in bytes */
+#define MATCH_STACK_ALIGNMENT 8 /* of blocks, in bytes: of the largest number in them, 64 bits */
 #define MATCH_STACK_BLOCKS 64
 
 typedef struct {

@@ -149,15 +149,17 @@ def run(
 
 
 def targets() -> None:
-    """List the installed targets, their modules, memories and operators."""
+    """List the installed targets, their modules, memories and operators; what cannot be loaded is told on stderr."""
     from rich.console import Console
 
     from match.report.targets import show_targets
-    from match.target.registry import get_target, target_names
+    from match.target.registry import installed_targets
 
     console = Console()
     console.width = console.width if console.is_terminal else PIPE_WIDTH
-    show_targets([get_target(name) for name in target_names()], console)
+    found, problems = installed_targets()
+    show_targets(found, console)
+    sys.stderr.write("".join(f"match: {problem}\n" for problem in problems))
 
 
 def zoo(name: NetworkName = None, output: NetworkFile = None, classes: Classes = None) -> None:

@@ -7,7 +7,7 @@ core competes with what TVM's C costs. All schedules of a network are searched t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan
 from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
-from match.ir.layer import Layer
+from match.ir.layer import Layer, Operand
 from match.ir.requantization import Requantizer
 from match.requantize.form import Form
 from match.schedule.cache import Cache
@@ -83,42 +83,62 @@ def search_again(
 ) -> list[LayerDecision | str]:
     """The decision for each layer with another schedule on the same module, or why there is none.
 
-    Time is counted in the phase "search". The target has external memory.
+    The other modules are asked for theirs in the same memories, so that their prices are those of the layer as it is
+    now. Time is counted in the phase "search". The target has external memory.
 
     Raises:
         CostModelError: if a module's cost model fails.
     """
     assert target.external is not None
-    requests: list[Request] = []
+    requests: list[list[Request]] = []
     problems: dict[tuple[Key, Memory], Problem] = {}
     for again in asked:
-        module = next(module for module in target.modules if module.name == again.decision.module)
-        answer = request(module, again.workload, options)
-        assert isinstance(answer, Request), "the module has taken the layer"
-        inside = problem(answer, again.workload.layer, options)
-        model = external_cost(inside.cost_model, target.external, again.memory.name)
-        requests.append(answer)
-        nested = replace(inside, memories=(again.memory, *inside.memories), cost_model=model)
-        problems.setdefault((answer.key, again.memory), nested)
+        answers = [request(module, again.workload, options) for module in target.modules]
+        requests.append([answer for answer in answers if isinstance(answer, Request)])
+        for answer in requests[-1]:
+            inside = problem(answer, again.workload.layer, options)
+            model = external_cost(inside.cost_model, target.external, again.memory.name)
+            outer = _held_as(again, inside.operands)
+            nested = replace(inside, memories=(outer, *inside.memories), cost_model=model)
+            problems.setdefault((answer.key, again.memory), nested)
     with stopwatch.phase("search"):
         cache = Cache(options.cache) if options.cache else None
         found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
     return [
-        _changed(again, answer, found[answer.key, again.memory], target)
-        for again, answer in zip(asked, requests, strict=True)
+        _changed(again, {answer.module.name: (answer, found[answer.key, again.memory]) for answer in answers}, target)
+        for again, answers in zip(asked, requests, strict=True)
     ]
 
 
-def _changed(again: Again, request: Request, solution: Solution, target: MatchTarget) -> LayerDecision | str:
-    offer = _offer(request, solution, again.workload.layer)
-    if isinstance(offer, str):
-        return offer
-    plan = _plan(offer, again.workload.symbol, target)
-    candidates = tuple(
-        offer.candidate if candidate.module == offer.module.name else candidate
-        for candidate in again.decision.candidates
+def _held_as(again: Again, operands: Sequence[Operand]) -> Memory:
+    """The memory between, with a module's own names for the operands that the module of the decision passes through.
+
+    All modules list the operands of a layer in the same order.
+    """
+    assert again.decision.plan is not None
+    names = [operand.name for operand in again.decision.plan.schedule.operands]
+    holds = {own.name for name, own in zip(names, operands, strict=False) if again.memory.has(name)}
+    return replace(again.memory, holds=frozenset(holds))
+
+
+def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], target: MatchTarget) -> LayerDecision | str:
+    offers = {name: _offer(*answer, again.workload.layer) for name, answer in answers.items()}
+    taken = offers[again.decision.module]
+    if isinstance(taken, str):
+        return taken
+
+    def now(candidate: Candidate) -> Candidate:
+        offer = offers.get(candidate.module)
+        if isinstance(offer, str):
+            return Candidate(candidate.module, refusal=offer, unmapped=True)
+        return candidate if offer is None else offer.candidate
+
+    return replace(
+        again.decision,
+        cycles=taken.cost.cycles,
+        candidates=tuple(map(now, again.decision.candidates)),
+        plan=_plan(taken, again.workload.symbol, target),
     )
-    return replace(again.decision, cycles=offer.cost.cycles, candidates=candidates, plan=plan)
 
 
 def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False) -> Cost:

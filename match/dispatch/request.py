@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
 from match.errors import CostModelError, TargetError
@@ -10,6 +10,7 @@ from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
 from match.requantize.form import Form, choose_form
+from match.schedule.mapping import Memory
 from match.schedule.problem import Problem
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
@@ -57,6 +58,13 @@ def request(module: HwModule, workload: Workload, options: Options) -> Request |
     return Request(module, form, (module.name, form.requantizer, workload.layer.geometry))
 
 
+def aligned_memories(module: HwModule, requantizer: Requantizer | None) -> tuple[Memory, ...]:
+    """The module's memories, the innermost with blocks aligned to what the requantizer's parameters need."""
+    *outer, inner = module.memories
+    needed = 1 if requantizer is None else requantizer.parameter_alignment
+    return (*outer, replace(inner, alignment=max(inner.alignment, needed)))
+
+
 def problem(request: Request, layer: Layer, options: Options) -> Problem:
     """The search that a request takes.
 
@@ -75,7 +83,7 @@ def problem(request: Request, layer: Layer, options: Options) -> Problem:
         objective=options.objective,
         layer=layer,
         operands=operands,
-        memories=module.memories,
+        memories=aligned_memories(module, requantizer),
         multiples=multiples,
         cost_model=_cost_model(module, layer, requantizer),
     )

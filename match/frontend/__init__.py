@@ -21,8 +21,8 @@ def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
     An `onnx.ModelProto` is read as a file of its graph's name that holds it.
 
     Raises:
-        ModelError: the file is missing, broken, of an unknown format, not quantized to 8 bits, has dynamic shapes, or
-            uses an operator that is not supported.
+        ModelError: the file is missing, broken, of another format than its name says, not quantized to 8 bits, has
+            dynamic shapes, or uses an operator that is not supported.
     """
     if not isinstance(model, str | PathLike):
         from match.frontend.onnx import from_proto
@@ -38,10 +38,16 @@ def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
         reason = error.strerror or str(error)
         raise ModelError(f"cannot read the model {path}: {reason}; check the path") from error
     # TVM takes a second to import: it is loaded when there is a file to convert, not before.
-    if suffix == ".tflite":
-        from match.frontend.tflite import from_tflite
+    from match.frontend.failures import tvm_failures
 
-        return from_tflite(data, path)
-    from match.frontend.onnx import from_onnx
+    with tvm_failures(str(path)):
+        from match.frontend.onnx import from_onnx, is_onnx
+        from match.frontend.tflite import from_tflite, is_tflite
 
-    return from_onnx(data, path)
+        if suffix == ".tflite":
+            if not is_tflite(data) and is_onnx(data):
+                raise ModelError(f"{path} is an ONNX file that is called .tflite; rename it to {path.stem}.onnx")
+            return from_tflite(data, path)
+        if is_tflite(data):
+            raise ModelError(f"{path} is a TFLite file that is called .onnx; rename it to {path.stem}.tflite")
+        return from_onnx(data, path)

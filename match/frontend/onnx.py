@@ -10,17 +10,22 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
+from match.frontend.failures import reason
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, Rounding, Tensor
 from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
-from match.frontend.relay import bind, check_quantized, reason
+from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
 _FLOAT = onnx.TensorProto.FLOAT
 _NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
 _DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
 _ZERO = "match_zero_point"
+_QUANTIZE = (
+    "quantize weights and activations to int8 with onnxruntime.quantization.quantize_static and inputs to calibrate on "
+    "(https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html)"
+)
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
@@ -73,8 +78,17 @@ def from_onnx(data: bytes, path: Path) -> Model:
     except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
-    check_quantized(bound, str(path))
+    check_quantized(bound, str(path), _QUANTIZE)
     return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME)
+
+
+def is_onnx(data: bytes) -> bool:
+    """Whether these are the bytes of an ONNX file: a model with operators, and a version of their definitions."""
+    try:
+        proto = onnx.load_model_from_string(data)
+    except DecodeError:
+        return False
+    return proto.ir_version > 0 and bool(proto.opset_import) and bool(proto.graph.node)
 
 
 def _tensor(value: Any, path: Path) -> Tensor:
@@ -99,9 +113,14 @@ def _check_domains(graph: Any, path: Path) -> None:
 
 
 def _check_quantized(graph: Any, path: Path) -> None:
-    """Refuse a float network before it is converted."""
-    if not any(node.op_type.startswith("Q") or node.op_type == "DequantizeLinear" for node in graph.node):
-        raise ModelError(f"{path} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
+    """Refuse a float network, and one whose activations are quantized while it runs, before it is converted."""
+    operators = [node.op_type for node in graph.node]
+    dynamic = next((name for name in operators if name.startswith("DynamicQuantize")), None)
+    if dynamic is not None:
+        what = f"is quantized dynamically: {dynamic} finds the scales of activations while the network runs"
+        raise ModelError(f"{path} {what}; {_QUANTIZE}")
+    if not any(name.startswith("Q") or name == "DequantizeLinear" for name in operators):
+        raise ModelError(f"{path} is a float model: nothing in it is quantized; {_QUANTIZE}")
 
 
 def _written_out(proto: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from match.errors import ModelError
+from match.frontend.failures import reason
 from match.frontend.model import Model, Rounding, Tensor
 from match.relay import relay, tvm
 
@@ -37,7 +38,7 @@ def from_relay(
     if unknown:
         raise ModelError(f'{what} has no parameter {unknown[0]!r}; params may name those of its "main"')
     bound = bind(module, params or {}, what)
-    check_quantized(bound, what)
+    check_quantized(bound, what, "give it quantized operators (relay.qnn), or compile the quantized file it comes from")
     main = bound["main"]
     inputs = tuple(tensor(parameter.name_hint, parameter.checked_type, what) for parameter in main.params)
     types = list(main.ret_type.fields) if isinstance(main.ret_type, tvm.ir.TupleType) else [main.ret_type]
@@ -51,15 +52,34 @@ def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRMo
     """The module with its weights as constants and all types inferred.
 
     Raises:
-        ModelError: the module is ill-typed; `what` begins the sentence.
+        ModelError: the module is ill-typed, or the shape of a tensor depends on data; `what` begins the sentence.
     """
     arrays = {key: value if isinstance(value, tvm.nd.NDArray) else tvm.nd.array(value) for key, value in params.items()}
     main = relay.build_module.bind_params_by_name(module["main"], arrays)
     try:
-        return relay.transform.InferType()(tvm.IRModule.from_expr(main))
+        bound = relay.transform.InferType()(tvm.IRModule.from_expr(main))
     except tvm.TVMError as error:
         advice = "check it with relay.transform.InferType"
         raise ModelError(f"{what} is ill-typed Relay ({reason(error)}); {advice}") from error
+    _check_shapes(bound, what)
+    return bound
+
+
+def _check_shapes(module: tvm.IRModule, what: str) -> None:
+    """Refuse operators whose outputs have as many elements as the data say; dynamic inputs have errors of their own."""
+    dynamic: list[str] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, relay.Call) and relay.ty.is_dynamic(node.checked_type):
+            inputs = [argument.checked_type for argument in node.args]
+            if not any(map(relay.ty.is_dynamic, inputs)):
+                name = str(node.op.name) if isinstance(node.op, tvm.ir.Op) else "a function"
+                dynamic.append(name if node.span is None else f"{name} (at {node.span.source_name.name})")
+
+    relay.analysis.post_order_visit(module["main"].body, visit)
+    if dynamic:
+        advice = "replace it in the model"
+        raise ModelError(f"{what} uses {dynamic[0]}, whose output has a shape that depends on the data; {advice}")
 
 
 def tensor(name: str, type_: Any, what: str) -> Tensor:
@@ -76,11 +96,11 @@ def tensor(name: str, type_: Any, what: str) -> Tensor:
     return Tensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
 
 
-def check_quantized(module: tvm.IRModule, what: str) -> None:
+def check_quantized(module: tvm.IRModule, what: str, advice: str) -> None:
     """Refuse a network that computes in floating point alone.
 
     Raises:
-        ModelError: no operator of the network works on integers of 8 bits; `what` begins the sentence.
+        ModelError: no operator of the network works on 8-bit integers; `what` begins the sentence, `advice` ends it.
     """
     narrow = False
 
@@ -92,12 +112,4 @@ def check_quantized(module: tvm.IRModule, what: str) -> None:
 
     relay.analysis.post_order_visit(module["main"], visit)
     if not narrow:
-        raise ModelError(f"{what} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
-
-
-def reason(error: Exception) -> str:
-    """What an error says, in one line: TVM's begin with a stack and name the error below it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines if "Error: " in line]
-    line = named[-1].partition("Error: ")[2] if named else lines[0] if lines else type(error).__name__
-    return line.rstrip(" .:")
+        raise ModelError(f"{what} is a float model: nothing in it is quantized; {advice}")

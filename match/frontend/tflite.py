@@ -12,12 +12,16 @@ import numpy as np
 import tflite
 
 from match.errors import ModelError
+from match.frontend.failures import reason
 from match.frontend.model import Model, Rounding, Tensor
-from match.frontend.relay import bind, check_quantized, reason
+from match.frontend.relay import bind, check_quantized
 from match.frontend.tflite_options import check_options
 from match.relay import relay, tvm
 
-_IDENTIFIER = b"TFL3"
+_QUANTIZE = (
+    "quantize weights and activations to int8 in TensorFlow's converter, with Optimize.DEFAULT, a "
+    "representative_dataset and the operators TFLITE_BUILTINS_INT8 (https://www.tensorflow.org/lite/performance/post_training_integer_quant)"
+)
 _DTYPES = {tflite.TensorType.FLOAT32: "float32", tflite.TensorType.INT8: "int8", tflite.TensorType.UINT8: "uint8"}
 _ARITHMETIC = frozenset(
     {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL", "ADD", "SUB", "MUL"}
@@ -43,9 +47,14 @@ def from_tflite(data: bytes, path: Path) -> Model:
     except (*_MALFORMED, NotImplementedError, tvm.TVMError) as error:
         raise ModelError(f"{path} has something TVM's TFLite importer does not support: {reason(error)}") from error
     bound = bind(module, params, str(path))
-    check_quantized(bound, str(path))
+    check_quantized(bound, str(path), _QUANTIZE)
     digest = hashlib.sha256(data).hexdigest()
     return Model(path.stem, digest, bound, graph.inputs, graph.outputs, Rounding.TFLITE)
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether these are the bytes of a TFLite file: a flatbuffer with the identifier TFL3."""
+    return data[4:8] == b"TFL3"
 
 
 class _Graph:
@@ -64,7 +73,7 @@ class _Graph:
 
     @classmethod
     def read(cls, data: bytes, path: Path) -> _Graph:
-        if data[4:8] != _IDENTIFIER:
+        if not is_tflite(data):
             raise ModelError(f"{path} is not a TFLite file: it lacks the identifier TFL3; check what was exported")
         try:
             return cls(data, path)
@@ -100,12 +109,9 @@ class _Graph:
             if first is None or name not in _ARITHMETIC:
                 continue
             if first.Type() == tflite.TensorType.FLOAT32:
-                advice = "quantize its weights and activations to int8 before compiling"
-                raise ModelError(f"{self.path} is a float model: {where} computes in float32; {advice}")
+                raise ModelError(f"{self.path} is a float model: {where} computes in float32; {_QUANTIZE}")
             if first.Type() not in (tflite.TensorType.INT8, tflite.TensorType.UINT8):
-                raise ModelError(
-                    f"{self.path} is not an 8-bit model: {where} has wider activations; quantize it to int8"
-                )
+                raise ModelError(f"{self.path} is not an 8-bit model: {where} has wider activations; {_QUANTIZE}")
 
 
 class _Converter(relay.frontend.tflite.OperatorConverter):

@@ -107,6 +107,8 @@ class Requantizer:
     per_channel_shift: whether each channel has its own shift.
     negative_step: whether the sign-dependent correction of `Requantization` can be executed.
     parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
+    parameter_alignment: a power of two that addresses of parameters are multiples of, as kernels read them; blocks in
+        the module's memory are aligned to at least that.
     approximates: whether, with ``numerics="hardware"``, this form is taken for being the module's own where it is only
         close to the layer's arithmetic, although another form may be exact.
     clips: the closed output ranges that the form can clip to; none given: any.
@@ -130,6 +132,7 @@ class Requantizer:
     addend_multipliers: bool = True
     upper_half: bool = False
     lowest: int | None = None
+    parameter_alignment: int = 1
 
 
 @dataclass(frozen=True)

@@ -191,6 +191,7 @@ def _convolution(linear: Linear, new: New) -> tuple[relay.Expr, Int8Array, relay
         padding=padding,
         dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
         groups=groups,
+        kernel_layout="HWOI" if depthwise else "HWIO",
         pad_value=linear.input.zero_point,
     )
     return new(x), weights.reshape(-1, len(linear.bias) if depthwise else weights.shape[3]).T, sums

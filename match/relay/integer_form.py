@@ -7,6 +7,8 @@ module takes.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,7 @@ from match.relay import relay
 NO_PADDING = Padding()
 
 Int8Array = npt.NDArray[np.int8]
+KernelLayout = Literal["HWIO", "HWOI"]
 
 
 def int64(values: npt.ArrayLike) -> relay.Constant:
@@ -63,6 +66,7 @@ def conv2d(
     padding: Padding = NO_PADDING,
     dilation: tuple[int, int] = (1, 1),
     groups: int = 1,
+    kernel_layout: KernelLayout = "HWIO",
     pad_value: int = 0,
 ) -> relay.Expr:
     """Convolution, requantized: see `convolution`."""
@@ -74,6 +78,7 @@ def conv2d(
         padding=padding,
         dilation=dilation,
         groups=groups,
+        kernel_layout=kernel_layout,
         pad_value=pad_value,
     )
     return requantize(accumulator, requantization, dtype)
@@ -88,14 +93,18 @@ def convolution(
     padding: Padding = NO_PADDING,
     dilation: tuple[int, int] = (1, 1),
     groups: int = 1,
+    kernel_layout: KernelLayout = "HWIO",
     pad_value: int = 0,
 ) -> relay.Expr:
-    """int32 sums of x (N, H, W, C) and weights HWIO, or HWOI (FY, FX, C, 1) where `groups` is C > 1 (depthwise).
+    """int32 sums of x (N, H, W, C) and weights (FY, FX, C / groups, K), in the layout HWIO.
+
+    Depthwise, where `groups` is C > 1, weights are (FY, FX, C, K / C), in the layout HWOI. The layout is an argument
+    since the two shapes are alike where C is the square of `groups`.
 
     `x_dtype` is x's type and `pad_value` the integer in the padding; other than 0 it becomes an `nn.pad` before the
     convolution.
     """
-    depthwise = groups > 1 and weights.shape[2] == groups
+    depthwise = kernel_layout == "HWOI"
     if any(padding) and pad_value != 0:
         rows, columns = (padding.top, padding.bottom), (padding.left, padding.right)
         x = relay.nn.pad(x, ((0, 0), rows, columns, (0, 0)), relay.const(pad_value, x_dtype))
@@ -110,7 +119,7 @@ def convolution(
         channels=weights.shape[2] * weights.shape[3] if depthwise else weights.shape[3],
         kernel_size=weights.shape[:2],
         data_layout="NHWC",
-        kernel_layout="HWOI" if depthwise else "HWIO",
+        kernel_layout=kernel_layout,
         out_dtype="int32",
     )
 

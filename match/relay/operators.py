@@ -51,6 +51,7 @@ class Convolution:
             padding=self.padding,
             dilation=self.dilation,
             groups=self.groups,
+            kernel_layout="HWOI" if self.depthwise else "HWIO",
             pad_value=self.pad_value,
         )
 

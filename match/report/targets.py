@@ -57,7 +57,10 @@ def _size(name: str, size: int) -> str:
 
 
 def _operators(module: HwModule) -> list[str]:
-    return list(dict.fromkeys(pattern.op.value for pattern in module.patterns()))
+    try:
+        return list(dict.fromkeys(pattern.op.value for pattern in module.patterns()))
+    except Exception as error:  # noqa: BLE001  # a module from elsewhere; the table is to list all others, too
+        return [" ".join(f"its patterns: {type(error).__name__}: {error}".split())]
 
 
 def _summary(constraint: Constraint) -> str:

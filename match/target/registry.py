@@ -21,6 +21,18 @@ def target_names() -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
+def installed_targets() -> tuple[list[MatchTarget], list[str]]:
+    """Every installed target that can be made, and a sentence for each other one that says why it cannot."""
+    targets: list[MatchTarget] = []
+    problems: list[str] = []
+    for name in target_names():
+        try:
+            targets.append(get_target(name))
+        except TargetError as error:
+            problems.append(str(error))
+    return targets, problems
+
+
 def get_target(
     target: str | MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None, l2: int | None = None
 ) -> MatchTarget:

@@ -28,6 +28,12 @@ REQUANT_ADD = np.dtype(
 )
 REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4"), ("shift", "<i4")])
 
+
+def _alignment(structure: np.dtype[np.void]) -> int:
+    """Of a structure in C."""
+    return np.dtype(structure.descr, align=True).alignment
+
+
 INT64 = Requantizer(
     name="int64",
     multiplier_bits=32,
@@ -38,13 +44,22 @@ INT64 = Requantizer(
     per_channel_shift=True,
     negative_step=False,
     parameter_bytes=REQUANT.itemsize,
+    parameter_alignment=_alignment(REQUANT),
 )
 """Of kernels that read match_requant_t."""
 
 INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
 """Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
 
-INT32 = replace(INT64, name="int32", sum_bits=32, bias_bits=32, shift=(0, 31), parameter_bytes=REQUANT32.itemsize)
+INT32 = replace(
+    INT64,
+    name="int32",
+    sum_bits=32,
+    bias_bits=32,
+    shift=(0, 31),
+    parameter_bytes=REQUANT32.itemsize,
+    parameter_alignment=_alignment(REQUANT32),
+)
 """Of kernels that read match_requant32_t."""
 
 HIGH = replace(
@@ -53,6 +68,7 @@ HIGH = replace(
     signed_multiplier=False,
     shift=(32, 63),
     parameter_bytes=REQUANT_HIGH.itemsize,
+    parameter_alignment=_alignment(REQUANT_HIGH),
     upper_half=True,
 )
 """Of kernels that read match_requant_high_t."""

@@ -19,10 +19,11 @@ from match.target.operands import (
     requantization_component,
     weights_operand,
 )
-from match.target.tile_constants import INT64, INT64_SIGNED, requantization
+from match.target.tile_constants import requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16
 from match.targets.gap9.memory import L1
+from match.targets.pulp.cluster import INT64, INT64_SIGNED
 from match.targets.pulp.memory import L1_API
 
 

@@ -13,9 +13,13 @@ from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import standard_operands
-from match.target.tile_constants import INT64, INT64_SIGNED, parameter_bytes
+from match.target.tile_constants import parameter_bytes
 from match.targets.pulp.constraints import CLUSTER
 from match.targets.pulp.memory import CORES, L1_API
+
+INT64 = replace(tile_constants.INT64, parameter_alignment=4)
+INT64_SIGNED = replace(tile_constants.INT64_SIGNED, parameter_alignment=4)
+"""Kernels read 64 bits of these as two words (kernels/pulp/match_pulp_requantize.h)."""
 
 INT32 = replace(tile_constants.INT32, lowest=0)
 HIGH = replace(tile_constants.HIGH, lowest=0)

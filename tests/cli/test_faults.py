@@ -73,6 +73,20 @@ def test_targets_from_elsewhere(command: Command, tmp_path: Path, name: str, wor
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("plugins")
+def test_targets_are_listed_beside_broken_ones(command: Command, tmp_path: Path) -> None:
+    outcome = command("targets")
+    assert outcome.status == 0
+    assert all(name in outcome.out for name in ("diana", "gap8", "gap9", "pulp_open", "minichip"))
+    assert "its patterns: KeyError: 'conv'" in outcome.out
+    lines = outcome.err.splitlines()
+    named = [line.removeprefix("match: target ").split()[0].rstrip(",") for line in lines]
+    assert named == ["at_import", "at_syntax", "gone", "in_init", "no_class"]
+    made = "target in_init, faulty_in_init:Chip, cannot be made: KeyError: 'revision'."
+    assert lines[3:4] == [f"match: {made}"]
+    assert command("compile", DIGITS, "-o", tmp_path / "out").status == 0
+
+
 def test_an_empty_cc_is_none(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", " ")
     assert command("run", project).status == 0

@@ -11,11 +11,10 @@ from match.schedule.blocks import largest_tile
 from match.schedule.mapping import Loop
 from match.target.cost import Tile
 from match.target.hardware import HwModule
-from match.target.tile_constants import INT64, INT64_SIGNED
 from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
 from match.targets.gap9.target import Gap9
-from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
 

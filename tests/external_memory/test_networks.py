@@ -12,6 +12,7 @@ import match
 import match.external_memory.network
 from benchmarks.memory.cli import NETWORKS, SIZES, Row, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
+from match.analysis.simulate import simulate
 from match.analysis.trace import LayerTrace
 from match.devtools.zoo.layers import Input, Network, conv, dense, pooled
 from match.devtools.zoo.qdq import write
@@ -23,6 +24,7 @@ from match.placement.packing import Packing
 from match.placement.problem import Choice, Cut, Problem
 from match.report.schema import MemoryPlanSummary
 from match.run import build
+from match.target.external_cost import external_cost
 
 L1 = 20000
 
@@ -146,3 +148,25 @@ def test_large_networks(name: str) -> None:
         assert row.same
         assert row.used <= row.l2
         assert row.cycles < 2 * row.whole
+
+
+def test_modules_are_compared_on_the_layer_as_it_is_cut() -> None:
+    """What the others would cost is that of a schedule in the same memories, event by event."""
+    compiled = match.compile(integers("resnet8"), "gap9", l1=L1, l2=34000)
+    target = match.get_target("gap9", l1=L1, l2=34000)
+    assert target.external is not None
+    cut = [layer for layer in compiled.layers if layer.plan is not None and layer.plan.external is not None]
+    compared = 0
+    for layer in cut:
+        assert layer.plan is not None
+        outer = layer.plan.schedule.memories[0]
+        for candidate in layer.candidates:
+            if candidate.schedule is None or candidate.cost is None:
+                continue
+            assert candidate.schedule.memories[0] == outer
+            module = next(module for module in target.modules if module.name == candidate.module)
+            cost = module.cost(candidate.schedule.layer, candidate.requantizer)
+            timeline = simulate(candidate.schedule, external_cost(cost, target.external, outer.name))
+            assert candidate.cost.cycles == pytest.approx(timeline.cycles)
+            compared += candidate.module != layer.module
+    assert compared >= 4

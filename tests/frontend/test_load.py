@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from onnxruntime.quantization import quantize_dynamic
 
 from match import zoo
 from match.errors import ModelError
@@ -134,7 +135,38 @@ def test_other_file_named_tflite(tmp_path):
 def test_float_tflite(tmp_path):
     path = tmp_path / "float.tflite"
     path.write_bytes(small_tflite("float32"))
-    assert "float model" in refused(path)
+    sentence = refused(path)
+    assert "float model" in sentence
+    assert "TensorFlow's converter" in sentence
+    assert "representative_dataset" in sentence
+
+
+def test_formats_are_told_by_content(tmp_path):
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    onnx_file = quantize(network, tmp_path, "QDQ", "QUInt8", True)
+    called_onnx, called_tflite = tmp_path / "one.onnx", tmp_path / "other.tflite"
+    called_onnx.write_bytes(small_tflite())
+    called_tflite.write_bytes(onnx_file.read_bytes())
+    assert "is a TFLite file that is called .onnx; rename it to one.tflite" in refused(called_onnx)
+    assert "is an ONNX file that is called .tflite; rename it to other.onnx" in refused(called_tflite)
+
+
+@pytest.mark.parametrize("layer", ["Gemm", "LSTM"])
+def test_dynamically_quantized_onnx(tmp_path, layer):
+    network = OnnxModel((3, 1, 6))
+    if layer == "LSTM":
+        network.add("LSTM", network.constant(np.ones((1, 20, 6))), network.constant(np.ones((1, 20, 5))), hidden_size=5)
+    else:
+        network.add("Flatten")
+        network.add("MatMul", network.constant(np.ones((6, 4))))
+    path = tmp_path / "dynamic.onnx"
+    onnx.save(network.build(), tmp_path / "float.onnx")
+    quantize_dynamic(tmp_path / "float.onnx", path)
+    sentence = refused(path)
+    assert "is quantized dynamically: DynamicQuantizeL" in sentence
+    assert "quantize_static" in sentence
+    assert "float model" not in sentence
 
 
 def test_dynamic_tflite(tmp_path):
@@ -180,7 +212,10 @@ def test_float_onnx(tmp_path):
     network.conv(4)
     path = tmp_path / "float.onnx"
     onnx.save(network.build(), path)
-    assert "float model" in refused(path)
+    sentence = refused(path)
+    assert "float model" in sentence
+    assert "onnxruntime.quantization.quantize_static" in sentence
+    assert "https://onnxruntime.ai" in sentence
 
 
 def test_dynamic_onnx(tmp_path):

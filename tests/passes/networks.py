@@ -49,6 +49,7 @@ def mixed(seed: int, dtype: str) -> tvm.IRModule:
         dtype,
         x_dtype=dtype,
         groups=8,
+        kernel_layout="HWOI",
         padding=Padding(1, 0, 1, 2),
     )
     ratio = (1 << 19, -(1 << 18))

@@ -60,7 +60,7 @@ def test_depthwise_conv2d():
     kernel, parameters = weights(rng, 3, 3, 4, 1), requantization(rng, 9, 4, (0, 255))
     found, typed = run(
         x,
-        integer_form.conv2d(x, kernel, parameters, "uint8", groups=4),
+        integer_form.conv2d(x, kernel, parameters, "uint8", groups=4, kernel_layout="HWOI"),
         value := random_values(rng, (1, 6, 6, 4), "uint8"),
     )
     sums = np.zeros(found.shape, np.int64)

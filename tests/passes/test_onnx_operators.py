@@ -70,6 +70,22 @@ def groups(model):
 
 
 @network
+def as_many_groups_as_channels_in_each(model):
+    model.conv(4)
+    model.conv(9, group=1)
+    model.conv(12, group=3, pads=[1, 1, 1, 1])
+    model.conv(4, (1, 1))
+    model.conv(6, group=2)
+
+
+@network
+def several_outputs_for_each_channel(model):
+    model.conv(6, group=3)
+    model.conv(4, (1, 1))
+    model.conv(12, group=4, pads=[1, 1, 1, 1])
+
+
+@network
 def joined(model):
     model.conv(4)
     first = model.add("LeakyRelu", alpha=0.1)

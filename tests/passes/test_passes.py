@@ -82,6 +82,7 @@ def mobile_network(seed: int, pad_value: int) -> tvm.IRModule:
         requantization(rng, 9, 10, clip),
         "uint8",
         groups=10,
+        kernel_layout="HWOI",
         padding=Padding(1, 1, 1, 1),
         pad_value=pad_value,
     )

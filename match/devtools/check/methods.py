@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from match.compilation.options import Numerics
 from match.devtools.check.probes import Probe, network
+from match.dispatch.request import aligned_memories
 from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.ir.names import identifier
 from match.partitioning.pattern import Match, find
@@ -114,7 +115,7 @@ def _room(module: HwModule, form: Form, layer: Layer, multiples: Mapping[Dim, in
         grown = replace(grown, oy=size, iy=read) if dim is Dim.OY else replace(grown, ox=size, ix=read)
     extents = {dim: tiled.get(dim, 1) for dim in (Dim.K, Dim.OY, Dim.OX)}
     extents |= {dim: grown.size(dim) for dim in (Dim.FY, Dim.FX)} | {Dim.C: multiples.get(Dim.C, 0) or grown.c}
-    memory = module.memories[-1]
+    memory = aligned_memories(module, form.requantizer)[-1]
     operands = _checked("operands", grown, lambda: module.operands(grown, form.requantizer))
     shared = [operand for operand in operands if memory.room(operand.name) == memory.name]
     needed = sum(block_bytes(operand, extents, memory.alignment) for operand in shared)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import keyword
 import re
 import sys
@@ -55,16 +57,31 @@ def _rendered(source: str, values: Mapping[str, str]) -> str:
     return str(Template(text, strict_undefined=True).render(**values))
 
 
+def _installed(name: str) -> str | None:
+    """What a package called `name` would hide from Python, or take the place of when pip installs it."""
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.origin is not None:  # a folder without __init__.py has a spec, too
+        return "an installed package that Python imports"
+    try:
+        found = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return f"the installed package {found.name} {found.version}"
+
+
 def new_target(name: str, parent: Path) -> Path:
     """Write the package into the folder `parent`/`name` and return that; nothing is left behind on failure.
 
     Raises:
-        OptionError: as `scaffold`, or an installed target has the name.
+        OptionError: as `scaffold`, or an installed target, an installed package or a module of Python has the name.
         OutputError: if the folder exists or cannot be written.
     """
     files = scaffold(name)
     if name in target_names():
         raise OptionError(f"{name!r} cannot name a target: one that is installed is called so; choose another name.")
+    taken = _installed(name)
+    if taken is not None:
+        raise OptionError(f"{name!r} cannot name a target: {taken} is called so; choose another name.")
     place = parent / name
     if place.exists():
         raise OutputError(f"{place} exists already; choose another name or folder.")

@@ -12,6 +12,12 @@ from match.relay.graph import post_order, users
 from match.relay.rewrite import dtype, is_call, operator_name, shape
 from match.relay.softmax import inside
 
+_MATRICES = ("nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.dense", "qnn.batch_matmul")
+_CONVOLUTIONS = (
+    *("nn.conv1d", "nn.conv2d", "nn.conv3d", "qnn.conv2d"),
+    *("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose", "qnn.conv2d_transpose"),
+)
+
 _ELEMENTWISE = (0, 1)
 """TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
 
@@ -59,18 +65,33 @@ def is_floating(chain: Chain) -> bool:
 
 
 def products(chain: Chain) -> tuple[Op, int] | None:
-    """Which layer the operators are one of, and its multiply-accumulates; None if they multiply no weights.
+    """Which layer the operators are one of, and its multiply-accumulates; None if they sum no products.
 
-    That is what a layer is whose sums stay 32 bits, or are scaled in floating point.
+    That is what a layer is whose sums stay 32 bits, or are scaled in floating point. Products of matrices count as
+    dense layers, convolutions in any number of dimensions and transposed ones as convolutions in two.
     """
     for call in chain:
-        if is_call(call, "nn.dense"):
-            return Op.DENSE, math.prod(shape(call)) * shape(call.args[1])[1]
-        if is_call(call, "nn.conv2d"):
-            channels = shape(call)[str(call.attrs.out_layout or call.attrs.data_layout).index("C")]
-            op = Op.CONV2D if int(call.attrs.groups) == 1 else Op.DEPTHWISE_CONV2D
-            return op, math.prod(shape(call)) * math.prod(shape(call.args[1])) // channels
+        if is_call(call, *_MATRICES):
+            return Op.DENSE, math.prod(shape(call)) * _summed(call)
+        if is_call(call, *_CONVOLUTIONS):
+            attrs, groups = call.attrs, int(call.attrs.groups)
+            transposed = str(operator_name(call)).endswith("_transpose")
+            # An output of a convolution sums as many products as a filter has weights; transposed, an input is
+            # multiplied with all those of its channel.
+            tensor = call.args[0] if transposed else call
+            layout = str(attrs.data_layout if transposed else attrs.out_layout or attrs.data_layout)
+            channels = shape(tensor)[layout.index("C")]
+            op = Op.CONV2D if groups == 1 else Op.DEPTHWISE_CONV2D
+            return op, math.prod(shape(tensor)) * math.prod(shape(call.args[1])) // channels
     return None
+
+
+def _summed(call: relay.Call) -> int:
+    """How many products of two matrices an element of their product sums."""
+    if is_call(call, "nn.dense", "qnn.dense"):
+        return shape(call.args[1])[1]
+    *_, rows, columns = shape(call.args[0])
+    return rows if call.attrs.transpose_a else columns
 
 
 def _continues(call: relay.Call, previous: relay.Call) -> bool:

@@ -20,6 +20,7 @@ from match.ir.layer import Dim, Layer, Op
 from match.schedule.mapping import Memory
 from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
+from match.target.tile_constants import INT64
 
 TICKS = count()
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "minichip"
@@ -61,13 +62,20 @@ def the_problem(target: MatchTarget) -> str:
 def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
     check = check_target(minichip.Minichip())
     assert check.problems == ()
-    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 6, 6)]
+    assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 7, 7)]
+
+
+def test_parameters_at_addresses_that_kernels_may_not_read(minichip: Any) -> None:
+    unaligned = replace(INT64, parameter_alignment=1)
+    problem = the_problem(target_with(minichip, requantizers=(unaligned,)))
+    assert "fails in a run of 7 small layers" in problem
+    assert "misaligned address" in problem
 
 
 def test_a_pattern_that_never_matches(minichip: Any) -> None:
     target = target_with(minichip, patterns=lambda: (Pattern(Op.CONV2D, (never,)),))
     problem = the_problem(target)
-    assert "module engine of target minichip has a pattern for conv2d that matches none of 6 ordinary layers" in problem
+    assert "module engine of target minichip has a pattern for conv2d that matches none of 7 ordinary layers" in problem
     assert "is refused because it is a layer" in problem
 
 

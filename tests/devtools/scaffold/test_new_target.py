@@ -62,6 +62,30 @@ def test_names_of_installed_targets(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("numpy", "an installed package that Python imports"),
+        ("yaml", "an installed package that Python imports"),
+        ("pillow", "the installed package pillow "),
+        ("pyyaml", "the installed package PyYAML "),
+        ("asyncio", "a module of Python"),
+        ("lambda", "no word of Python"),
+    ],
+)
+def test_names_of_installed_packages(name: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=f"^'{name}' cannot name a target.*{what}"):
+        new_target(name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_the_name_elsewhere_takes_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would import it as a package without __init__.py, from where the command is called."""
+    (tmp_path / "here" / "chip").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "here")
+    assert new_target("chip", tmp_path) == tmp_path / "chip"
+
+
 def test_what_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "chip").mkdir()
     blocked = tmp_path / "file"

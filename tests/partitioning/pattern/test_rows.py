@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,71 @@ def test_depthwise_convolution() -> None:
         out_dtype="int32",
     )
     assert products((body(convolution, x),)) == (Op.DEPTHWISE_CONV2D, (7 * 5) * 4 * 9)
+
+
+def constant(*shape: int) -> Any:
+    return relay.const(np.ones(shape, np.int8))
+
+
+def scaled(build: Callable[..., Any], *tensors: Any, **attributes: Any) -> Any:
+    """An operator of QNN with zero points of 0 and scales of 1."""
+    return build(*tensors, *(relay.const(0),) * 2, *(relay.const(np.float32(1)),) * 2, **attributes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "build", "expected"),
+    [
+        # (outputs) * (channels of the group * taps)
+        ((1, 4, 10), lambda x: relay.nn.conv1d(x, constant(5, 4, 3)), (Op.CONV2D, (5 * 8) * (4 * 3))),
+        (
+            (1, 4, 10),
+            lambda x: relay.nn.conv1d(x, constant(6, 2, 3), groups=2, channels=6, kernel_size=(3,)),
+            (Op.DEPTHWISE_CONV2D, (6 * 8) * (2 * 3)),
+        ),
+        (
+            (1, 4, 6, 6, 6),
+            lambda x: relay.nn.conv3d(x, constant(5, 4, 3, 2, 2)),
+            (Op.CONV2D, (5 * 4 * 5 * 5) * (4 * 12)),
+        ),
+        # (inputs) * (outputs of the group * taps)
+        (
+            (1, 4, 6),
+            lambda x: relay.nn.conv1d_transpose(x, constant(4, 5, 3), strides=(2,), channels=5, kernel_size=(3,)),
+            (Op.CONV2D, (4 * 6) * (5 * 3)),
+        ),
+        (
+            (1, 4, 6, 7),
+            lambda x: relay.nn.conv2d_transpose(
+                x, constant(4, 5, 3, 3), strides=(2, 2), channels=5, kernel_size=(3, 3)
+            ),
+            (Op.CONV2D, (4 * 6 * 7) * (5 * 9)),
+        ),
+        (
+            (1, 4, 6, 7),
+            lambda x: scaled(
+                relay.qnn.op.conv2d_transpose, x, constant(4, 5, 3, 3), channels=5, kernel_size=(3, 3), strides=(2, 2)
+            ),
+            (Op.CONV2D, (4 * 6 * 7) * (5 * 9)),
+        ),
+        # (rows * columns) * (what both have)
+        (
+            (2, 6, 8),
+            lambda x: relay.nn.batch_matmul(x, constant(2, 5, 8), out_dtype="int32"),
+            (Op.DENSE, (2 * 6 * 5) * 8),
+        ),
+        (
+            (2, 8, 6),
+            lambda x: relay.nn.batch_matmul(x, constant(2, 8, 5), "int32", transpose_a=True, transpose_b=False),
+            (Op.DENSE, (2 * 6 * 5) * 8),
+        ),
+        ((2, 6, 8), lambda x: scaled(relay.qnn.op.batch_matmul, x, x), (Op.DENSE, (2 * 6 * 6) * 8)),
+    ],
+)
+def test_other_convolutions_and_products(
+    shape: tuple[int, ...], build: Callable[[Any], Any], expected: tuple[Op, int]
+) -> None:
+    x = relay.var("x", shape=shape, dtype="int8")
+    assert products((body(build(x), x),)) == expected
 
 
 def test_what_multiplies_no_weights() -> None:

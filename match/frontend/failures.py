@@ -1,0 +1,71 @@
+"""What TVM raises where it cannot compile a network, as one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from match.errors import MatchError, ModelError
+from match.relay import tvm
+
+_ADVICE = "replace the operator that this is about, or report the model"
+
+
+@contextmanager
+def tvm_failures(what: str) -> Generator[None]:
+    """An exception of TVM's becomes a `ModelError` about the network `what`, with the exception as its cause.
+
+    Those of this package pass, its programming errors with them. What TVM would write to stderr about ill-typed Relay
+    goes into the sentence.
+    """
+    said: list[str] = []
+
+    def listen(context: Any) -> None:
+        said.extend(map(_message, context.diagnostics))
+
+    tvm.ir.diagnostics.override_renderer(listen)
+    try:
+        yield
+    except MatchError:
+        raise
+    except Exception as error:
+        if not _raised_by_tvm(error):
+            raise
+        told = said[0] if said else reason(error)
+        raise ModelError(f"{what} cannot be compiled, because TVM fails with {told!r}; {_ADVICE}") from error
+    finally:
+        tvm.ir.diagnostics.override_renderer(None)
+
+
+def reason(error: Exception) -> str:
+    """What an error says, in one line: TVM's begin with a stack and name the error below it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if "Error: " in line]
+    line = named[-1].partition("Error: ")[2] if named else lines[0] if lines else type(error).__name__
+    return line.rstrip(" .:")
+
+
+def _message(diagnostic: Any) -> str:
+    """A diagnostic of TVM's, with the operator of the model file where TVM knows it."""
+    text = " ".join(str(diagnostic.message).split()).rstrip(".")
+    return text if diagnostic.span is None else f"{text}, at {diagnostic.span.source_name.name}"
+
+
+def _raised_by_tvm(error: Exception) -> bool:
+    """Whether TVM was at work when it was raised, itself or in what it called, and not this package."""
+    if isinstance(error, tvm.TVMError):
+        return True
+    packages = [package for package in map(_package, _frames(error.__traceback__)) if package in ("tvm", "match")]
+    return packages[-1:] == ["tvm"]
+
+
+def _frames(traceback: TracebackType | None) -> Generator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _package(traceback: TracebackType) -> str:
+    return str(traceback.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
