@@ -36,7 +36,12 @@ Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
 ]
 Objective = Annotated[
-    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
+    str,
+    typer.Option(
+        "--objective",
+        metavar="NAME",
+        help="What the search minimises: latency, bytes or, for targets that know it (`match targets`), energy.",
+    ),
 ]
 Numerics = Annotated[
     str,
