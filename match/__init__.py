@@ -9,7 +9,7 @@ Everything is imported when it is first used: TVM alone takes a second.
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ __all__ = [
     "zoo",
 ]
 
+__version__: str
+
 _HOME = {
     "match.compiler": ("CompiledModel", "compile", "partition"),
     "match.target.cost": ("CostModel", "CpuCostModel"),
@@ -94,6 +96,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return metadata.version("match-compiler")
     if name == "zoo":
         return import_module("match.devtools.zoo")
     for module, names in _HOME.items():

@@ -22,11 +22,11 @@ from match.codegen.network import Network
 from match.codegen.project import export
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.plan import LayerDecision
+from match.dispatch.plan import LayerDecision, Layers
 from match.errors import CapacityError, OptionError
 from match.external_memory.network import place_network
 from match.files.output import whole_file
-from match.frontend import Model, load
+from match.frontend import Model, Tensor, load
 from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
@@ -57,14 +57,31 @@ class CompiledModel:
         """Made by `compile`."""
         self._network = network
         self._target = target
-        self._layers = layers
+        self._layers = Layers(layers)
         self._report = report
         self._built: Path | None = None
 
+    def __repr__(self) -> str:
+        milliseconds = 1e3 * self.cycles / self._target.clock_hz
+        return (
+            f"<CompiledModel {self._network.name} for {self._target.name}: {len(self._layers)} layers, "
+            f"{self.cycles:,.0f} cycles predicted, {milliseconds:.3f} ms>"
+        )
+
     @property
-    def layers(self) -> tuple[LayerDecision, ...]:
-        """What was decided about each operator, in execution order."""
+    def layers(self) -> Layers:
+        """What was decided about each operator, in execution order; ``layers["conv2d_1"]`` is that of this name."""
         return self._layers
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """Name, shape and NumPy dtype of each input tensor, in the network's order."""
+        return self._network.inputs
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The same of each output tensor."""
+        return self._network.outputs
 
     @property
     def cycles(self) -> float:

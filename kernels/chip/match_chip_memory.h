@@ -1,5 +1,5 @@
 /* Blocks of both memories on the chip itself: the functions of match_chip.h that reserve them and give them back, on what
- * lies between symbols of the linker script. These are multiples of MATCH_STACK_ALIGNMENT. */
+ * lies between symbols of the linker script. The first of each is a multiple of MATCH_STACK_ALIGNMENT. */
 #ifndef MATCH_CHIP_MEMORY_H
 #define MATCH_CHIP_MEMORY_H
 

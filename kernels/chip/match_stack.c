@@ -11,15 +11,16 @@ void match_stack_reset(match_stack_t *stack, uint8_t *start, uint8_t *end)
 
 void *match_stack_take(match_stack_t *stack, uint32_t bytes)
 {
-    if (stack->count == MATCH_STACK_BLOCKS || bytes > (uint32_t)(stack->end - stack->next)) {
+    const uint32_t room = (uint32_t)(stack->end - stack->next);
+    if (stack->count == MATCH_STACK_BLOCKS || bytes > room) {
         return NULL;
     }
     uint8_t *block = stack->next;
     stack->blocks[stack->count] = block;
     stack->live[stack->count] = true;
     stack->count += 1;
-    /* Not behind the end, which is aligned, too. */
-    stack->next += (bytes + MATCH_STACK_ALIGNMENT - 1) / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT;
+    const uint32_t taken = (bytes + MATCH_STACK_ALIGNMENT - 1) / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT;
+    stack->next += taken < room ? taken : room;
     return block;
 }
 

@@ -16,7 +16,7 @@ typedef struct {
     bool live[MATCH_STACK_BLOCKS];
 } match_stack_t;
 
-/* No blocks, in the bytes from `start` to in front of `end`; both are aligned (MATCH_STACK_ALIGNMENT). */
+/* No blocks, in the bytes from `start`, which is aligned (MATCH_STACK_ALIGNMENT), to in front of `end`. */
 void match_stack_reset(match_stack_t *stack, uint8_t *start, uint8_t *end);
 
 /* NULL when `bytes` do not fit, or when there are MATCH_STACK_BLOCKS blocks. */

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -17,14 +18,30 @@ from match.cli.status import execute
 __all__ = ["execute", "main"]
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        import match
+
+        typer.echo(f"match {match.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Compile quantized neural networks to C for heterogeneous microcontrollers."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, by default on the process's arguments, and exit with its status."""
     app = typer.Typer(
-        help="Compile quantized neural networks to C for heterogeneous microcontrollers.",
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(_options)
     app.command("compile")(commands.compile_model)
     app.command("build")(commands.build_project)
     app.command("run")(commands.run)

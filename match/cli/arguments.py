@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 
-def _bytes(text: str) -> int:
-    try:
-        size = int(text)
-    except ValueError:
-        size = 0
+
+def number_of_bytes(text: str) -> int:
+    """The number of bytes, in units of 1024 where it ends in k (or kB, KiB) and of 1024 * 1024 in M."""
+    found = re.fullmatch(r"(\d+)(?:([km])(?:i?b)?)?", text, re.IGNORECASE)
+    size = int(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0
     if size <= 0:
-        raise typer.BadParameter(f"{text!r} is not a positive number of bytes")
+        raise typer.BadParameter(f"{text!r} is not a positive number of bytes, such as 65536, 64k or 1M")
     return size
 
 
@@ -26,17 +28,35 @@ Modules = Annotated[
     typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
 ]
 L1Size = Annotated[
-    int | None, typer.Option("--l1", metavar="BYTES", parser=_bytes, help="Size of L1.", show_default="the target's")
+    int | None,
+    typer.Option(
+        "--l1",
+        metavar="BYTES",
+        parser=number_of_bytes,
+        help="Size of L1, as 65536 or 64k.",
+        show_default="the target's",
+    ),
 ]
 L2Size = Annotated[
     int | None,
-    typer.Option("--l2", metavar="BYTES", parser=_bytes, help="Size of the main memory.", show_default="the target's"),
+    typer.Option(
+        "--l2",
+        metavar="BYTES",
+        parser=number_of_bytes,
+        help="Size of the main memory, as 262144 or 256k.",
+        show_default="the target's",
+    ),
 ]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
 ]
 Objective = Annotated[
-    str, typer.Option("--objective", metavar="NAME", help="What the search minimises: latency, energy or bytes.")
+    str,
+    typer.Option(
+        "--objective",
+        metavar="NAME",
+        help="What the search minimises: latency, bytes or, for targets that know it (`match targets`), energy.",
+    ),
 ]
 Numerics = Annotated[
     str,

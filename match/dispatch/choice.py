@@ -16,6 +16,7 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan
 from match.dispatch.request import Key, Request, Workload, problem, request
+from match.energy import knows_energy, without_energy
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
 from match.ir.requantization import Requantizer
@@ -25,7 +26,7 @@ from match.schedule.mapping import Memory, Schedule
 from match.schedule.problem import Problem, Solution
 from match.schedule.solutions import solutions
 from match.target.answers import call_text, number
-from match.target.cost import Cost, CpuCostModel
+from match.target.cost import Cost
 from match.target.external_cost import external_cost
 from match.target.hardware import HwModule, MatchTarget
 
@@ -151,14 +152,14 @@ def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *
     """
     model = target.cpu_cost_model
     if op in WITHOUT_CODE:
-        return Cost(0.0, 0.0, 0.0, 0.0, (), 0.0 if _knows_energy(model) else None)
+        return Cost(0.0, 0.0, 0.0, 0.0, (), 0.0 if knows_energy(model) else None)
 
     def ask(method: str, *arguments: str | int) -> float:
         call = partial(call_text, model, name, method, arguments)
         return number(partial(getattr(model, method), *arguments), lambda: f"module {CPU}: {call()}")
 
     cycles = ask("floating", op, outputs) if floating else ask("cycles", op, macs, outputs)
-    energy = ask("energy", op, macs, outputs) if _knows_energy(model) else None
+    energy = ask("energy", op, macs, outputs) if knows_energy(model) else None
     return Cost(cycles, cycles, 0.0, 0.0, (), energy)
 
 
@@ -170,18 +171,12 @@ def price(cost: Cost, options: Options) -> float:
     return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
 
 
-def _knows_energy(model: CpuCostModel) -> bool:
-    return type(model).energy is not CpuCostModel.energy
-
-
 def _check_energy(target: MatchTarget) -> None:
-    lacking = [module.name for module in target.modules if module.cost_model.energy is None]
-    if not _knows_energy(target.cpu_cost_model):
-        lacking.append(CPU)
+    lacking = without_energy(target)
     if lacking:
         raise OptionError(
             f"objective 'energy' needs the energy of every module, and target {target.name} does not give that of "
-            f"{', '.join(lacking)}; add it to their cost models or choose another objective."
+            f"{', '.join(lacking)}; choose latency or bytes, or a target that `match targets` lists with energy."
         )
 
 

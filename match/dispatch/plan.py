@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from difflib import get_close_matches
+from typing import Literal, SupportsIndex, overload
 
 from match.ir.layer import Layer
 from match.ir.requantization import RequantizationFit, Requantizer
@@ -61,7 +62,7 @@ class LayerPlan:
     constants_at: Literal["code", "network"] = "code"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LayerDecision:
     """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken."""
 
@@ -73,3 +74,28 @@ class LayerDecision:
     cycles: float
     candidates: tuple[Candidate, ...] = ()
     plan: LayerPlan | None = None
+
+    def __repr__(self) -> str:
+        macs = f", {self.macs:,} MACs" if self.macs else ""
+        return f"<LayerDecision {self.name} on {self.module}: {self.cycles:,.0f} cycles{macs}>"
+
+
+class Layers(tuple[LayerDecision, ...]):
+    """Decisions in execution order, by their place or by their name."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str, /) -> LayerDecision: ...
+
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[LayerDecision, ...]: ...
+
+    def __getitem__(self, key: SupportsIndex | slice | str, /) -> LayerDecision | tuple[LayerDecision, ...]:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for decision in self:
+            if decision.name == key:
+                return decision
+        near = get_close_matches(key, [decision.name for decision in self], n=1)
+        raise KeyError(f"there is no layer {key!r}{f'; the nearest is {near[0]!r}' if near else ''}")

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich import box
+from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from match.report.columns import Column, fitted
 from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary
 
 KIB = 1024
 
 
-def memory_table(memory: MemoryPlanSummary, main: MemorySummary) -> Table:
-    """Steps that bring constants or cut something, in the order of execution."""
-    outside = memory.external_memory.name
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for header, left in (
-        ("layer", True),
-        ("constants", False),
-        ("how they come", True),
-        (f"blocks in {main.name}", False),
-        (f"in {outside}", True),
-        ("exposed\ncycles", False),
-    ):
-        table.add_column(header, justify="left" if left else "right", no_wrap=True)
-    names = [step.name for step in memory.steps]
-    for number, step in enumerate(memory.steps):
-        if step.constant_bytes or step.cut:
-            outer = ", ".join(_outside(memory, number))
-            blocks = f"{step.block_bytes:,}" if step.cut else ""
-            exposed = f"{step.exposed_cycles:,}" if step.exposed_cycles else ""
-            row = (step.name, f"{step.constant_bytes:,}", _way(step, number, names), blocks, outer, exposed)
-            table.add_row(*map(Text, row))
-    return table
+def memory_table(memory: MemoryPlanSummary, main: MemorySummary, console: Console) -> tuple[Table, tuple[str, ...]]:
+    """Steps that bring constants or cut something, in order of execution, and the titles of columns that do not fit."""
+    steps = memory.steps
+    names = [step.name for step in steps]
+    columns = [
+        Column[int]("layer", lambda number: names[number], folds=True),
+        Column[int]("constants", lambda number: f"{steps[number].constant_bytes:,}", "right", rank=3),
+        Column[int]("how they come", lambda number: _way(steps[number], number, names), folds=True),
+        Column[int](f"blocks in {main.name}", lambda number: _blocks(steps[number]), "right", rank=1),
+        Column[int](f"in {memory.external_memory.name}", lambda number: ", ".join(_outside(memory, number)), rank=2),
+        Column[int]("exposed\ncycles", lambda number: _exposed(steps[number]), "right"),
+    ]
+    rows = [number for number, step in enumerate(steps) if step.constant_bytes or step.cut]
+    return fitted(columns, rows, console)
 
 
 def memory_lines(memory: MemoryPlanSummary, main: MemorySummary) -> Iterator[str]:
@@ -50,6 +42,14 @@ def memory_lines(memory: MemoryPlanSummary, main: MemorySummary) -> Iterator[str
         f"{outside.name}: {memory.traffic_cycles:,} cycles of transfers predicted, {memory.hidden:.1%} of them hidden; "
         f"the network takes {memory.exposed_cycles:,} cycles longer than with everything in {main.name}."
     )
+
+
+def _blocks(step: MemoryStep) -> str:
+    return f"{step.block_bytes:,}" if step.cut else ""
+
+
+def _exposed(step: MemoryStep) -> str:
+    return f"{step.exposed_cycles:,}" if step.exposed_cycles else ""
 
 
 def _way(step: MemoryStep, number: int, names: list[str]) -> str:

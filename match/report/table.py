@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
-
 from msgspec import UNSET
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from match.report.columns import Column, fitted, left_out
 from match.report.memory_table import memory_lines, memory_table
 from match.report.schema import CandidateSummary, LayerSummary, Measurement, Report, ScheduleSummary
 
@@ -23,51 +18,46 @@ LEAST_SHARE = 1e-4
 INITIALS = {"input": "I", "addend": "A", "weights": "W", "output": "O"}
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column and what a layer shows in it; the lowest positive `rank` is left out first on a narrow terminal."""
-
-    header: str
-    cell: Callable[[LayerSummary], str]
-    justify: Literal["left", "right"] = "left"
-    rank: int = 0
-
-
 def show(report: Report, console: Console) -> None:
-    """Print the report; columns that do not fit a terminal are left out, a file gets all of them."""
+    """Print the report; a terminal is told which columns do not fit it, a file gets all of them."""
     wide = console if console.is_terminal else Console(file=console.file, width=FILE_WIDTH)
     footnotes = _Footnotes()
-    columns = _columns(report, footnotes)
-    table = _table(report, columns)
-    unbounded = wide.options.update_width(FILE_WIDTH)
-    while wide.measure(table, options=unbounded).maximum > wide.width and any(column.rank for column in columns):
-        least = min((column for column in columns if column.rank), key=lambda column: column.rank)
-        columns = [column for column in columns if column is not least]
-        table = _table(report, columns)
+    exact = Column[LayerSummary]("exact", _exact, rank=2)
+    others = Column[LayerSummary]("other modules", lambda layer: _others(layer, footnotes), rank=4)
+    table, missing = fitted(_columns(report, exact, others), report.layers, wide)
     wide.print(Text(_title(report), style="bold"), "", table, "", sep="\n")
     if report.memory is not UNSET:
-        wide.print(memory_table(report.memory, report.target.main_memory), "", sep="\n")
-    for line in (*footnotes.lines(), *_totals(report)):
+        steps, missing_steps = memory_table(report.memory, report.target.main_memory, wide)
+        wide.print(steps, "", sep="\n")
+        missing = (*missing, *missing_steps)
+    notes = [] if others.title in missing else footnotes.lines()
+    for line in (
+        *left_out(missing, "report.json has all of it"),
+        *notes,
+        *_totals(report, explained=exact.title not in missing),
+    ):
         wide.print(line)
 
 
-def _columns(report: Report, footnotes: _Footnotes) -> list[_Column]:
+def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSummary]) -> list[Column[LayerSummary]]:
     return [
-        _Column("layer", lambda layer: _shortened(layer.name)),
-        _Column("module", lambda layer: layer.module),
-        _Column("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
-        _Column("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
+        Column[LayerSummary]("layer", lambda layer: _shortened(layer.name), folds=True),
+        Column[LayerSummary]("module", lambda layer: layer.module),
+        Column[LayerSummary]("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
+        Column[LayerSummary]("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
         *(column for measurement in report.measured for column in _compared(measurement, report)),
-        _Column("share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right"),
-        _Column("bound", lambda layer: layer.bound or "", rank=5),
-        _Column("loops (tile/extent)", lambda layer: _loops(layer.schedule), rank=3),
-        _Column("buffers", lambda layer: _buffers(layer.schedule), rank=1),
-        _Column("exact", _exact, rank=2),
-        _Column("other modules", lambda layer: _others(layer, footnotes), rank=4),
+        Column[LayerSummary](
+            "share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right", rank=7
+        ),
+        Column[LayerSummary]("bound", lambda layer: layer.bound or "", rank=5),
+        Column[LayerSummary]("loops (tile/extent)", lambda layer: _loops(layer.schedule), rank=3),
+        Column[LayerSummary]("buffers", lambda layer: _buffers(layer.schedule), rank=1),
+        exact,
+        others,
     ]
 
 
-def _compared(measurement: Measurement, report: Report) -> list[_Column]:
+def _compared(measurement: Measurement, report: Report) -> list[Column[LayerSummary]]:
     """What was predicted for the platform, if it is less than the chip, and what was counted there."""
     name = measurement.platform
 
@@ -75,26 +65,18 @@ def _compared(measurement: Measurement, report: Report) -> list[_Column]:
         return f"{layer.platform_cycles[name]:,}" if name in layer.platform_cycles else ""
 
     own = any(name in layer.platform_cycles for layer in report.layers)
-    return [*([_Column(f"predicted\nfor {name}", predicted, "right")] if own else []), _measured(measurement)]
+    prediction = [Column[LayerSummary](f"predicted\nfor {name}", predicted, "right", rank=8)] if own else []
+    return [*prediction, _measured(measurement)]
 
 
-def _measured(measurement: Measurement) -> _Column:
+def _measured(measurement: Measurement) -> Column[LayerSummary]:
     """What the first of the layers that were counted together shows is what they cost; the others point to it."""
     cells: dict[str, str] = {}
     for group in measurement.layers:
         cells |= dict.fromkeys(group.layers[1:], f"in {_shortened(group.layers[0])}" if group.layers else "")
         cells |= dict.fromkeys(group.layers[:1], f"{group.count:,}")
     header = f"{measurement.unit}\non {measurement.platform}"
-    return _Column(header, lambda layer: cells.get(layer.name, ""), "right")
-
-
-def _table(report: Report, columns: list[_Column]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in columns:
-        table.add_column(column.header, justify=column.justify, no_wrap=True)
-    for layer in report.layers:
-        table.add_row(*(Text(column.cell(layer)) for column in columns))
-    return table
+    return Column[LayerSummary](header, lambda layer: cells.get(layer.name, ""), "right", rank=9)
 
 
 class _Footnotes:
@@ -164,7 +146,7 @@ def _other(candidate: CandidateSummary, footnotes: _Footnotes) -> str:
     return f"{candidate.module} {candidate.cycles:,}"
 
 
-def _totals(report: Report) -> list[Text]:
+def _totals(report: Report, *, explained: bool) -> list[Text]:
     totals, target = report.totals, report.target
     phases = totals.compile_seconds
     modules = ", ".join(
@@ -182,7 +164,7 @@ def _totals(report: Report) -> list[Text]:
         *(_measured_total(measurement, report) for measurement in report.measured),
         *map(Text, _memory(report)),
         *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
-        Text(_exactness(totals.inexact_layers)),
+        Text(_exactness(totals.inexact_layers, explained=explained)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
 
@@ -212,10 +194,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _exactness(inexact: int) -> str:
+def _exactness(inexact: int, *, explained: bool) -> str:
+    """`explained` tells whether the column has to be."""
     if not inexact:
         return "Requantization: exact in every layer on a module."
-    return (
-        f"Requantization: not exact in {_count(inexact, 'layer')}; 'off' is the share of reachable accumulators "
-        "between the clamps whose output moves."
-    )
+    off = "; 'off' is the share of reachable accumulators between the clamps whose output moves" if explained else ""
+    return f"Requantization: not exact in {_count(inexact, 'layer')}{off}."

@@ -10,23 +10,25 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from match.energy import without_energy
 from match.target.hardware import Constraint, HwModule, MatchTarget
 
 KIB = 1024
 
 
 def show_targets(targets: Sequence[MatchTarget], console: Console) -> None:
-    """Print a table of targets, modules, memories and operators."""
+    """Print a table of targets with what the search can minimise for them, modules, memories and operators."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for header in ("target", "clock", "main memory", "module", "scratchpad", "operators"):
+    for header in ("target", "clock", "objectives", "main memory", "module", "scratchpad", "operators"):
         table.add_column(header, overflow="fold")
     for target in targets:
-        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", _size(target.main_memory.name, target.main_memory.size))
+        main = _size(target.main_memory.name, target.main_memory.size)
+        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", _objectives(target), main)
         for module in target.modules:
             rooms = [room for memory in module.memories for room in memory.rooms]
             sizes = ", ".join(itertools.starmap(_size, rooms))
             table.add_row(*chip, module.name, sizes, ", ".join(_operators(module)))
-            chip = ("", "", "")
+            chip = ("", "", "", "")
         table.add_row(*chip, "cpu", "", "everything else that TVM compiles to C")
     console.print(table)
 
@@ -54,6 +56,10 @@ def markdown(target: MatchTarget) -> str:
 
 def _size(name: str, size: int) -> str:
     return f"{name} {size / KIB:g} KiB"
+
+
+def _objectives(target: MatchTarget) -> str:
+    return "latency, bytes" if without_energy(target) else "latency, bytes, energy"
 
 
 def _operators(module: HwModule) -> list[str]:

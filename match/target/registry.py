@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
@@ -39,7 +40,7 @@ def get_target(
     """A target, optionally with other sizes of memories and with some of its modules only.
 
     Args:
-        target: the name of an entry point in the group ``match.targets``, or a target, which is copied.
+        target: the name of an entry point in the group ``match.targets``, in any case, or a target, which is copied.
         l1: bytes of the innermost memory of every module, in place of the chip's own.
         modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
         l2: bytes of the main memory, in place of the chip's own.
@@ -49,17 +50,27 @@ def get_target(
         OptionError: if `l1` or `l2` is no number of bytes, or `modules` no names.
     """
     if isinstance(target, str):
-        found = entry_points(group=GROUP, name=target)
-        if not found:
-            names = ", ".join(target_names()) or "none"
-            raise TargetError(f"there is no target {target!r}; installed targets: {names}.")
-        target = _load(next(iter(found)))
+        target = _load(_entry(target))
     if not is_a(target, MatchTarget):
         kind = f"the class {target.__name__}" if isinstance(target, type) else type(target).__name__
         raise TargetError(f"a target is the name of an installed one or a MatchTarget, not {kind}.")
     for problem in attribute_problems(target):
         raise TargetError(problem)
     return _configured(target, l1, modules, l2)
+
+
+def _entry(target: str) -> EntryPoint:
+    found = entry_points(group=GROUP, name=target)
+    if found:
+        return next(iter(found))
+    names = target_names()
+    plain = target.lower().replace("-", "_")
+    alike = [name for name in names if name.lower() == plain]
+    if len(alike) == 1:
+        return next(iter(entry_points(group=GROUP, name=alike[0])))
+    near = difflib.get_close_matches(plain, names, n=1)
+    meant = f" (did you mean {near[0]!r}?)" if near else ""
+    raise TargetError(f"there is no target {target!r}{meant}; installed targets: {', '.join(names) or 'none'}.")
 
 
 def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None, l2: int | None) -> MatchTarget:

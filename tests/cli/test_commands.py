@@ -6,14 +6,18 @@ import json
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import typer
 
+import match
 from match import zoo
+from match.cli.arguments import number_of_bytes
 from match.devtools.demo import INPUT, OUTPUT, load_images
 from match.devtools.demo.exact_session import exact_session
 from match.report import decode
@@ -228,6 +232,27 @@ def test_help_says_what_is_taken_without_an_option(command: Command) -> None:
     for name, defaults in (("compile", ["(all)", "(the target's)", "gap9"]), ("run", ["see --seed"]), ("zoo", ["all"])):
         text = " ".join(command(name, "-h").out.replace("│", " ").split())
         assert all(default in text.partition("default:")[2] for default in defaults)
+
+
+def test_version(command: Command) -> None:
+    outcome = command("--version")
+    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
+    assert (outcome.status, outcome.out) == (0, f"match {project['version']}\n")
+    assert match.__version__ == project["version"]
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [("64k", 65536), ("64K", 65536), ("64kB", 65536), ("64KiB", 65536), ("1M", 1 << 20), ("777", 777)],
+)
+def test_sizes(given: str, size: int) -> None:
+    assert number_of_bytes(given) == size
+
+
+@pytest.mark.parametrize("given", ["64 k", "0k", "-1k", "1.5M", "k", "64g", ""])
+def test_what_is_no_size(given: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is not a positive number of bytes, such as 65536, 64k or 1M"):
+        number_of_bytes(given)
 
 
 def test_help_loads_neither_tvm_nor_numpy() -> None:

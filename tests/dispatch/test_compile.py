@@ -34,6 +34,21 @@ def compiled(module: Any) -> match.CompiledModel:
     return match.compile(module, "gap9", l1=6000, numerics="exact")
 
 
+def test_what_it_says_of_itself(compiled: match.CompiledModel) -> None:
+    said = repr(compiled)
+    assert said.startswith("<CompiledModel model for gap9: ")
+    assert f"{compiled.cycles:,.0f} cycles predicted, {compiled.cycles / 260e3:.3f} ms>" in said
+    first = compiled.layers["conv2d_0"]
+    assert first is compiled.layers[0]
+    macs = 10 * 9 * 24 * 8 * 9
+    assert repr(first) == f"<LayerDecision conv2d_0 on {first.module}: {first.cycles:,.0f} cycles, {macs:,} MACs>"
+    assert compiled.layers[:2] == (compiled.layers[0], compiled.layers[1])
+    with pytest.raises(KeyError, match="there is no layer 'conv_0'; the nearest is 'conv2d_0'"):
+        compiled.layers["conv_0"]
+    assert [(x.name, x.shape, x.dtype) for x in compiled.inputs] == [("x", (1, 10, 9, 8), "uint8")]
+    assert [(y.name, y.shape, y.dtype) for y in compiled.outputs] == [("output", (1, 6), "uint8")]
+
+
 def test_the_generated_c_computes_what_tvm_does(module: Any, compiled: match.CompiledModel) -> None:
     values = RNG.integers(0, 256, (3, 1, 10, 9, 8)).astype(np.uint8)
     with tvm.transform.PassContext(opt_level=0):

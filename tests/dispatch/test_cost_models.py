@@ -100,7 +100,9 @@ def test_least_energy_wins_when_it_is_the_objective() -> None:
 
 def test_a_target_without_energy_says_what_it_lacks() -> None:
     target = FakeTarget(unit("array"), unit("other", energy=Energy(1.0, {"L1": 1.0})))
-    with pytest.raises(OptionError, match="target fake does not give that of array, cpu; add it") as error:
+    with pytest.raises(
+        OptionError, match="target fake does not give that of array, cpu; choose latency or bytes"
+    ) as error:
         decide(target, "energy")
     assert ". " not in str(error.value)
 

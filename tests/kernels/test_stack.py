@@ -25,7 +25,8 @@ def taken(program: Path, size: int, script: str) -> list[int]:
 
 
 def test_blocks_are_aligned_and_fill_the_memory(program: Path) -> None:
-    assert taken(program, 24, "+5 +1 +12 +1 +0") == [0, 8, 12, -1, 24]
+    assert taken(program, 24, "+5 +1 +7 +1 +0") == [0, 8, 16, -1, 24]
+    assert taken(program, 20, "+5 +12 +1 +0") == [0, 8, -1, 20]
     assert taken(program, 24, "+21 +1") == [0, -1]
     assert taken(program, 24, "+25 +24") == [-1, 0]
 
@@ -41,5 +42,5 @@ def test_of_blocks_at_one_place_the_youngest_comes_back(program: Path) -> None:
 
 
 def test_there_are_so_many_blocks_and_no_more(program: Path) -> None:
-    script = "+4 " * (MOST + 1) + f"-{4 * (MOST - 1)} +4"
-    assert taken(program, 4096, script) == [*range(0, 4 * MOST, 4), -1, 4 * (MOST - 1)]
+    script = "+8 " * (MOST + 1) + f"-{8 * (MOST - 1)} +8"
+    assert taken(program, 4096, script) == [*range(0, 8 * MOST, 8), -1, 8 * (MOST - 1)]

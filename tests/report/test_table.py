@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 
+import msgspec
+import pytest
 from rich.console import Console
 
 from match.report import Report, show
+from match.report.schema import MeasuredLayers, Measurement
 
 
 def text_of(report: Report) -> str:
@@ -43,12 +46,49 @@ def test_cycles_are_called_predicted(report: Report) -> None:
     assert "not exact in 1 layer;" in text
 
 
-def test_a_narrow_terminal_gets_fewer_columns_not_broken_ones(report: Report) -> None:
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, no_color=True)
+HEADERS = {
+    "MACs": "73,728",
+    "share": "62.5%",
+    "bound": "compute",
+    "loops (tile/extent)": "OY 3/8 K 8/16",
+    "buffers": "I2 W2 O1",
+    "exact": "1.50% off",
+    "other modules": "cores 9,000",
+}
+
+
+def on_terminal(report: Report, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, no_color=True, color_system=None)
     show(report, console)
     assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    assert "5,000" in text
-    assert "62.5%" in text
-    assert "buffers" not in text
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 48, 60, 72, 80, 90, 100, 110, 120, 160])
+def test_what_a_narrow_terminal_does_not_show_is_named(report: Report, width: int) -> None:
+    lines = on_terminal(report, width)
+    text = " ".join(" ".join(lines).split())
+    assert all(len(line) <= width for line in lines)
     assert "…" not in text
+    named, _, _ = text.partition("Not shown, since this terminal is too narrow: ")[2].partition(";")
+    missing = named.split(", ") if named else []
+    assert [title for title, cell in HEADERS.items() if cell not in text.partition("Predicted:")[0]] == missing
+    assert "5,000" in text
+    assert ("[1] array refused because" in text) == ("other modules" not in missing)
+    assert ("'off' is the share" in text) == ("exact" not in missing)
+    assert bool(missing) == (width < 110)
+
+
+def test_the_narrowest_terminal_folds_names(report: Report) -> None:
+    """Names, and columns of what was counted, are not cut off either."""
+    name = "divide+clip+add+subtract+cast+add+cast_0"
+    group = MeasuredLayers(layers=(name,), functions=("f",), count=123456789)
+    measurement = Measurement("qemu", "instructions", "command", 1, 123456789, (group,))
+    layers = (msgspec.structs.replace(report.layers[0], name=name), *report.layers[1:])
+    lines = on_terminal(msgspec.structs.replace(report, layers=layers, measured=(measurement,)), 40)
+    assert all(len(line) <= 40 for line in lines)
+    assert "…" not in "".join(lines)
+    begin = next(n for n, line in enumerate(lines) if line.startswith(name[:8]))
+    assert name == "".join(line.split()[0] for line in lines[begin : begin + -(-len(name) // 13)])
+    text = " ".join(" ".join(lines).split())
+    assert "123,456,789" in text

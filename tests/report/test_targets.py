@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from match.report.targets import markdown, show_targets
+from match.target.cost import CostModel, CpuCostModel, Energy
 from match.target.registry import get_target
 from tests.report.conftest import DOCS
 
@@ -21,6 +22,31 @@ def test_table_of_targets() -> None:
     text = console.file.getvalue()
     for part in ("gap9", "260 MHz", "L2 1536 KiB", "cluster", "ne16", "L1 ", "depthwise_conv2d", "cpu"):
         assert part in text
+
+
+def test_objectives_are_those_that_a_target_has_figures_for() -> None:
+    class Core(CpuCostModel):
+        def cycles(self, op: str, macs: int, outputs: int) -> float:
+            return macs
+
+        def energy(self, op: str, macs: int, outputs: int) -> float:
+            return 2.0 * macs
+
+    class Unit(CostModel):
+        energy = Energy(1.0, {"L1": 1.0})
+
+    knowing, plain = get_target("gap9"), get_target("gap9")
+    knowing.cpu_cost_model = Core()
+    for module in knowing.modules:
+        module.cost_model = Unit()
+    knowing.name = "measured"
+    console = Console(file=io.StringIO(), width=200)
+    show_targets([knowing, plain], console)
+    assert isinstance(console.file, io.StringIO)
+    rows = {line.split()[0]: line for line in console.file.getvalue().splitlines() if line.strip()}
+    assert "latency, bytes, energy" in rows["measured"]
+    assert "latency, bytes " in rows["gap9"]
+    assert "energy" not in rows["gap9"]
 
 
 def test_memories_of_single_operands_are_listed() -> None:

@@ -32,10 +32,20 @@ def test_modules_keep_the_targets_order_and_may_be_none() -> None:
 
 
 def test_what_does_not_exist_is_named_with_what_does() -> None:
-    with pytest.raises(TargetError, match=r"no target 'gap10'; installed targets: .*gap9"):
+    with pytest.raises(TargetError, match=r"no target 'gap10' \(did you mean 'gap9'\?\); installed targets: .*gap9"):
         registry.get_target("gap10")
     with pytest.raises(TargetError, match=r"no module 'npu'; its modules: cluster, ne16"):
         registry.get_target("gap9", modules=["cluster", "npu"])
+
+
+@pytest.mark.parametrize(("name", "target"), [("GAP9", "gap9"), ("Pulp-Open", "pulp_open"), ("pulp_open", "pulp_open")])
+def test_names_in_any_case(name: str, target: str) -> None:
+    assert registry.get_target(name).name == target
+
+
+def test_names_that_are_like_none() -> None:
+    with pytest.raises(TargetError, match=r"^there is no target 'esp32'; installed targets: "):
+        registry.get_target("esp32")
 
 
 @pytest.mark.parametrize("size", [0, -5])
