@@ -25,7 +25,7 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import LayerDecision
 from match.errors import CapacityError, OptionError
 from match.external_memory.network import place_network
-from match.files.output import whole_file
+from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
@@ -35,8 +35,9 @@ from match.relay import tvm
 from match.report import Report, encode
 from match.report import build as build_report
 from match.report.measured import measurement
+from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
-from match.report.schema import Measurement, MemoryPlanSummary
+from match.report.schema import Measurement
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
@@ -145,9 +146,10 @@ class CompiledModel:
         return simulate(plan.schedule, cost)
 
     def save_timeline(self, path: str | PathLike[str]) -> None:
-        """Write the predicted timeline of one inference: a picture if `path` ends in .svg, else for ui.perfetto.dev.
+        """Write the predicted timeline of one inference: a picture if `path` ends in .svg, .json for ui.perfetto.dev.
 
         Raises:
+            OptionError: if `path` ends otherwise.
             OutputError: if the file cannot be written.
         """
         write_timeline(
@@ -155,21 +157,19 @@ class CompiledModel:
         )
 
     def save_memory_map(self, path: str | PathLike[str]) -> None:
-        """Write a picture, in SVG, of what lies where in main and external memory in which step.
+        """Write a picture of what lies where in which step: in main memory, external memory and scratchpads.
 
         Raises:
-            OptionError: if the network takes no external memory, so that there is no plan of both.
+            OptionError: if `path` does not end in .svg.
             OutputError: if the file cannot be written.
         """
-        memory = self._report.memory
-        if not isinstance(memory, MemoryPlanSummary):
-            main = self._target.main_memory
-            raise OptionError(
-                f"{self._network.name} fits {self._target.name}'s {main.name} of {main.size} bytes as a whole, so that "
-                f"there is no plan of external memory to draw; a smaller {main.name} (--l2) takes one."
-            )
-        with whole_file(Path(path)) as unfinished:
-            unfinished.write_text(memory_picture(self._report, memory), encoding="utf-8")
+        file = Path(path)
+        check_ending(file, MEMORY_MAP_ENDINGS, "a memory map")
+        names = {layer.plan.symbol: layer.name for layer in self._layers if layer.plan}
+        areas = network_areas(self._report, self._network, names)
+        title = f"{self._network.name} on {self._target.name}: what lies where in which step"
+        with whole_file(file) as unfinished:
+            unfinished.write_text(memory_picture(title, areas), encoding="utf-8")
 
     def _stretch(self, layer: LayerDecision) -> Stretch:
         if layer.plan is None:
