@@ -188,7 +188,7 @@ class CompiledModel:
 
 
 def compile(  # noqa: A001
-    model: str | PathLike[str] | onnx.ModelProto | tvm.IRModule,
+    model: str | PathLike[str] | onnx.ModelProto | Model | tvm.IRModule,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
@@ -205,8 +205,8 @@ def compile(  # noqa: A001
     """Compile a quantized network for a chip.
 
     Args:
-        model: path of a .tflite or .onnx file, the ONNX model itself, or a Relay module with QNN operators or in
-            integer form.
+        model: path of a .tflite or .onnx file, the ONNX model itself, what `load` made of one, or a Relay module with
+            QNN operators or in integer form.
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
@@ -261,4 +261,4 @@ def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
         return from_relay(model, params)
     if params is not None:
         raise OptionError("params belong to a Relay module; a model file has its own weights.")
-    return load(model)
+    return model if isinstance(model, Model) else load(model)

@@ -19,7 +19,8 @@ from match.dispatch.choice import cpu_cost, dispatch
 from match.dispatch.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.dispatch.plan_codec import encode
 from match.dispatch.request import Workload
-from match.errors import CapacityError
+from match.errors import CapacityError, OptionError
+from match.frontend.model import Model
 from match.frontend.relay import from_relay
 from match.ir.layer import Role
 from match.mapping.storage import Storage, storage
@@ -66,7 +67,7 @@ class Partitioned:
 
 
 def partition(
-    mod: tvm.IRModule,
+    mod: tvm.IRModule | Model,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
@@ -83,7 +84,7 @@ def partition(
     Registers the code generator and the TVM target ``match/<name>`` to build it for.
 
     Args:
-        mod: a network of QNN operators, or in integer form; one function, "main".
+        mod: a network of QNN operators, or in integer form, with one function, "main"; or what `match.load` returns.
         target: name of an installed target, or a target.
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
@@ -100,7 +101,9 @@ def partition(
     """
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache)
-    model = from_relay(mod, params)
+    if isinstance(mod, Model) and params is not None:
+        raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
+    model = mod if isinstance(mod, Model) else from_relay(mod, params)
     register([chip.name])
     partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
