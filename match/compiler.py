@@ -25,7 +25,7 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import LayerDecision, Layers
 from match.errors import CapacityError, OptionError
 from match.external_memory.network import place_network
-from match.files.output import whole_file
+from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
 from match.frontend import Model, Tensor, load
 from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
@@ -36,8 +36,9 @@ from match.relay import tvm
 from match.report import Report, encode
 from match.report import build as build_report
 from match.report.measured import measurement
+from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
-from match.report.schema import Measurement, MemoryPlanSummary
+from match.report.schema import Measurement
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
@@ -163,9 +164,10 @@ class CompiledModel:
         return simulate(plan.schedule, cost)
 
     def save_timeline(self, path: str | PathLike[str]) -> None:
-        """Write the predicted timeline of one inference: a picture if `path` ends in .svg, else for ui.perfetto.dev.
+        """Write the predicted timeline of one inference: a picture if `path` ends in .svg, .json for ui.perfetto.dev.
 
         Raises:
+            OptionError: if `path` ends otherwise.
             OutputError: if the file cannot be written.
         """
         write_timeline(
@@ -173,21 +175,19 @@ class CompiledModel:
         )
 
     def save_memory_map(self, path: str | PathLike[str]) -> None:
-        """Write a picture, in SVG, of what lies where in main and external memory in which step.
+        """Write a picture of what lies where in which step: in main memory, external memory and scratchpads.
 
         Raises:
-            OptionError: if the network takes no external memory, so that there is no plan of both.
+            OptionError: if `path` does not end in .svg.
             OutputError: if the file cannot be written.
         """
-        memory = self._report.memory
-        if not isinstance(memory, MemoryPlanSummary):
-            main = self._target.main_memory
-            raise OptionError(
-                f"{self._network.name} fits {self._target.name}'s {main.name} of {main.size} bytes as a whole, so that "
-                f"there is no plan of external memory to draw; a smaller {main.name} (--l2) takes one."
-            )
-        with whole_file(Path(path)) as unfinished:
-            unfinished.write_text(memory_picture(self._report, memory), encoding="utf-8")
+        file = Path(path)
+        check_ending(file, MEMORY_MAP_ENDINGS, "a memory map")
+        names = {layer.plan.symbol: layer.name for layer in self._layers if layer.plan}
+        areas = network_areas(self._report, self._network, names)
+        title = f"{self._network.name} on {self._target.name}: what lies where in which step"
+        with whole_file(file) as unfinished:
+            unfinished.write_text(memory_picture(title, areas), encoding="utf-8")
 
     def _stretch(self, layer: LayerDecision) -> Stretch:
         if layer.plan is None:
@@ -206,7 +206,7 @@ class CompiledModel:
 
 
 def compile(  # noqa: A001
-    model: str | PathLike[str] | onnx.ModelProto | tvm.IRModule,
+    model: str | PathLike[str] | onnx.ModelProto | Model | tvm.IRModule,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
@@ -223,8 +223,8 @@ def compile(  # noqa: A001
     """Compile a quantized network for a chip.
 
     Args:
-        model: path of a .tflite or .onnx file, the ONNX model itself, or a Relay module with QNN operators or in
-            integer form.
+        model: path of a .tflite or .onnx file, the ONNX model itself, what `load` made of one, or a Relay module with
+            QNN operators or in integer form.
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
@@ -276,7 +276,7 @@ def compile(  # noqa: A001
 
 
 def partition(
-    mod: tvm.IRModule,
+    mod: tvm.IRModule | Model,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
@@ -293,7 +293,7 @@ def partition(
     Registers the code generator and the TVM target ``match/<name>`` to build it for.
 
     Args:
-        mod: a network of QNN operators, or in integer form; one function, "main".
+        mod: a network of QNN operators, or in integer form, with one function, "main"; or what `match.load` returns.
         target: name of an installed target, or a target.
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
@@ -311,8 +311,10 @@ def partition(
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache)
     register([chip.name])
-    with tvm_failures("the Relay module"):
-        model = from_relay(mod, params)
+    if isinstance(mod, Model) and params is not None:
+        raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
+    with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
+        model = mod if isinstance(mod, Model) else from_relay(mod, params)
         partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module
@@ -324,4 +326,4 @@ def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
             return from_relay(model, params)
     if params is not None:
         raise OptionError("params belong to a Relay module; a model file has its own weights.")
-    return load(model)
+    return model if isinstance(model, Model) else load(model)

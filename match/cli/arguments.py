@@ -108,9 +108,7 @@ TimelineFile = Annotated[
 ]
 MemoryMapFile = Annotated[
     Path | None,
-    typer.Option(
-        "--memory-map", metavar="M.svg", help="Write a picture of what lies where and when, with external memory."
-    ),
+    typer.Option("--memory-map", metavar="M.svg", help="Write a picture of what lies where and when in L1, L2 and L3."),
 ]
 TraceFile = Annotated[
     Path | None,

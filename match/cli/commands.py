@@ -65,9 +65,15 @@ def compile_model(
 
     import match
     from match.codegen.project import check_folder
+    from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending
     from match.report import show
 
-    check_folder(output.resolve())  # a search may take minutes
+    # A search may take minutes: what is wrong with the outputs is said before.
+    check_folder(output.resolve())
+    if timeline is not None:
+        check_ending(timeline, TIMELINE_ENDINGS, "a timeline")
+    if memory_map is not None:
+        check_ending(memory_map, MEMORY_MAP_ENDINGS, "a memory map")
     with _progress(f"Compiling {model.name} for {target}"):
         compiled = match.compile(
             model,
@@ -116,10 +122,13 @@ def run(
 
     from match.analysis.timeline import write_timeline
     from match.files import npz
+    from match.files.output import TIMELINE_ENDINGS, check_ending
     from match.run import measure, platform_on, random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
 
+    if trace is not None:
+        check_ending(trace, TIMELINE_ENDINGS, "a timeline")
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
     counts: Counts | None = None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from match.codegen.aot import prepare
 from match.codegen.capacity import shortage
 from match.codegen.layer import generate
-from match.codegen.network import Call, Constant, LayerSource, Network
-from match.codegen.steps import CallStep, StepReader
+from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
+from match.codegen.steps import Buffer, CallStep, StepReader
 from match.codegen.tvm_source import clean
 from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
 from match.dispatch.plan import LayerPlan
@@ -112,7 +112,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     reader = StepReader()
     chip = tvm.target.Target(f"match/{target.name}")
     context = tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader])
-    with _tamed(), planner(places), context:
+    with _tamed(), planner(places) as offsets, context:
         library = relay.build(
             prepare(module),
             target=chip,
@@ -121,7 +121,19 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
             mod_name=identifier(model.name),
             **pools(places, chip),
         )
-    return Built(_network(library, plans, model), reader.steps)
+    network = replace(_network(library, plans, model), buffers=tuple(_buffers(reader.steps, offsets)))
+    return Built(network, reader.steps)
+
+
+def _buffers(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> Iterator[WorkspaceBuffer]:
+    """What lies in the workspace, each from the first to the last call that touches it."""
+    touched: dict[Buffer, list[int]] = {}
+    for number, step in enumerate(steps):
+        for buffer in (*step.arguments, *step.own):
+            if buffer is not None:
+                touched.setdefault(buffer, []).append(number)
+    for buffer, calls in touched.items():
+        yield WorkspaceBuffer(buffer.name, buffer.bytes, offsets[buffer.name], calls[0], calls[-1])
 
 
 def _plan(function: Any) -> LayerPlan:

@@ -47,6 +47,17 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
+class WorkspaceBuffer:
+    """A tensor in the workspace, `offset` bytes into it, from the call numbered `first` to `last`, that included."""
+
+    name: str
+    bytes: int
+    offset: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class Strips:
     """How an operator of TVM's writes external memory, through two strips of main memory that take turns.
 
@@ -86,8 +97,8 @@ class Network:
 
     `calls` is what `main` calls, in order, as MATCH_CALL numbers it. `operators` is TVM's C of what runs on the control
     core: the operators and `main`, whose parameters are the inputs, the outputs, and the addresses of the `pools` there
-    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `memory` is None where main memory
-    holds everything.
+    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `buffers` are what lies in the
+    workspace where main memory holds everything; `memory` is None then, and else says where all lies.
     """
 
     name: str
@@ -101,6 +112,7 @@ class Network:
     constants: tuple[Constant, ...]
     operator_constant_bytes: int
     workspace_bytes: int
+    buffers: tuple[WorkspaceBuffer, ...] = ()
     memory: NetworkMemory | None = None
 
     @property

@@ -107,7 +107,7 @@ def place_network(
         image=_image(again.network, plan, symbols, plans),
         whole=built.network.main_bytes,
     )
-    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main))
+    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main, buffers=()))
 
 
 def _decided(

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from match.errors import OutputError
+from match.errors import OptionError, OutputError
 from match.interrupt.unfinished import unfinished
+
+TIMELINE_ENDINGS = (".json", ".svg")
+MEMORY_MAP_ENDINGS = (".svg",)
+
+
+def check_ending(path: Path, endings: Sequence[str], what: str) -> None:
+    """Raise OptionError if the name of a file for `what` has none of the endings, which say how it is written."""
+    if path.suffix.lower() not in endings:
+        raise OptionError(f"{what} is written as {' or '.join(endings)}, not into {path}; choose such a name.")
 
 
 @contextmanager

@@ -1,21 +1,21 @@
-"""Where a network lies and when, as an SVG picture: main memory by step, and below it what is in external memory."""
+"""Where a network lies and when, as an SVG picture: a column for each step, a panel for each memory."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
-
+from match.report.memory_areas import CALLERS, SCRATCH, Area, MemoryAreas, NetworkAreas, held
 from match.report.memory_table import KIB
-from match.report.schema import MemoryPlanSummary, Report
 
-_WIDTH, _LEFT, _RIGHT, _TOP = 1400, 90, 10, 40
-_MAIN, _GAP, _OUTSIDE, _IMAGE, _NAMES = 420, 26, 130, 20, 150  # heights, of the external memory's at most
+_LEFT, _RIGHT, _TOP = 90, 10, 30
+_LEAST_WIDTH, _COLUMN = 1400, 24  # of the picture, of a step at least
+_MAIN, _OUTSIDE, _SCRATCHPAD, _IMAGE, _NAMES = 420, 130, 170, 20, 170  # heights, of the external memory's at most
+_HEADING, _GAP = 22, 14
 _CHARACTER = 6.5  # pixels, of the font's widest ordinary letters
-_CALLERS = "inputs and outputs"
+_PEAK = "#d55e00"
 
 # The colours that Okabe and Ito chose to be told apart by everyone.
 _COLOURS = {
@@ -24,154 +24,172 @@ _COLOURS = {
     "constants on their way": "#f7f0a0",
     "constants in use": "#f0e442",
     "blocks": "#009e73",
-    _CALLERS: "#bbbbbb",
+    CALLERS: "#bbbbbb",
+    "input": "#56b4e9",
+    "addend": "#0072b2",
+    "weights": "#e69f00",
+    "output": "#009e73",
+    SCRATCH: "#bbbbbb",
 }
+_OTHER = "#cc79a7"
 
 
 @dataclass(frozen=True)
-class _Area:
-    """Bytes of a memory from the beginning of step `first` to the end of step `last`; `text` says what they are."""
+class _Panel:
+    """A memory in the picture: the bytes that are used of it from `top` to `base`, in pixels."""
 
-    kind: str
-    text: str
-    first: int
-    last: int
-    offset: int
-    bytes: int
+    memory: MemoryAreas
+    top: float
+    base: float
+
+    def y(self, offset: float) -> float:
+        return self.base - offset * (self.base - self.top) / max(1, self.memory.used)
 
 
-def memory_picture(report: Report, memory: MemoryPlanSummary) -> str:
-    """The plan of a report as SVG: a column for each step, a bar for what lies there, details under the pointer.
-
-    Args:
-        report: of a network that takes external memory.
-        memory: its part about that.
-    """
-    main = report.target.main_memory
-    scale = _MAIN / main.bytes
-    base = _TOP + _MAIN
-    outer = base + _GAP
-    spilled = memory.external_bytes - memory.image_bytes
-    outer_scale = min(scale, _OUTSIDE / spilled) if spilled else 0.0
-    bottom = outer + round(spilled * outer_scale) + _IMAGE
+def memory_picture(title: str, network: NetworkAreas) -> str:
+    """A network's memories as SVG: a bar for what lies there, details under the pointer, the fullest step framed."""
+    width = max(_LEAST_WIDTH, _LEFT + _RIGHT + _COLUMN * len(network.steps))
+    columns = _Columns(width, network.steps)
+    panels, image_at, bottom = _panels(network)
     height = bottom + _NAMES
-    inside = _in_main(report, memory)
-    outside = _in_external(memory)
-    image = f"{memory.image_bytes / KIB:.0f} KiB of constants"
-    drawn = [
-        *(_bar(area, memory, base - (area.offset + area.bytes) * scale, area.bytes * scale) for area in inside),
-        *(
-            _bar(area, memory, bottom - _IMAGE - (area.offset + area.bytes) * outer_scale, area.bytes * outer_scale)
-            for area in outside
-        ),
-        _bar(
-            _Area("constants that stay", image, 0, len(memory.steps) - 1, 0, memory.image_bytes),
-            memory,
-            bottom - _IMAGE,
-            _IMAGE,
-        ),
-    ]
-    title = f"{report.model.name} on {report.target.name}: what lies where in which step"
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" font-family="sans-serif" '
             'font-size="11">',
-            f'<rect class="page" width="{_WIDTH}" height="{height}" fill="white"/>',
+            f'<rect class="page" width="{width}" height="{height:.0f}" fill="white"/>',
             f'<text x="8" y="20" font-size="14">{escape(title)}</text>',
-            *_legend(),
-            *_scale(main.bytes, scale),
-            *drawn,
-            _line(_TOP, f"{main.name}: {main.bytes / KIB:.4g} KiB", "#d55e00"),
-            _line(base, main.name, "#000000"),
-            _line(bottom, memory.external_memory.name, "#000000"),
-            *_names(memory, bottom),
+            *(line for panel in panels for line in _drawn(panel, columns)),
+            *(_image(network, columns, image_at) if network.external else ()),
+            *columns.names(bottom),
             "</svg>\n",
         ]
     )
 
 
-def _in_main(report: Report, memory: MemoryPlanSummary) -> Iterator[_Area]:
-    last = len(memory.steps) - 1
-    if memory.operator_bytes:
-        yield _Area("constants that stay", "operators", 0, last, 0, memory.operator_bytes)
-    for number, step in enumerate(memory.steps):
-        size = step.constant_bytes
-        if step.constants == "resident" and step.offset is not None:
-            yield _Area("constants that stay", step.name, 0, last, step.offset, size)
-        if step.fetched_at is not None and step.offset is not None:
-            if step.fetched_at < number:
-                yield _Area("constants on their way", step.name, step.fetched_at, number - 1, step.offset, size)
-            yield _Area("constants in use", step.name, number, number, step.offset, size)
-        if step.cut and step.block_offset is not None:
-            yield _Area("blocks", step.name, number, number, step.block_offset, step.block_bytes)
-    for tensor in memory.tensors:
-        if not tensor.external:
-            text = memory.steps[tensor.first].name
-            yield _Area("activations", text, tensor.first, tensor.last, tensor.offset, tensor.bytes)
-    callers = sum(
-        math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
-        for tensor in (*report.model.inputs, *report.model.outputs)
-    )
-    yield _Area(_CALLERS, "the caller's", 0, last, report.target.main_memory.bytes - callers, callers)
+def _panels(network: NetworkAreas) -> tuple[list[_Panel], float, float]:
+    """The panels from above, where the constants in external memory are drawn, and where all ends."""
+    y = float(_TOP)
+    panels: list[_Panel] = []
+
+    def add(memory: MemoryAreas, height: float) -> None:
+        nonlocal y
+        panels.append(_Panel(memory, y + _HEADING, y + _HEADING + height))
+        y += _HEADING + height + _GAP
+
+    add(network.main, _MAIN)
+    image_at = y
+    if network.external:
+        if network.external.used:
+            add(
+                network.external,
+                min(_OUTSIDE, _MAIN * network.external.used / network.main.used),
+            )
+        image_at = y
+        y += _IMAGE + _GAP
+    for scratchpad in network.scratchpads:
+        add(scratchpad, _SCRATCHPAD)
+    return panels, image_at, y
 
 
-def _in_external(memory: MemoryPlanSummary) -> Iterator[_Area]:
-    for tensor in memory.tensors:
-        if tensor.external:
-            text, offset = memory.steps[tensor.first].name, tensor.offset - memory.image_bytes
-            yield _Area("activations", text, tensor.first, tensor.last, offset, tensor.bytes)
+def _short(name: str) -> str:
+    """As much of a step's name as there is room for; what TVM's functions do begins behind "fused"."""
+    name = name.partition("_fused_")[2] or name
+    most = int((_NAMES - 12) / _CHARACTER)
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def _column(memory: MemoryPlanSummary, step: int) -> float:
-    return _LEFT + step * (_WIDTH - _LEFT - _RIGHT) / len(memory.steps)
+class _Columns:
+    """Where steps are from left to right."""
+
+    def __init__(self, width: int, steps: Sequence[str]) -> None:
+        self.steps = steps
+        self.right = width - _RIGHT
+        self._each = (self.right - _LEFT) / max(1, len(steps))
+
+    def x(self, step: int) -> float:
+        return _LEFT + step * self._each
+
+    def names(self, y: float) -> Iterator[str]:
+        """Names of the steps, upwards, as far as there is room."""
+        for number, step in enumerate(self.steps):
+            x = (self.x(number) + self.x(number + 1)) / 2 + 4
+            yield (
+                f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end" transform="rotate(-90 {x:.1f} {y:.1f})" '
+                f'fill="#444444">{escape(_short(step))}</text>'
+            )
 
 
-def _bar(area: _Area, memory: MemoryPlanSummary, y: float, height: float) -> str:
-    x, end = _column(memory, area.first), _column(memory, area.last + 1)
-    names = [memory.steps[number].name for number in (area.first, area.last)]
+def _drawn(panel: _Panel, columns: _Columns) -> Iterator[str]:
+    memory = panel.memory
+    yield f'<g id="{escape(memory.name)}">'
+    in_use = [held(memory.areas, step) for step in range(len(columns.steps))]
+    peak = max(in_use, default=0)
+    at = in_use.index(peak) if peak else 0
+    text = f"{memory.name}, {memory.size / KIB:.6g} KiB"
+    text += f": at most {peak / KIB:.4g} KiB in use, in {_short(columns.steps[at])}" if peak else ""
+    yield f'<text x="{_LEFT}" y="{panel.top - 8:.1f}" font-weight="bold">{escape(text)}</text>'
+    yield from _legend({area.kind: None for area in memory.areas}, columns.right, panel.top - 12)
+    yield from _scale(panel, columns)
+    for area in memory.areas:
+        yield _bar(area, columns, panel.y(area.offset + area.bytes), panel.y(area.offset))
+    if peak:
+        x, end = columns.x(at), columns.x(at + 1)
+        yield (
+            f'<path class="peak" d="M{x:.2f} {panel.base:.2f}V{panel.top:.2f}H{end:.2f}V{panel.base:.2f}Z" '
+            f'fill="none" stroke="{_PEAK}" stroke-width="2" pointer-events="none"/>'
+        )
+    yield "</g>"
+
+
+def _image(network: NetworkAreas, columns: _Columns, y: float) -> Iterator[str]:
+    assert network.external is not None
+    text = f"{network.image_bytes / KIB:.0f} KiB of constants"
+    area = Area("constants that stay", text, 0, len(columns.steps) - 1, 0, network.image_bytes)
+    yield _bar(area, columns, y, y + _IMAGE)
+    yield f'<text x="{_LEFT - 6}" y="{y + _IMAGE / 2 + 4:.1f}" text-anchor="end">{escape(network.external.name)}</text>'
+
+
+def _bar(area: Area, columns: _Columns, y: float, base: float) -> str:
+    x, end = columns.x(area.first), columns.x(area.last + 1)
+    names = [columns.steps[number] for number in (area.first, area.last)]
     when = f"in {names[0]}" if area.first == area.last else f"from {names[0]} to {names[1]}"
-    where = "" if area.kind == _CALLERS else f" at {area.offset}"
+    where = f" at {area.offset}" if area.placed else ""
     text = escape(f"{area.kind}, {area.text}: {area.bytes} bytes{where}, {when}")
     shape = (
-        f'<rect class="{area.kind}" x="{x:.2f}" y="{y:.2f}" width="{end - x:.2f}" height="{max(0.5, height):.2f}" '
-        f'fill="{_COLOURS[area.kind]}" stroke="white" stroke-width="0.3"><title>{text}</title></rect>'
+        f'<rect class="{escape(area.kind)}" x="{x:.2f}" y="{y:.2f}" width="{end - x:.2f}" '
+        f'height="{max(0.5, base - y):.2f}" fill="{_COLOURS.get(area.kind, _OTHER)}" stroke="white" '
+        f'stroke-width="0.3"><title>{text}</title></rect>'
     )
-    if height < 11 or _CHARACTER * len(area.text) > end - x:
+    label = area.label or area.text
+    if base - y < 11 or _CHARACTER * len(label) > end - x:
         return shape
-    return f'{shape}<text x="{x + 3:.2f}" y="{y + height / 2 + 4:.2f}" pointer-events="none">{escape(area.text)}</text>'
+    place = f'x="{x + 3:.2f}" y="{(y + base) / 2 + 4:.2f}"'
+    return f'{shape}<text {place} pointer-events="none">{escape(label)}</text>'
 
 
-def _legend() -> Iterator[str]:
-    x = float(_WIDTH - _RIGHT)
-    for name, colour in reversed(_COLOURS.items()):
-        x -= _CHARACTER * len(name) + 20
-        yield f'<circle cx="{x:.1f}" cy="16" r="5" fill="{colour}"/><text x="{x + 9:.1f}" y="20">{name}</text>'
+def _legend(kinds: Mapping[str, None], right: float, y: float) -> Iterator[str]:
+    x = right
+    for name in reversed([*(kind for kind in _COLOURS if kind in kinds), *(k for k in kinds if k not in _COLOURS)]):
+        x -= _CHARACTER * len(name) + 26
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{_COLOURS.get(name, _OTHER)}"/>'
+        yield f'<text x="{x + 9:.1f}" y="{y + 4:.1f}">{escape(name)}</text>'
 
 
-def _scale(size: int, scale: float) -> Iterator[str]:
-    """Horizontal lines at round sizes."""
-    step = 1 << max(0, math.ceil(math.log2(size / 8)))
-    for offset in range(step, size, step):
-        y = _TOP + _MAIN - offset * scale
-        if y > _TOP + 14:
-            yield _line(y, f"{offset / KIB:g} KiB", "#dddddd")
+def _scale(panel: _Panel, columns: _Columns) -> Iterator[str]:
+    """Horizontal lines at both ends and at round sizes between them."""
+    yield _line(panel.base, columns, panel.memory.name, "#000000")
+    yield _line(panel.top, columns, f"{panel.memory.used / KIB:.4g} KiB", _PEAK)
+    used = panel.memory.used
+    step = 1 << max(0, math.ceil(math.log2(max(1, used) / 8)))
+    for offset in range(step, used, step):
+        y = panel.y(offset)
+        if y > panel.top + 14:
+            yield _line(y, columns, f"{offset / KIB:g} KiB", "#dddddd")
 
 
-def _line(y: float, text: str, colour: str) -> str:
+def _line(y: float, columns: _Columns, text: str, colour: str) -> str:
     letters = "#666666" if colour == "#dddddd" else colour
     return (
-        f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>'
+        f'<line x1="{_LEFT}" x2="{columns.right}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}"/>'
         f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="{letters}">{escape(text)}</text>'
     )
-
-
-def _names(memory: MemoryPlanSummary, y: int) -> Iterator[str]:
-    """Names of the steps, upwards, as far as there is room."""
-    most = int((_NAMES - 12) / _CHARACTER)
-    for number, step in enumerate(memory.steps):
-        x = (_column(memory, number) + _column(memory, number + 1)) / 2 + 4
-        name = step.name if len(step.name) <= most else f"…{step.name[1 - most :]}"
-        yield (
-            f'<text x="{x:.1f}" y="{y + 8}" text-anchor="end" transform="rotate(-90 {x:.1f} {y + 8})" '
-            f'fill="#444444">{escape(name)}</text>'
-        )

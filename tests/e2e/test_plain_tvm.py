@@ -1,86 +1,81 @@
-"""The way through plain TVM: ``tvm.relay.build`` on a partitioned module, its sources linked by hand."""
+"""The way through plain TVM: ``tvm.relay.build`` on a partitioned module, compiled and linked by the example."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
 
 import match
 from match.relay import relay, tvm
-from match.target.registry import get_target
 from tests.e2e import tflite_network
+from tests.e2e.test_diana import integer_network
 
-PACKAGE = Path(match.__file__).parent
-
-MAIN = """
-#include <stdint.h>
-#include <stdio.h>
-#include "gap9.h"
-#include "tvmgen_default.h"
-int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs, struct tvmgen_default_outputs *outputs);
-static int8_t input[NETWORK_INPUT], output[NETWORK_OUTPUT];
-int main(void)
-{
-    struct tvmgen_default_inputs inputs = {input};
-    struct tvmgen_default_outputs outputs = {output};
-    if (fread(input, 1, sizeof input, stdin) != sizeof input || pulp_open() != 0) {
-        return 1;
-    }
-    int status = tvmgen_default_run(&inputs, &outputs);
-    pulp_close();
-    return status != 0 || fwrite(output, 1, sizeof output, stdout) != sizeof output;
-}
-"""
-
-# What TVM's C needs of its runtime's headers.
-RUNTIME = """
-#include <stdint.h>
-#define TVM_DLL
-"""
-
-SIGNATURE = """
-struct tvmgen_default_inputs { void *%s; };
-struct tvmgen_default_outputs { void *output; };
-"""
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plain_tvm.py"
 
 
-def test_relay_build_on_a_partitioned_module(models_dir: Path, tmp_path: Path) -> None:
-    path = models_dir / "kws_ref_model.tflite"
-    network = tflite_network.read(path)
-    tensor, result = network.tensors[network.input], network.tensors[network.output]
-    partitioned = match.partition(match.load(path).module, "gap9", numerics="exact")
-    with tvm.transform.PassContext(opt_level=3, config={"tir.disable_vectorize": True, "tir.usmp.enable": True}):
-        library = relay.build(
-            partitioned,
-            target="match/gap9",
-            executor=relay.backend.Executor("aot", {"interface-api": "c", "unpacked-api": True}),
-            runtime=relay.backend.Runtime("crt"),
-        )
+@pytest.fixture(scope="module")
+def plain_tvm() -> ModuleType:
+    """The example as a module."""
+    module = ModuleType("plain_tvm")
+    exec(compile(EXAMPLE.read_text(), EXAMPLE, "exec"), module.__dict__)
+    return module
 
-    sources = [library.lib.get_source(), *(part.get_source() for part in library.lib.imported_modules)]
-    for number, source in enumerate(sources):
-        (tmp_path / f"tvm{number}.c").write_text(source)
-    (tmp_path / "main.c").write_text(MAIN)
-    (tmp_path / "tvm" / "runtime").mkdir(parents=True)
-    for header in ("c_runtime_api.h", "c_backend_api.h"):
-        (tmp_path / "tvm" / "runtime" / header).write_text(RUNTIME)
-    (tmp_path / "tvmgen_default.h").write_text(SIGNATURE % tensor.name)
-    host = get_target("gap9").host
-    program = tmp_path / "program"
-    subprocess.run(
-        ["cc", "-std=gnu11", "-O1", "-o", program, *sorted(tmp_path.glob("*.c")), f"-I{tmp_path}"]
-        + [PACKAGE / source for source in host.sources]
-        + [f"-I{PACKAGE / folder}" for folder in (*host.include, "codegen/include")]
-        + [f"-D{name}={value}" for name, value in host.defines.items()]
-        + [f"-DNETWORK_INPUT={np.prod(tensor.shape)}", f"-DNETWORK_OUTPUT={np.prod(result.shape)}", "-pthread", "-lm"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
 
-    samples = np.random.default_rng(3).integers(-128, 128, (5, *tensor.shape)).astype(np.int8)
+def run(program: Path, samples: Iterable[npt.NDArray[Any]], dtype: str) -> list[list[float]]:
     outputs = [subprocess.run([program], input=x.tobytes(), check=True, capture_output=True).stdout for x in samples]
-    expected = tflite_network.run_micro(path, samples)
-    assert [np.frombuffer(output, np.int8).tolist() for output in outputs] == [y.ravel().tolist() for y in expected]
+    return [np.frombuffer(output, dtype).tolist() for output in outputs]
+
+
+def test_from_a_file_to_a_program_for_gap9(models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
+    path = models_dir / "kws_ref_model.tflite"
+    model, sources = plain_tvm.build(path, "gap9", numerics="exact")
+    assert any("match_kws_ref_model" in source for source in sources), "layers on modules"
+    plain_tvm.write(model, sources, "gap9", tmp_path)
+    (tensor,) = model.inputs
+    samples = np.random.default_rng(3).integers(-128, 128, (5, *tensor.shape)).astype(np.int8)
+    expected = [y.ravel().tolist() for y in tflite_network.run_micro(path, samples)]
+    assert run(plain_tvm.link("gap9", tmp_path), samples, "int8") == expected
+
+
+def test_from_a_file_to_a_program_for_diana(tmp_path: Path, plain_tvm: ModuleType) -> None:
+    """The integers are those of the C project, whose own are compared with a reference elsewhere."""
+    onnx.save(integer_network().model(), tmp_path / "network.onnx")
+    model, sources = plain_tvm.build(tmp_path / "network.onnx", "diana", numerics="exact")
+    assert sum("match_network_" in source for source in sources) > 5, "layers on modules"
+    plain_tvm.write(model, sources, "diana", tmp_path)
+    ((tensor,), (result,)) = model.inputs, model.outputs
+    samples = np.random.default_rng(3).integers(-128, 128, (3, *tensor.shape)).astype(tensor.dtype)
+    compiled = match.compile(model, "diana", numerics="exact")
+    expected = compiled.run({tensor.name: samples})[result.name].reshape(3, -1)
+    assert len(np.unique(expected)) > 10
+    assert run(plain_tvm.link("diana", tmp_path), samples, result.dtype) == expected.tolist()
+
+
+def test_what_load_returns_is_taken(models_dir: Path) -> None:
+    """By `partition` and `compile`, with its own name, names of outputs, and arithmetic."""
+    model = match.load(models_dir / "keyword_spotting.onnx")
+    compiled = match.compile(model)
+    again = match.compile(models_dir / "keyword_spotting.onnx").report
+    assert (compiled.report.model, compiled.report.layers) == (again.model, again.layers)
+    symbols = {layer.plan.symbol for layer in compiled.layers if layer.plan}
+    assert symbols
+    assert symbols < {variable.name_hint for variable in match.partition(model).get_global_vars()}
+    for function in (match.partition, match.compile):
+        with pytest.raises(match.OptionError, match="has its own weights"):
+            function(model, "gap9", params={})
+
+
+def test_params_become_constants() -> None:
+    x, weights = relay.var("x", shape=(1, 8), dtype="int8"), relay.var("w", shape=(4, 8), dtype="int8")
+    body = relay.cast(relay.clip(relay.nn.dense(x, weights, out_dtype="int32"), -128, 127), "int8")
+    module = tvm.IRModule.from_expr(relay.Function([x, weights], body))
+    partitioned = match.partition(module, "gap9", params={"w": np.ones((4, 8), np.int8)})
+    assert [parameter.name_hint for parameter in partitioned["main"].params] == ["x"]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
+import match
 from match.report import Report
+from match.report.memory_areas import held, network_areas, planned_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, TensorPlace
 
 SVG = "{http://www.w3.org/2000/svg}"
 MAIN = 65536
+DIGITS = Path(match.__file__).parent / "demo" / "digits.onnx"
 
 
 def step(name: str, constants: str, size: int, offset: int | None, at: int | None, block: int = 0) -> MemoryStep:
@@ -43,9 +49,10 @@ def plan() -> MemoryPlanSummary:
 
 def bars(report: Report, plan: MemoryPlanSummary) -> dict[tuple[str, str], tuple[float, ...]]:
     """By what they are and say: first step, step behind the last, offset and bytes, all from pixels."""
-    picture = ElementTree.fromstring(memory_picture(report, plan))
-    lines = [float(line.attrib["y1"]) for line in picture.iter(f"{SVG}line")]
-    top, base = min(lines), sorted(lines)[-2]
+    picture = ElementTree.fromstring(memory_picture("", planned_areas(report, plan)))
+    main = next(group for group in picture.iter(f"{SVG}g") if group.attrib["id"] == "L2")
+    lines = [float(line.attrib["y1"]) for line in main.iter(f"{SVG}line")]
+    top, base = min(lines), max(lines)
     found: dict[tuple[str, str], tuple[float, ...]] = {}
     _, *drawn = picture.iter(f"{SVG}rect")
     left = min(float(bar.attrib["x"]) for bar in drawn)
@@ -81,9 +88,9 @@ def test_areas_of_main_memory(report: Report, plan: MemoryPlanSummary) -> None:
 
 
 def test_names_and_sizes_are_written(report: Report, plan: MemoryPlanSummary) -> None:
-    picture = ElementTree.fromstring(memory_picture(report, plan))
+    picture = ElementTree.fromstring(memory_picture("a network", planned_areas(report, plan)))
     texts = {text.text for text in picture.iter(f"{SVG}text")}
-    assert {"a<b", "second", "third", "fourth", "L2: 64 KiB", "L3", "39 KiB of constants"} <= texts
+    assert {"a<b", "second", "third", "fourth", "L2", "64 KiB", "L3", "39 KiB of constants", "a network"} <= texts
     width, height = map(float, picture.attrib["viewBox"].split()[2:])
     for bar in picture.iter(f"{SVG}rect"):
         x, y, wide, high = (float(bar.attrib.get(name, 0)) for name in ("x", "y", "width", "height"))
@@ -94,3 +101,73 @@ def test_names_and_sizes_are_written(report: Report, plan: MemoryPlanSummary) ->
 def test_nothing_in_external_memory_but_constants(report: Report, plan: MemoryPlanSummary) -> None:
     plain = msgspec.structs.replace(plan, external_bytes=plan.image_bytes, tensors=plan.tensors[:1])
     assert ("activations", "second") not in bars(report, plain)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> match.CompiledModel:
+    """A network that main memory holds, with layers on modules and operators on the control core."""
+    return match.compile(DIGITS, "gap9")
+
+
+def test_what_fits_main_memory_lies_where_the_c_has_it(compiled: match.CompiledModel) -> None:
+    """Constants, the workspace of the generated C, and the caller's; nothing alive together overlaps."""
+    network = compiled._network
+    areas = network_areas(compiled.report, network, names(compiled))
+    totals = compiled.report.totals
+    assert areas.main.used == totals.l2_peak_bytes
+    constants, live, callers = (
+        [area for area in areas.main.areas if area.kind == kind]
+        for kind in ("constants that stay", "activations", "inputs and outputs")
+    )
+    assert sum(area.bytes for area in constants) == totals.constant_bytes
+    assert callers[0].bytes == 4 * (16 * 16 + 10), "float32 image and scores"
+    assert callers[0].offset - totals.constant_bytes == network.workspace_bytes
+    assert max(area.offset + area.bytes for area in live) <= callers[0].offset
+    for area in live:
+        # The C of `main` says where each tensor is that a layer writes.
+        assert area.offset - totals.constant_bytes in workspace_addresses(network.operators)
+    for step in range(len(areas.steps)):
+        alive = [area for area in areas.main.areas if area.first <= step <= area.last]
+        assert held(areas.main.areas, step) == sum(area.bytes for area in alive)
+    for writer, reader in (("conv2d_4", "add_7"), ("conv2d_5", "conv2d_6")):
+        (area,) = (area for area in live if area.text == writer)
+        assert (areas.steps[area.first], areas.steps[area.last]) == (writer, reader)
+
+
+def workspace_addresses(operators: str) -> set[int]:
+    """Offsets into the workspace in the C of the control core's operators."""
+    return {int(found) for found in re.findall(r"workspace\w*(?:\[| \+ )(\d+)", operators)}
+
+
+def names(compiled: match.CompiledModel) -> dict[str, str]:
+    return {layer.plan.symbol: layer.name for layer in compiled.layers if layer.plan}
+
+
+def test_scratchpads_have_each_layers_buffers(compiled: match.CompiledModel) -> None:
+    areas = network_areas(compiled.report, compiled._network, names(compiled))
+    (scratchpad,) = areas.scratchpads
+    layers = {layer.name: layer for layer in compiled.report.layers if layer.schedule}
+    assert (scratchpad.name, scratchpad.size, len(layers)) == ("L1", 116 * 1024, 10)
+    for step, name in enumerate(areas.steps):
+        buffers = [area for area in scratchpad.areas if area.first == area.last == step]
+        assert bool(buffers) == (name in layers)
+        for low, high in pairwise(buffers):
+            assert low.offset + low.bytes == high.offset
+        if name in layers:
+            assert 0 <= layers[name].l1_bytes - held(buffers, step) < 64, "alignment"
+
+
+def test_the_picture_of_any_network(compiled: match.CompiledModel, tmp_path: Path) -> None:
+    compiled.save_memory_map(tmp_path / "memory.svg")
+    picture = ElementTree.parse(tmp_path / "memory.svg").getroot()
+    panels = {group.attrib["id"]: group for group in picture.iter(f"{SVG}g")}
+    assert list(panels) == ["L2", "L1"]
+    texts = [str(text.text) for text in panels["L1"].iter(f"{SVG}text")]
+    assert {"input", "weights", "output", "L1"} <= set(texts)
+    assert any(text.startswith("L1, 116 KiB: at most") and text.endswith("in conv2d_5") for text in texts)
+    assert len(list(picture.iter(f"{SVG}path"))) == 2, "a frame around each peak"
+    with pytest.raises(match.OptionError, match=r"^a memory map is written as .svg, not into .*x.png; choose"):
+        compiled.save_memory_map(tmp_path / "x.png")
+    with pytest.raises(match.OptionError, match=r"^a timeline is written as .json or .svg, not into .*x.png; choose"):
+        compiled.save_timeline(tmp_path / "x.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["memory.svg"]

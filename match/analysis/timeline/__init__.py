@@ -9,22 +9,25 @@ import msgspec
 
 from match.analysis.timeline.chrome_trace import Stretch, document
 from match.analysis.timeline.picture import draw
-from match.files.output import whole_file
+from match.files.output import TIMELINE_ENDINGS, check_ending, whole_file
 
 
 def write_timeline(path: Path, name: str, stretches: Iterable[Stretch], hertz: float, times: str) -> None:
     """Write the stretches, one after the other, into a file.
 
     Args:
-        path: the file, replaced if it exists; SVG if its name ends so, else JSON in Chrome's trace event format.
+        path: the file, replaced if it exists; SVG if its name ends in .svg, JSON in Chrome's trace event
+            format if in .json.
         name: of the network.
         stretches: of which it consists.
         hertz: the clock that they are counted in.
         times: what the times are, in a word or two for the reader of the file.
 
     Raises:
+        OptionError: if its name ends otherwise.
         OutputError: if the file cannot be written.
     """
+    check_ending(path, TIMELINE_ENDINGS, "a timeline")
     made = document(name, stretches, hertz, times)
     picture = path.suffix.lower() == ".svg"
     with whole_file(path) as unfinished:

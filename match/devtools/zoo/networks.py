@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
@@ -120,18 +121,29 @@ def names() -> tuple[str, ...]:
 
 
 def named(name: str, classes: int | None = None) -> Network:
-    """A network by its name, with its own number of classes or another.
+    """A network by its name, with its own number of classes or another; MobileNets of any width and resolution.
 
     Raises:
         OptionError: there is no such network, it is no classifier, or `classes` is not positive.
     """
-    if name not in _NAMED:
-        raise OptionError(f"the zoo has no network {name!r}; it has {', '.join(_NAMED)}.")
+    make = _NAMED.get(name) or _sized(name)
+    if make is None:
+        raise OptionError(
+            f"the zoo has no network {name!r}; it has {', '.join(_NAMED)}, MobileNets in any width and resolution."
+        )
     if classes is None:
-        return _NAMED[name]()
+        return make()
     if name == "autoencoder":
         raise OptionError("the autoencoder has no classes; leave their number out.")
-    return _NAMED[name](classes=classes)
+    return make(classes=classes)
+
+
+def _sized(name: str) -> Callable[..., Network] | None:
+    """A MobileNet of the width and resolution in its name, as in "mobilenet_v1-0.33-96"."""
+    parts = re.fullmatch(r"mobilenet_v([12])-(\d+(?:\.\d+)?)-(\d{1,4})", name)
+    if parts is None:
+        return None
+    return partial(mobilenet_v1 if parts[1] == "1" else mobilenet_v2, float(parts[2]), int(parts[3]))
 
 
 def _check(width: float, resolution: int, classes: int) -> None:

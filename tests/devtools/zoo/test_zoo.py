@@ -171,3 +171,15 @@ def test_impossible_shapes(width: float, resolution: int) -> None:
     for build in (zoo.mobilenet_v1, zoo.mobilenet_v2):
         with pytest.raises(OptionError, match="must be positive"):
             build(width, resolution)
+
+
+def test_mobilenets_of_any_width_and_resolution_have_names() -> None:
+    named = networks.named("mobilenet_v2-0.35-96", 7)
+    made = networks.mobilenet_v2(0.35, 96, 7)
+    assert (named.name, named.macs, named.weights) == (made.name, made.macs, made.weights)
+    for name in ("mobilenet_v1-0-96", "mobilenet_v1-0.25-0"):
+        with pytest.raises(OptionError, match="must be positive"):
+            networks.named(name)
+    for name in ("mobilenet_v3-1.0-224", "mobilenet_v1-1.0", "mobilenet_v1--1-96"):
+        with pytest.raises(OptionError, match="the zoo has no network"):
+            networks.named(name)

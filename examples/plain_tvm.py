@@ -1,0 +1,118 @@
+"""From a model file to a program by `tvm.relay.build`, for those whose build goes through TVM already.
+
+    python examples/plain_tvm.py model.tflite gap9 build/plain
+
+writes TVM's C and a main function into a folder, compiles them with the target's functions for this machine, and prints
+the program's name. The program reads the input tensors of one inference from its standard input, one after the other,
+and writes the outputs. `match compile` does all this for you, plans the memory, and writes a Makefile.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import tvm
+from tvm.relay.backend import Executor, Runtime
+
+import match
+
+MAIN = """\
+#include <stdint.h>
+#include <stdio.h>
+#include "tvmgen_default.h"
+{headers}
+{arrays}
+int main(void)
+{{
+    struct tvmgen_default_inputs inputs = {{{inputs}}};
+    struct tvmgen_default_outputs outputs = {{{outputs}}};
+    if ({reads} || {open}() != 0) {{
+        return 1;
+    }}
+    int32_t status = tvmgen_default_run(&inputs, &outputs);
+    {close}();
+    return status != 0 || {writes};
+}}
+"""
+
+HEADER = """\
+#include <stdint.h>
+struct tvmgen_default_inputs {{ {inputs} }};
+struct tvmgen_default_outputs {{ {outputs} }};
+int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs, struct tvmgen_default_outputs *outputs);
+"""
+
+
+def build(path: Path, target: str, **options: str) -> tuple[match.Model, list[str]]:
+    """The network, and TVM's C for it: its own operators and `main`, and a file for each layer on a module.
+
+    `options` are those of `match.partition`.
+    """
+    model = match.load(path)
+    with tvm.transform.PassContext(opt_level=3, config={"tir.disable_vectorize": True, "tir.usmp.enable": True}):
+        library = tvm.relay.build(
+            match.partition(model, target, **options),
+            target=f"match/{target}",
+            executor=Executor("aot", {"interface-api": "c", "unpacked-api": True}),
+            runtime=Runtime("crt"),
+        )
+    return model, [library.lib.get_source(), *(part.get_source() for part in library.lib.imported_modules)]
+
+
+def write(model: match.Model, sources: list[str], target: str, folder: Path) -> None:
+    """The C, a header with the network's interface, and a main function that passes tensors through."""
+    api = match.get_target(target).api
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, source in enumerate(sources):
+        (folder / f"network{number}.c").write_text(source)
+    outputs = ["output"] if len(model.outputs) == 1 else [f"output{n}" for n in range(len(model.outputs))]
+    names = [tensor.name for tensor in model.inputs], outputs
+    fields = [" ".join(f"void *{name};" for name in part) for part in names]
+    (folder / "tvmgen_default.h").write_text(HEADER.format(inputs=fields[0], outputs=fields[1]))
+    sizes = [[math.prod(t.shape) * np.dtype(t.dtype).itemsize for t in part] for part in (model.inputs, model.outputs)]
+    arrays = [[f"{kind}{n}" for n in range(len(part))] for kind, part in zip(("in", "out"), sizes, strict=True)]
+    (folder / "main.c").write_text(
+        MAIN.format(
+            headers="\n".join(f'#include "{header}"' for header in api.headers),
+            arrays="\n".join(
+                f"static uint8_t {name}[{size}] __attribute__((aligned(8)));"
+                for part in zip(arrays, sizes, strict=True)
+                for name, size in zip(*part, strict=True)
+            ),
+            inputs=", ".join(arrays[0]),
+            outputs=", ".join(arrays[1]),
+            open=api.open,
+            close=api.close,
+            reads=" || ".join(f"fread({a}, 1, sizeof {a}, stdin) != sizeof {a}" for a in arrays[0]),
+            writes=" || ".join(f"fwrite({a}, 1, sizeof {a}, stdout) != sizeof {a}" for a in arrays[1]),
+        )
+    )
+
+
+def link(target: str, folder: Path) -> Path:
+    """Compile what is in the folder with the target's functions for this machine."""
+    host, package, runtime = match.get_target(target).host, Path(match.__file__).parent, Path(tvm.__file__).parent
+    program = folder / "network"
+    includes = [folder, *(package / place for place in (*host.include, "codegen/include"))]
+    includes += [runtime / "include", runtime / "3rdparty" / "dlpack" / "include"]
+    command = ["cc", "-std=gnu11", "-O2", "-Wno-attributes", "-o", str(program), *map(str, sorted(folder.glob("*.c")))]
+    command += [str(package / source) for source in host.sources] + [f"-I{place}" for place in includes]
+    command += [f"-D{name}={value}" for name, value in host.defines.items()] + ["-pthread", "-lm"]
+    subprocess.run(command, check=True)
+    return program
+
+
+def main() -> None:
+    """Build the network that the command line names."""
+    path, target, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    model, sources = build(path, target)
+    write(model, sources, target, folder)
+    sys.stdout.write(f"{link(target, folder)}\n")
+
+
+if __name__ == "__main__":
+    main()

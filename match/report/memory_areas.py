@@ -1,0 +1,167 @@
+"""What lies in each memory during which steps of a network, in the order in which its picture shows the memories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.codegen.network import Network
+from match.report.schema import LayerSummary, MemoryPlanSummary, Report
+
+CALLERS = "inputs and outputs"
+SCRATCH = "the kernel's own"
+_STAY, _ACTIVATIONS = "constants that stay", "activations"
+
+
+@dataclass(frozen=True)
+class Area:
+    """Bytes of a memory from the beginning of step `first` to the end of step `last`; `text` says what they are.
+
+    label: what is written on them, if not `text`. placed: whether `offset` is their address in the memory.
+    """
+
+    kind: str
+    text: str
+    first: int
+    last: int
+    offset: int
+    bytes: int
+    label: str = ""
+    placed: bool = True
+
+
+@dataclass(frozen=True)
+class MemoryAreas:
+    """A memory of `size` bytes, and what lies in it, in the first `used` bytes of the picture."""
+
+    name: str
+    size: int
+    used: int
+    areas: tuple[Area, ...]
+
+
+@dataclass(frozen=True)
+class NetworkAreas:
+    """The steps of a network by name, what lies in its memories, and bytes of constants in external memory."""
+
+    steps: tuple[str, ...]
+    main: MemoryAreas
+    external: MemoryAreas | None
+    image_bytes: int
+    scratchpads: tuple[MemoryAreas, ...]
+
+
+def held(areas: Sequence[Area], step: int) -> int:
+    """Bytes in use in a step; an operator's own arrays may take turns at the same place."""
+    total = end = 0
+    for begin, behind in sorted((a.offset, a.offset + a.bytes) for a in areas if a.first <= step <= a.last):
+        total += max(0, behind - max(begin, end))
+        end = max(end, behind)
+    return total
+
+
+def network_areas(report: Report, network: Network, names: Mapping[str, str]) -> NetworkAreas:
+    """What lies where; `names` are those of layers by their C functions."""
+    if isinstance(report.memory, MemoryPlanSummary):
+        return planned_areas(report, report.memory)
+    steps = [names.get(call.function) or "_".join(call.operators) or call.function for call in network.calls]
+    last = len(steps) - 1
+    areas: list[Area] = []
+    constants = {names[layer.plan.symbol]: len(layer.plan.constants) for layer in network.layers}
+    end = 0
+    for name, size in (("operators", network.operator_constant_bytes), *constants.items()):
+        if size:
+            areas.append(Area(_STAY, name, 0, last, end, size, placed=False))
+            end += size
+    areas += [
+        Area(_ACTIVATIONS, steps[b.first], b.first, b.last, end + b.offset, b.bytes, placed=False)
+        for b in network.buffers
+    ]
+    end += network.workspace_bytes
+    areas.append(Area(CALLERS, "the caller's", 0, last, end, network.main_bytes - end, placed=False))
+    memory = report.target.main_memory
+    main = MemoryAreas(memory.name, memory.bytes, network.main_bytes, tuple(areas))
+    return NetworkAreas(tuple(steps), main, None, 0, tuple(_scratchpads(report, steps)))
+
+
+def planned_areas(report: Report, memory: MemoryPlanSummary) -> NetworkAreas:
+    """What lies where in the plan of a network that takes external memory."""
+    steps = tuple(step.name for step in memory.steps)
+    main, outside = report.target.main_memory, memory.external_memory
+    return NetworkAreas(
+        steps,
+        MemoryAreas(main.name, main.bytes, main.bytes, tuple(_in_main(report, memory))),
+        MemoryAreas(
+            outside.name,
+            outside.bytes,
+            memory.external_bytes - memory.image_bytes,
+            tuple(_in_external(memory)),
+        ),
+        memory.image_bytes,
+        tuple(_scratchpads(report, steps)),
+    )
+
+
+def _in_main(report: Report, memory: MemoryPlanSummary) -> Iterator[Area]:
+    last = len(memory.steps) - 1
+    if memory.operator_bytes:
+        yield Area(_STAY, "operators", 0, last, 0, memory.operator_bytes)
+    for number, step in enumerate(memory.steps):
+        size = step.constant_bytes
+        if step.constants == "resident" and step.offset is not None:
+            yield Area(_STAY, step.name, 0, last, step.offset, size)
+        if step.fetched_at is not None and step.offset is not None:
+            if step.fetched_at < number:
+                yield Area("constants on their way", step.name, step.fetched_at, number - 1, step.offset, size)
+            yield Area("constants in use", step.name, number, number, step.offset, size)
+        if step.cut and step.block_offset is not None:
+            yield Area("blocks", step.name, number, number, step.block_offset, step.block_bytes)
+    for tensor in memory.tensors:
+        if not tensor.external:
+            text = memory.steps[tensor.first].name
+            yield Area(_ACTIVATIONS, text, tensor.first, tensor.last, tensor.offset, tensor.bytes)
+    callers = sum(
+        math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
+        for tensor in (*report.model.inputs, *report.model.outputs)
+    )
+    yield Area(CALLERS, "the caller's", 0, last, report.target.main_memory.bytes - callers, callers, placed=False)
+
+
+def _in_external(memory: MemoryPlanSummary) -> Iterator[Area]:
+    for tensor in memory.tensors:
+        if tensor.external:
+            text, offset = memory.steps[tensor.first].name, tensor.offset - memory.image_bytes
+            yield Area(_ACTIVATIONS, text, tensor.first, tensor.last, offset, tensor.bytes)
+
+
+def _scratchpads(report: Report, steps: Sequence[str]) -> Iterator[MemoryAreas]:
+    """The memories of modules that layers use, with each layer's buffers one above the other, both of a pair."""
+    layers = {layer.name: layer for layer in report.layers}
+    sizes: dict[str, int] = {}
+    for module in report.target.modules:
+        for memory in module.memories:
+            sizes[memory.name] = max(memory.bytes, sizes.get(memory.name, 0))
+    sizes.pop(report.target.main_memory.name, None)
+    for memory, size in sizes.items():
+        areas = [a for n, name in enumerate(steps) if name in layers for a in _buffers(layers[name], n, memory)]
+        if areas:
+            used = max(area.offset + area.bytes for area in areas)
+            yield MemoryAreas(memory, size, used, tuple(areas))
+
+
+def _buffers(layer: LayerSummary, number: int, memory: str) -> Iterator[Area]:
+    if layer.schedule is None:
+        return
+    end = 0
+    for operand in layer.schedule.operands:
+        for buffer in operand.buffers:
+            if buffer.memory == memory:
+                for _ in range(buffer.buffers):
+                    yield Area(operand.name, layer.name, number, number, end, buffer.bytes, operand.name, placed=False)
+                    end += buffer.bytes
+    innermost = layer.schedule.memories[-1].name
+    if layer.schedule.scratch_bytes and memory == innermost:
+        yield Area(SCRATCH, layer.name, number, number, end, layer.schedule.scratch_bytes, SCRATCH, placed=False)

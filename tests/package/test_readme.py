@@ -1,0 +1,69 @@
+"""The commands and programs of README.md work as they are written there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from match.cli import main
+from match.run import platform_on, random_inputs, read_manifest
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+CANNOT_RUN = ("make ", "match check-target mychip", "python examples/plain_tvm.py")
+"""What makes environments of its own, needs a package that the line above it only writes, or has a test of its own."""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def place(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a model, where the README's reader is."""
+    shutil.copy(models_dir / "kws_ref_model.tflite", tmp_path / "model.tflite")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("place", "qemu")
+def test_commands() -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    assert len([line for line in lines if line.startswith("match ")]) > 8
+    for line in lines:
+        if line.startswith(CANNOT_RUN):
+            continue
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "match"
+        if arguments[0] == "run":
+            manifest = read_manifest(Path(arguments[1]))
+            np.savez("inputs.npz", **random_inputs(manifest, 0))  # pyright: ignore[reportArgumentType]
+            if "rtl" in arguments:
+                # Building the core takes half a minute, and has a test of its own.
+                assert platform_on(manifest, "rtl").missing == ()
+                continue
+        with pytest.raises(SystemExit) as ending:
+            main(arguments)
+        assert not ending.value.code, line
+    for written in ("outputs.npz", "timeline.json", "memory.svg", "model.onnx", "mychip", "build/model/report.json"):
+        assert Path(written).exists(), written
+
+
+@pytest.mark.usefixtures("place", "qemu")
+def test_programs() -> None:
+    programs = blocks("python")
+    assert len(programs) == 2
+    results: list[dict[str, object]] = [{}, {}]
+    for program, names in zip(programs, results, strict=True):
+        exec(program, names)
+    assert Path("build/model/Makefile").exists()
+    assert results[0]["outputs"]
+    sources = results[1]["sources"]
+    assert isinstance(sources, list)
+    assert sum("match_model_" in str(source) for source in sources) > 3, "layers on modules"
+    assert "match" in sys.modules
