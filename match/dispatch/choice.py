@@ -13,10 +13,10 @@ from functools import partial
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
+from match.dispatch.energy import knows_energy, without_energy
 from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan
 from match.dispatch.request import Key, Request, Workload, problem, request
-from match.energy import knows_energy, without_energy
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
 from match.ir.requantization import Requantizer

@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from match.energy import without_energy
+from match.dispatch.energy import without_energy
 from match.target.hardware import Constraint, HwModule, MatchTarget
 
 KIB = 1024
