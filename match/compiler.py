@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -195,6 +197,7 @@ def compile(  # noqa: A001
     numerics: str = "hardware",
     jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
+    name: str | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
@@ -212,6 +215,7 @@ def compile(  # noqa: A001
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
         cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+        name: what the network is called, and every name in its C begins with; none: the file's name.
         output: folder to `CompiledModel.save` the C project to.
 
     Raises:
@@ -221,7 +225,7 @@ def compile(  # noqa: A001
     options = Options.parse(engine, objective, numerics, jobs, cache)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
-        network = _model(model, params)
+        network = _named(_model(model, params), name)
     with stopwatch.phase("transform"):
         integer = integer_relay(network, chip.activations)
     partitioned = cut(integer, chip, options, network.name, stopwatch)
@@ -249,6 +253,16 @@ def compile(  # noqa: A001
     if output is not None:
         compiled.save(output)
     return compiled
+
+
+def _named(model: Model, name: str | None) -> Model:
+    if name is None:
+        return model
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise OptionError(
+            f"{name!r} cannot name a network in C; use lower-case letters, digits and underscores, a letter first."
+        )
+    return replace(model, name=name)
 
 
 def _model(model: Any, params: Mapping[str, Any] | None) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +13,7 @@ from typing import Any
 from match.codegen.aot import prepare
 from match.codegen.c_text import identifier
 from match.codegen.capacity import shortage
+from match.codegen.inside import beside
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network
 from match.codegen.steps import CallStep, StepReader
@@ -114,7 +115,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     reader = StepReader()
     chip = tvm.target.Target(f"match/{target.name}")
     context = tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader])
-    with _tamed(), planner(places), context:
+    with _tamed(), planner(places) as offsets, context:
         library = relay.build(
             prepare(module),
             target=chip,
@@ -123,7 +124,8 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
             mod_name=identifier(model.name),
             **pools(places, chip),
         )
-    return Built(_network(library, plans, model), reader.steps)
+    alignment = max(WORKSPACE_ALIGNMENT, target.main_memory.alignment)
+    return Built(_network(library, plans, model, reader.steps, offsets, alignment), reader.steps)
 
 
 def _plan(function: Any) -> LayerPlan:
@@ -142,7 +144,14 @@ def _math_function(call: Any) -> Any:
     return tvm.tir.call_pure_extern(call.dtype, name if call.dtype == "float64" else f"{name}f", *call.args)
 
 
-def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network:
+def _network(
+    library: Any,
+    plans: dict[str, LayerPlan],
+    model: Model,
+    steps: Sequence[CallStep],
+    offsets: Mapping[str, int],
+    alignment: int,
+) -> Network:
     sources = {name: part.get_source() for part in library.lib.imported_modules for name in _functions(part)}
     main = f"tvmgen_{identifier(model.name)}___tvm_main__"
     operators = clean(sources[main])
@@ -175,6 +184,8 @@ def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network
         constants=tuple(sorted(constants, key=lambda constant: constant.offset)),
         operator_constant_bytes=sizes["constants"],
         workspace_bytes=sizes["workspace"],
+        inside=beside(model.inputs, model.outputs, steps, offsets, sizes["workspace"], alignment),
+        rounding=model.rounding,
     )
 
 

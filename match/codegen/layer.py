@@ -17,6 +17,9 @@ from match.errors import ScheduleError
 from match.ir.layer import Dim, Role
 from match.target.hardware import Allocator, ExternalApi
 
+_NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
+"""What follows the network's name in the symbol of a layer."""
+
 
 def generate(plan: LayerPlan) -> str:
     """The C source of one layer: a function ``int32_t symbol(const void *input[, const void *addend], void *output)``.
@@ -206,6 +209,11 @@ class LayerText:
         if self.schedule.scratch:
             buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
         return tuple(buffers)
+
+    @property
+    def placement(self) -> str:
+        """The macro that places the constants of all layers of the network, whose name begins the symbol."""
+        return f"{_NUMBER.sub('', self.plan.symbol)}_WEIGHTS".upper()
 
     def place(self, operand: OperandText) -> str:
         """A comment on the tensor of an operand that is in external memory."""

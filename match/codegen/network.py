@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.dispatch.plan import LayerPlan
-from match.frontend.model import Tensor
+from match.frontend.model import Rounding, Tensor, tensor_bytes
 from match.placement.place import Plan
 from match.placement.problem import Problem
 from match.target.hardware import ExternalApi
@@ -44,6 +43,14 @@ class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     function: str
     operators: tuple[str, ...] = ()
     macs: int = 0
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Offsets of the inputs and then the outputs in the workspace, and its bytes with them."""
+
+    offsets: tuple[int, ...]
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -86,8 +93,9 @@ class Network:
 
     `calls` is what `main` calls, in order, as MATCH_CALL numbers it. `operators` is TVM's C of what runs on the control
     core: the operators and `main`, whose parameters are the inputs, the outputs, and the addresses of the `pools` there
-    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `memory` is None where main memory
-    holds everything.
+    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `inside` is where inputs and outputs
+    lie in the workspace if the caller has no arrays for them. `rounding` is that of the reference. `memory` is None
+    where main memory holds everything.
     """
 
     name: str
@@ -101,6 +109,8 @@ class Network:
     constants: tuple[Constant, ...]
     operator_constant_bytes: int
     workspace_bytes: int
+    inside: Inside
+    rounding: Rounding = Rounding.TFLITE
     memory: NetworkMemory | None = None
 
     @property
@@ -119,8 +129,3 @@ class Network:
     def activation_bytes(self) -> int:
         """Most that activations take at once: the planned workspace, and the network's inputs and outputs."""
         return self.workspace_bytes + tensor_bytes((*self.inputs, *self.outputs))
-
-
-def tensor_bytes(tensors: Iterable[Tensor]) -> int:
-    """Bytes that dense tensors take together."""
-    return sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in tensors)

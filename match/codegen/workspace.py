@@ -31,12 +31,22 @@ Places = Mapping[str, Place]
 
 
 @contextmanager
-def planner(places: Places | None) -> Generator[None]:
-    """While it is open, TVM's builds put buffers where `places` says, by name; without it, where TVM thinks best."""
+def planner(places: Places | None) -> Generator[dict[str, int]]:
+    """While it is open, TVM's builds put buffers where `places` says, by name; without it, where TVM thinks best.
+
+    Yields the offsets of buffers by name, once a build has planned them.
+    """
     algorithm = _plan if places is None else partial(_follow, places)
-    tvm.register_func(f"tir.usmp.algo.{PLANNER}", algorithm, override=True)
+    offsets: dict[str, int] = {}
+
+    def plan(buffers: Any, pressure: Any) -> dict[Any, Any]:
+        planned = algorithm(buffers, pressure)
+        offsets.update((str(buffer.name_hint), int(place.byte_offset)) for buffer, place in planned.items())
+        return planned
+
+    tvm.register_func(f"tir.usmp.algo.{PLANNER}", plan, override=True)
     try:
-        yield
+        yield offsets
     finally:
         tvm.register_func(f"tir.usmp.algo.{PLANNER}", _plan, override=True)
 

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any
 
 from match.codegen.backend import PLAN_ATTRIBUTE, register
-from match.codegen.c_text import identifier
+from match.codegen.c_text import network_prefix
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import cpu_cost, dispatch
@@ -118,7 +118,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("pattern"):
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
-        prefix = f"match_{identifier(network)}"
+        prefix = network_prefix(network)
         workloads = _workloads(listed, prefix)
         decided = iter(dispatch(workloads, target, options, stopwatch))
         decisions = [
@@ -153,7 +153,7 @@ def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list
             replace(row.layer, name=f"{row.layer.op}_{index}"),
             row.constants,
             row.accumulator,
-            f"{prefix}_{index}_{row.layer.op}",
+            f"{prefix}_{index:02d}_{row.layer.op}",
         )
         for index, row in enumerate(listed)
         if isinstance(row, Match)

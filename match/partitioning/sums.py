@@ -48,7 +48,7 @@ def apart(
             replace(sums.layer, name=f"{sums.layer.op}_{index}"),
             sums.constants,
             None,
-            f"{prefix}_{index}_{sums.layer.op}_sums",
+            f"{prefix}_{index:02d}_{sums.layer.op}_sums",
         )
         for index, (sums, _) in halves.items()
     ]

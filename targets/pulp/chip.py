@@ -191,7 +191,7 @@ def gap_sdk_platform(
         defines={
             **memory_sizes(target.modules, l1, l2),
             "PULP_CLOCK_HZ": str(round(target.clock_hz)),
-            "main": "match_application",
+            "MATCH_MAIN": "match_application",
         },
         compiler="riscv32-unknown-elf-gcc",
         link=("-r", "-nostdlib"),

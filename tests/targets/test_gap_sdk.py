@@ -31,7 +31,15 @@ def test_networks_compile_against_the_sdks_declarations(target: str, tmp_path: P
     if shutil.which("riscv64-unknown-elf-gcc") is None or not PICOLIBC.is_dir():
         pytest.skip("riscv64-unknown-elf-gcc or picolibc is not installed")
     match.compile(DIGITS, target).save(tmp_path / "digits")
-    command = ["make", "-s", "-C", str(tmp_path / "digits"), "PLATFORM=gap_sdk", "CC=riscv64-unknown-elf-gcc"]
+    command = [
+        "make",
+        "-s",
+        "-C",
+        str(tmp_path / "digits"),
+        "WERROR=1",
+        "PLATFORM=gap_sdk",
+        "CC=riscv64-unknown-elf-gcc",
+    ]
     built = subprocess.run([*command, f"CFLAGS={' '.join(FLAGS)}"], capture_output=True, text=True, check=False)
     assert not built.returncode, built.stderr
     assert not built.stderr, built.stderr

@@ -47,8 +47,13 @@ typedef struct {
     uint8_t *output;
 } buffers_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef ADD_WHOLE_WEIGHTS
+#define ADD_WHOLE_WEIGHTS
+#endif
+
 /* Requantization, packed in the order of fetch. */
-static const uint8_t constants[24];
+static const uint8_t constants[24] ADD_WHOLE_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
 static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input)

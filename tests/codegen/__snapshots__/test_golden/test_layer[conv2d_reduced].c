@@ -76,8 +76,13 @@ typedef struct {
     int32_t k;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef CONV2D_REDUCED_WEIGHTS
+#define CONV2D_REDUCED_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[11520];
+static const uint8_t constants[11520] CONV2D_REDUCED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)

@@ -67,8 +67,13 @@ typedef struct {
     int32_t oy;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef CONV2D_RESIDENT_WEIGHTS
+#define CONV2D_RESIDENT_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[640];
+static const uint8_t constants[640] CONV2D_RESIDENT_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
 static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)

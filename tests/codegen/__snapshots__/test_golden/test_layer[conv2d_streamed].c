@@ -74,8 +74,13 @@ typedef struct {
     int32_t ox;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef CONV2D_STREAMED_WEIGHTS
+#define CONV2D_STREAMED_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[612];
+static const uint8_t constants[612] CONV2D_STREAMED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)

@@ -16,7 +16,7 @@
 #include "mock.h"
 #include "mock_external.h"
 #include "match_layer.h"
-#include "match_layers.h"
+#include "layers.h"
 #include "match_trace.h"
 
 /* The layer, in elements. */

@@ -68,8 +68,13 @@ typedef struct {
     int32_t k1;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef DEPTHWISE_NESTED_WEIGHTS
+#define DEPTHWISE_NESTED_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[380];
+static const uint8_t constants[380] DEPTHWISE_NESTED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)
