@@ -21,7 +21,8 @@ else
 $(error ${name} has no platform $(${prefix}_PLATFORM))
 endif
 
-APP_SRCS += $(addprefix $(${prefix}_FOLDER)/,$(${prefix}_SOURCES) $(filter-out $(MATCH_SHARED),$(${prefix}_SHARED)))
+${prefix}_NEW := $(${prefix}_SOURCES) $(filter-out $(MATCH_SHARED),$(${prefix}_SHARED))
+APP_SRCS += $(addprefix $(${prefix}_FOLDER)/,$(${prefix}_NEW))
 APP_INC += $(addprefix $(${prefix}_FOLDER)/,$(${prefix}_INCLUDE))
-APP_CFLAGS += $(filter-out $(APP_CFLAGS),$(${prefix}_DEFINES))
+APP_CFLAGS += $(${prefix}_DEFINES)
 MATCH_SHARED := $(sort $(MATCH_SHARED) $(${prefix}_SHARED))
