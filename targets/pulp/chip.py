@@ -190,8 +190,8 @@ def gap_sdk_platform(
         include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", *include))),
         defines={
             **memory_sizes(target.modules, l1, l2),
-            "PULP_CLOCK_HZ": str(round(target.clock_hz)),
             "MATCH_MAIN": "match_application",
+            "MATCH_PULP_ISA_AUTO": "1",
         },
         compiler="riscv32-unknown-elf-gcc",
         link=("-r", "-nostdlib"),

@@ -30,10 +30,21 @@ static struct {
 
 int32_t pulp_open(void)
 {
-    if (chip.open) {
+    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+}
+
+int32_t pulp_open_with(const pulp_setup_t *setup)
+{
+    const uint32_t l1_bytes = setup->l1_bytes != 0 ? setup->l1_bytes : PULP_L1_BYTES;
+    if (chip.open || l1_bytes > PULP_L1_BYTES) {
         return MATCH_ERROR_PLATFORM;
     }
     int32_t status = pulp_machine_open(&chip.l1, &chip.l2);
+    if (setup->l1 != NULL) {
+        match_arena_close(&chip.l1);
+        match_arena_place(&chip.l1, setup->l1, l1_bytes, PULP_ALIGNMENT);
+    }
+    chip.l1.capacity = l1_bytes;
     if (status == MATCH_OK) {
         chip.cluster = match_host_team_open(PULP_CLUSTER_CORES);
         status = chip.cluster != NULL ? MATCH_OK : MATCH_ERROR_PLATFORM;

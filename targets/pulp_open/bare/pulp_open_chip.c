@@ -24,7 +24,14 @@ static void await_master(void)
 
 int32_t pulp_open(void)
 {
-    pulp_open_memory_reset();
+    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+}
+
+int32_t pulp_open_with(const pulp_setup_t *setup)
+{
+    if (!pulp_open_memory_reset(setup)) {
+        return MATCH_ERROR_PLATFORM;
+    }
     pulp_open_dma_reset();
     if (running) {
         return MATCH_OK;

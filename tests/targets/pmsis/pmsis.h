@@ -17,10 +17,6 @@ void pi_open_from_conf(struct pi_device *device, void *conf);
 int pmsis_kickoff(void *arg);
 void pmsis_exit(int err);
 
-typedef enum { PI_FREQ_DOMAIN_FC = 0, PI_FREQ_DOMAIN_CL = 1, PI_FREQ_DOMAIN_PERIPH = 2 } pi_freq_domain_e;
-
-int32_t pi_freq_set(pi_freq_domain_e domain, uint32_t freq);
-
 void *pi_l2_malloc(int size);
 void pi_l2_free(void *chunk, int size);
 
@@ -53,6 +49,9 @@ int pi_cl_team_nb_cores(void);
 
 void *pi_cl_l1_malloc(struct pi_device *device, uint32_t size);
 void pi_cl_l1_free(struct pi_device *device, void *chunk, int size);
+
+/* Sleep until an event of the mask has come; those of the mask are forgotten. */
+unsigned int eu_evt_maskWaitAndClr(unsigned int mask);
 
 /* ---- its DMA ---- */
 
