@@ -39,6 +39,7 @@ RISCV_INCLUDE = "targets/pulp/riscv"
 _HOST_SOURCES = (
     "kernels/host/match_host_arena.c",
     "kernels/host/match_host_dma.c",
+    "kernels/host/match_host_faults.c",
     "targets/pulp/host/pulp_host.c",
 )
 _PC = ("kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "digits.h"
+#include "match_host_faults.h"
+#include "pulp.h"
 
 enum { RUNS = 20 };
 
@@ -200,6 +202,86 @@ static void quantize(void)
     printf("%g\n", back[0]);
 }
 
+/* ---- faults ---- */
+
+enum { SEQUENCES = 200, GUARD = 0x5a };
+
+static uint32_t seed = 1;
+
+static uint32_t below(uint32_t limit)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % limit;
+}
+
+static uint32_t struck;
+
+static void strike_back(void *user, uint32_t number)
+{
+    struck += number == *(const uint32_t *)user && digits_run(&other, NULL, NULL) == MATCH_ERROR_BUSY;
+}
+
+/* Runs with one fault of a kind each, and then without: what statuses there are, and whether all else is as it was. */
+static void faults(void)
+{
+    static struct {
+        uint8_t before[64];
+        _Alignas(DIGITS_TENSOR_ALIGNMENT) float scores[DIGITS_OUTPUT_SCORES_ELEMENTS];
+        uint8_t behind[64];
+    } guarded;
+    static const match_host_fault_t KINDS[] = {MATCH_FAULT_ALLOCATION, MATCH_FAULT_TRANSFER,
+                                               MATCH_FAULT_ENDLESS_TRANSFER, MATCH_FAULT_ENDLESS_KERNEL};
+    const digits_outputs_t kept = {.scores = guarded.scores};
+    int32_t counts[10] = {0};
+    int32_t wrong = 0;
+    memset(guarded.before, GUARD, sizeof guarded.before);
+    memset(guarded.behind, GUARD, sizeof guarded.behind);
+    for (int i = 0; i < DIGITS_INPUT_IMAGE_ELEMENTS; i++) {
+        image[i] = (float)(i % 17) / 16.0f;
+    }
+    open_both();
+    say(digits_run(&one, &inputs, &outputs));
+    for (uint32_t sequence = 0; sequence < SEQUENCES; sequence++) {
+        const uint32_t kind = below(6);
+        uint32_t number = below(digits_network.operator_count);
+        const match_hooks_t hooks = {.begin = strike_back, .user = &number};
+        int32_t expected = MATCH_OK;
+        if (kind < 4) {
+            match_host_inject(KINDS[kind], below(8));
+            const int32_t statuses[] = {MATCH_ERROR_MEMORY, MATCH_ERROR_TRANSFER, MATCH_ERROR_TIMEOUT, MATCH_ERROR_TIMEOUT};
+            expected = statuses[kind];
+        } else if (kind == 4) { /* too small an L1 */
+            match_platform_close();
+            say(pulp_open_with(&(pulp_setup_t){.l1_bytes = 4 * (1 + below(DIGITS_L1_BYTES / 4 - 1))}));
+            expected = MATCH_ERROR_MEMORY;
+        } else { /* another task in between */
+            digits_set_hooks(&one, &hooks);
+            struck = 0;
+        }
+        const int32_t status = digits_run(&one, &inputs, &kept);
+        wrong += status != expected;
+        wrong += kind == 5 && struck != 1;
+        counts[-status] += 1;
+        if (kind == 4) {
+            match_platform_close();
+            say(match_platform_open());
+        }
+        match_host_inject(MATCH_FAULT_NONE, 0);
+        digits_set_hooks(&one, NULL);
+        wrong += digits_run(&one, &inputs, &kept) != MATCH_OK;
+        wrong += memcmp(guarded.scores, scores, sizeof scores) != 0;
+        for (size_t i = 0; i < sizeof guarded.before; i++) {
+            wrong += guarded.before[i] != GUARD || guarded.behind[i] != GUARD;
+        }
+    }
+    match_platform_close();
+    printf("%d wrong; ", (int)wrong);
+    for (int i = 0; i < 10; i++) {
+        printf("%d ", (int)counts[i]);
+    }
+    printf("\n");
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -207,7 +289,7 @@ static const struct {
     {"two_contexts", two_contexts}, {"arguments", arguments},
     {"hooks", hooks},               {"two_tasks", two_tasks},
     {"description", description},   {"two_tasks_in_turn", two_tasks_in_turn},
-    {"quantize", quantize},
+    {"quantize", quantize},         {"faults", faults},
 };
 
 int main(int argc, char **argv)

@@ -50,7 +50,8 @@ def linked(folder: Path, sanitize: str) -> Path:
     """The program of scenarios with the archive."""
     call("make", "-s", "-C", folder, "WERROR=1", f"SANITIZE={sanitize}", "lib")
     program = folder / f"scenarios-{sanitize}"
-    include = (f"-I{folder / 'include'}", f"-I{folder / 'kernels/include'}")
+    folders = ("include", "kernels/include", "kernels/host", "targets/pulp/include", "targets/pulp/host")
+    include = [f"-I{folder / part}" for part in folders]
     archive = folder / "build" / f"host-{sanitize.replace(',', '-')}" / "libdigits.a"
     flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", f"-fsanitize={sanitize}", "-pthread")
     call("cc", *flags, *include, Path(__file__).parent / "firmware.c", archive, "-o", program, "-lm")
@@ -95,6 +96,20 @@ def test_two_tasks(folder: Path, sanitize: str) -> None:
     program = linked(folder, sanitize)
     assert call(program, "two_tasks").split()[:4] == ["0", "0", "0", "1"]
     assert call(program, "two_tasks_in_turn").split() == ["0", "0", "0", "1", "0"]
+
+
+def test_every_fault_is_a_status_and_the_next_run_is_right(scenario: Callable[[str], list[str]]) -> None:
+    """200 runs: a block refused, a transfer that fails or does not end, an endless kernel, a small L1, another task.
+
+    The platform has another status for layers that leave something under way.
+    """
+    *statuses, result = scenario("faults")
+    assert set(statuses) == {"0"}
+    wrong, counts = result.split(" wrong; ")
+    assert wrong == "0"
+    done, _, memory, transfer, *_ = map(int, counts.split())
+    assert min(done, memory, transfer, int(counts.split()[8])) > 10
+    assert sum(map(int, counts.split())) == 200
 
 
 def test_description(scenario: Callable[[str], list[str]], digits: CompiledModel) -> None:

@@ -54,7 +54,7 @@ void pulp_close(void);
 
 /* Run a layer's function on the cluster's master core and return its status. The host platform does not let one pass
  * that returns MATCH_OK but has left a transfer (MATCH_ERROR_TRANSFER) or kernel (MATCH_ERROR_COMPUTE) that was not
- * waited for, or a block of L1 (MATCH_ERROR_MEMORY). */
+ * waited for, or a block of L1 (MATCH_ERROR_MEMORY); of one that fails, these are MATCH_ERROR_PLATFORM. */
 int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args);
 
 /* ---- memory ---- */

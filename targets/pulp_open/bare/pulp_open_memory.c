@@ -1,4 +1,6 @@
 /* L1 in front of the stacks, and what programs leave of L2. */
+#include <stddef.h>
+
 #include "match_stack.h"
 #include "pulp.h"
 #include "pulp_open_cluster.h"
