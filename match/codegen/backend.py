@@ -26,7 +26,7 @@ from match.frontend.model import Model
 from match.partitioning.pattern.rows import products
 from match.relay import relay, tvm
 from match.relay.graph import post_order
-from match.relay.rewrite import operator_name
+from match.relay.rewrite import first_source, operator_name
 from match.target.hardware import MatchTarget
 
 PLAN_ATTRIBUTE = "match.plan"
@@ -196,7 +196,8 @@ def _call(function: str, metadata: Any) -> Call:
     expressions = [expr for _, relays in metadata[function].relay_primfuncs.items() for expr in post_order(relays)]
     operators = tuple(expr for expr in expressions if isinstance(expr, relay.Call))
     found = products(operators)
-    return Call(function, tuple(map(operator_name, operators)), found[1] if found else 0)
+    source = first_source(reversed(operators))
+    return Call(function, tuple(map(operator_name, operators)), found[1] if found else 0, source)
 
 
 def _functions(part: Any) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from match.codegen.axis_text import AxisText
-from match.codegen.c_text import comment, render, values, wrap
+from match.codegen.c_text import WIDTH, comment, render, values, wrap
 from match.codegen.kernel_text import WINDOWED, KernelText
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
@@ -141,6 +142,11 @@ class LayerText:
         shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.k}"
         window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED else ""
         return comment(f"{layer.name}: {layer.op}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
+
+    @property
+    def source(self) -> list[str]:
+        """What the model calls the layer, in lines of the comment at the top of the file; none if that is not known."""
+        return textwrap.wrap(f"In the model: {comment(self.plan.source)}", WIDTH - 3) if self.plan.source else []
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:

@@ -36,13 +36,14 @@ class LayerSource:
 class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A function that one inference calls: a layer on a module, or what TVM made of some Relay operators.
 
-    `operators` are the names of these in the order of computation, `macs` their multiply-accumulates; a layer on a
-    module has neither.
+    `operators` are the names of these in the order of computation, `macs` their multiply-accumulates, `source` what the
+    model calls the last of them as far as that is known; a layer on a module has none of these here.
     """
 
     function: str
     operators: tuple[str, ...] = ()
     macs: int = 0
+    source: str = ""
 
 
 @dataclass(frozen=True)

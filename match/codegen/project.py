@@ -284,9 +284,10 @@ def _operators(network: Network) -> Iterator[_Operator]:
     for call in network.calls:
         plan = layers.get(call.function)
         if plan is not None:
-            yield _Operator(plan.layer.name, "", plan.module)
+            yield _Operator(plan.layer.name, plan.source, plan.module)
         else:
-            yield _Operator(call.function.removeprefix(f"tvmgen_{identifier(network.name)}_"), "", CPU)
+            name = call.function.removeprefix(f"tvmgen_{identifier(network.name)}_")
+            yield _Operator(name, call.source, CPU)
 
 
 def _rooms(network: Network, target: MatchTarget) -> Iterator[_Room]:

@@ -113,7 +113,7 @@ def _changed(again: Again, request: Request, solution: Solution, target: MatchTa
     offer = _offer(request, solution, again.workload.layer)
     if isinstance(offer, str):
         return offer
-    plan = _plan(offer, again.workload.symbol, target)
+    plan = _plan(offer, again.workload, target)
     candidates = tuple(
         offer.candidate if candidate.module == offer.module.name else candidate
         for candidate in again.decision.candidates
@@ -197,7 +197,8 @@ def _decide(
         outputs=outputs,
         cycles=taken.cost.cycles if taken else cpu.cycles,
         candidates=tuple(candidates),
-        plan=_plan(taken, workload.symbol, target) if taken else None,
+        plan=_plan(taken, workload, target) if taken else None,
+        source=workload.source,
     )
 
 
@@ -210,12 +211,13 @@ def _offer(request: Request, solution: Solution, layer: Layer) -> _Offer | str:
     return _Offer(request.module, request.form, replace(solution.schedule, layer=layer), solution.cost)
 
 
-def _plan(offer: _Offer, symbol: str, target: MatchTarget) -> LayerPlan:
+def _plan(offer: _Offer, workload: Workload, target: MatchTarget) -> LayerPlan:
     layer, requantizer = offer.schedule.layer, offer.form.requantizer
     nested = len(offer.schedule.memories) > len(offer.module.memories)
     requantization = offer.form.constants.requantization
     return LayerPlan(
-        symbol=symbol,
+        symbol=workload.symbol,
+        source=workload.source,
         target=target.name,
         module=offer.module.name,
         layer=layer,

@@ -30,7 +30,7 @@ from match.partitioning.sums import apart
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.graph import post_order
-from match.relay.rewrite import operands, rebuild, shape
+from match.relay.rewrite import first_source, operands, rebuild, shape
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 
@@ -154,6 +154,7 @@ def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list
             row.constants,
             row.accumulator,
             f"{prefix}_{index:02d}_{row.layer.op}",
+            first_source(reversed(row.covered)),
         )
         for index, row in enumerate(listed)
         if isinstance(row, Match)
@@ -175,7 +176,10 @@ def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDec
         outputs = _elements(row[-1].checked_type)
     name = f"{op}_{index}"
     cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
-    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
+    source = first_source(reversed(row.covered if isinstance(row, Rejection) else row))
+    return LayerDecision(
+        name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)), None, source
+    )
 
 
 def _with_conversions(

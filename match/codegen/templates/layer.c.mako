@@ -6,6 +6,12 @@
 %>\
 /* ${text.title}.
  *
+% if text.source:
+% for line in text.source:
+ * ${line}
+% endfor
+ *
+% endif
 % for level in text.levels:
  * In ${level.memory.name}:
 % for operand in level.operands:

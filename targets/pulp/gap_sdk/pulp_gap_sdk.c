@@ -6,6 +6,16 @@
 #include "match_stack.h"
 #include "pulp.h"
 
+/* How long a layer may take, in microseconds, and how often the control core looks; in between it sleeps. 0: as long as it
+ * takes, and the control core sleeps until then. */
+#ifndef PULP_TIMEOUT_US
+#define PULP_TIMEOUT_US 0
+#endif
+
+#ifndef PULP_LOOK_US
+#define PULP_LOOK_US 50
+#endif
+
 enum { MASTER_STACK = 4096, WORKER_STACK = 1024 };
 
 /* The chip: there is one. */
@@ -19,14 +29,22 @@ static struct {
     bool forked;
     match_kernel_t kernel; /* started and not waited for, or NULL */
     const match_tile_t *tile;
+    struct pi_cluster_task task; /* of the layer on the cluster, which may not end */
+    bool stuck;                  /* it did not: the cluster is of no use until it is closed */
+#if PULP_TIMEOUT_US != 0
+    pi_task_t ended;
+#endif
 } chip;
 
 /* A layer on its way to the cluster's master. */
 typedef struct {
     int32_t (*layer)(void *);
     void *arguments;
-    int32_t status;
+    volatile int32_t status;
+    volatile bool done;
 } offload_t;
+
+static offload_t offload;
 
 /* ---- platform ---- */
 
@@ -81,12 +99,14 @@ void pulp_close(void)
         (void)pi_cluster_close(&chip.own);
     }
     chip.cluster = NULL;
+    chip.stuck = false;
 }
 
 static void run_layer(void *arg)
 {
-    offload_t *offload = arg;
-    offload->status = offload->layer(offload->arguments);
+    offload_t *self = arg;
+    self->status = self->layer(self->arguments);
+    self->done = true;
 }
 
 int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
@@ -94,14 +114,33 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     if (chip.cluster == NULL) {
         return MATCH_ERROR_PLATFORM;
     }
-    offload_t offload = {.layer = layer, .arguments = args, .status = MATCH_ERROR_PLATFORM};
-    struct pi_cluster_task task;
-    pi_cluster_task(&task, run_layer, &offload);
-    task.stack_size = MASTER_STACK;
-    task.slave_stack_size = WORKER_STACK;
-    task.nb_cores = PULP_CLUSTER_CORES;
-    (void)pi_cluster_send_task_to_cl(chip.cluster, &task);
+    if (chip.stuck) {
+        return MATCH_ERROR_TIMEOUT;
+    }
+    offload = (offload_t){.layer = layer, .arguments = args, .status = MATCH_ERROR_PLATFORM};
+    pi_cluster_task(&chip.task, run_layer, &offload);
+    chip.task.stack_size = MASTER_STACK;
+    chip.task.slave_stack_size = WORKER_STACK;
+    chip.task.nb_cores = PULP_CLUSTER_CORES;
+#if PULP_TIMEOUT_US == 0
+    (void)pi_cluster_send_task_to_cl(chip.cluster, &chip.task);
     return offload.status;
+#else
+    pi_task_block(&chip.ended);
+    const uint32_t begin = pi_time_get_us();
+    if (pi_cluster_send_task_to_cl_async(chip.cluster, &chip.task, &chip.ended) != 0) {
+        return MATCH_ERROR_PLATFORM;
+    }
+    while (!offload.done) {
+        if (pi_time_get_us() - begin > PULP_TIMEOUT_US) {
+            chip.stuck = true;
+            return MATCH_ERROR_TIMEOUT;
+        }
+        pi_time_wait_us(PULP_LOOK_US);
+    }
+    pi_task_wait_on(&chip.ended);
+    return offload.status;
+#endif
 }
 
 /* ---- memory ---- */

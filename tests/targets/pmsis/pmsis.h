@@ -22,6 +22,16 @@ void pi_l2_free(void *chunk, int size);
 
 uint32_t pi_core_id(void);
 
+typedef struct pi_task {
+    int id;
+} pi_task_t;
+
+pi_task_t *pi_task_block(pi_task_t *task);
+void pi_task_wait_on(pi_task_t *task);
+
+uint32_t pi_time_get_us(void);
+void pi_time_wait_us(int time_us);
+
 /* ---- the cluster ---- */
 
 struct pi_cluster_conf {
@@ -42,6 +52,7 @@ int pi_cluster_open(struct pi_device *device);
 int pi_cluster_close(struct pi_device *device);
 struct pi_cluster_task *pi_cluster_task(struct pi_cluster_task *task, void (*entry)(void *), void *arg);
 int pi_cluster_send_task_to_cl(struct pi_device *device, struct pi_cluster_task *task);
+int pi_cluster_send_task_to_cl_async(struct pi_device *device, struct pi_cluster_task *task, pi_task_t *end);
 
 void pi_cl_team_fork(int nb_cores, void (*entry)(void *), void *arg);
 void pi_cl_team_barrier(void);
