@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,6 +220,7 @@ def compile(  # noqa: A001
     numerics: str = "hardware",
     jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
+    name: str | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
@@ -235,6 +238,7 @@ def compile(  # noqa: A001
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
         cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+        name: what the network is called, and every name in its C begins with; none: the file's name.
         output: folder to `CompiledModel.save` the C project to.
 
     Raises:
@@ -244,7 +248,7 @@ def compile(  # noqa: A001
     options = Options.parse(engine, objective, numerics, jobs, cache)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
-        network = _model(model, params)
+        network = _named(_model(model, params), name)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
             integer = integer_relay(network, chip.activations)
@@ -318,6 +322,16 @@ def partition(
         partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module
+
+
+def _named(model: Model, name: str | None) -> Model:
+    if name is None:
+        return model
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise OptionError(
+            f"{name!r} cannot name a network in C; use lower-case letters, digits and underscores, a letter first."
+        )
+    return replace(model, name=name)
 
 
 def _model(model: Any, params: Mapping[str, Any] | None) -> Model:

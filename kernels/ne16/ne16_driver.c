@@ -6,8 +6,13 @@ static_assert(sizeof(ne16_job_t) == NE16_JOB_WORDS * sizeof(uint32_t), "a job is
 
 void ne16_submit(const ne16_job_t *job)
 {
-    while ((int32_t)ne16_read(NE16_ACQUIRE) < 0) {
-        ne16_wait_event();
+    uint32_t place;
+    while ((int32_t)(place = ne16_read(NE16_ACQUIRE)) < 0) {
+        if (place == NE16_LOCKED) { /* by a program that was stopped here: this one hands over what it acquires */
+            ne16_write(NE16_SOFT_CLEAR, 0);
+        } else {
+            ne16_wait_event();
+        }
     }
     for (uint32_t word = 0; word < NE16_JOB_WORDS; word++) {
         ne16_write(NE16_JOB + word, job->words[word]);

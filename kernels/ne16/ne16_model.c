@@ -5,7 +5,6 @@
 #include "match_status.h"
 
 /* What the reads of the acquire register say when there is no job to fill in. */
-#define ACQUIRE_LOCKED 0xfffffffeu
 #define ACQUIRE_FULL 0xffffffffu
 
 enum {
@@ -389,7 +388,7 @@ static uint32_t acquired_place(const ne16_model_t *ne16)
 static uint32_t acquire(ne16_model_t *ne16)
 {
     if (ne16->acquired) {
-        return ACQUIRE_LOCKED;
+        return NE16_LOCKED;
     }
     if (ne16->taken == NE16_PLACES) {
         return ACQUIRE_FULL;

@@ -12,6 +12,9 @@ enum {
     NE16_JOB = 8,         /* first of the words of the acquired job */
 };
 
+/* What NE16_ACQUIRE says where there is a job that was acquired and never handed over. */
+#define NE16_LOCKED 0xfffffffeu
+
 /* Words of a job. */
 enum {
     NE16_JOB_WEIGHTS,

@@ -6,8 +6,10 @@
  *                            hardware loops and stepping loads of plain C by itself
  *     MATCH_PULP_ISA_XPULP2  Xpulpv2 (RI5CY: GAP8, pulp-open), as `.insn` of any RISC-V GCC
  *     MATCH_PULP_ISA_COREV   CORE-V (CV32E40P), likewise
+ *     MATCH_PULP_ISA_AUTO    GAP with a compiler that has these functions, XPULP2 with any other; beside one of the
+ *                            others it says nothing
  *
- * The two last define MATCH_PULP_INSN, and match_pulp_insn.h has their encodings. */
+ * XPULP2 and COREV define MATCH_PULP_INSN, and match_pulp_insn.h has their encodings. */
 #ifndef MATCH_PULP_SIMD_H
 #define MATCH_PULP_SIMD_H
 
@@ -15,8 +17,30 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The SDK's compiler is older than __has_builtin, or knows its own functions. */
+#if !defined(__riscv)
+#define MATCH_PULP_BUILTINS 0
+#elif !defined(__has_builtin)
+#define MATCH_PULP_BUILTINS 1
+#else
+#define MATCH_PULP_BUILTINS __has_builtin(__builtin_pulp_sdotusp4)
+#endif
+
+#if defined(MATCH_PULP_ISA_XPULP2) + defined(MATCH_PULP_ISA_COREV) + defined(MATCH_PULP_ISA_GAP) > 1
+#error "MATCH_PULP_ISA_GAP, MATCH_PULP_ISA_XPULP2 and MATCH_PULP_ISA_COREV exclude each other"
+#elif defined(MATCH_PULP_ISA_XPULP2) || defined(MATCH_PULP_ISA_COREV) || defined(MATCH_PULP_ISA_GAP)
+#elif defined(MATCH_PULP_ISA_AUTO) && MATCH_PULP_BUILTINS
+#define MATCH_PULP_ISA_GAP
+#elif defined(MATCH_PULP_ISA_AUTO)
+#define MATCH_PULP_ISA_XPULP2
+#endif
+
 #if defined(MATCH_PULP_ISA_XPULP2) || defined(MATCH_PULP_ISA_COREV)
 #define MATCH_PULP_INSN
+/* Loops of .insn take the registers of hardware loops, and no compiler knows: one that makes such loops itself must not. */
+#if MATCH_PULP_BUILTINS && !defined(MATCH_PULP_NO_HWLOOP)
+#error "this compiler makes hardware loops of its own: take MATCH_PULP_ISA_GAP, or -mnohwloop and MATCH_PULP_NO_HWLOOP"
+#endif
 #include "match_pulp_insn.h"
 #endif
 
@@ -29,8 +53,9 @@
  * loop that takes all registers and is used many times behind it. */
 #define MATCH_HOLD(value) __asm__ volatile("" : "+r"(value))
 
-/* Four consecutive bytes, the first one in the lowest bits. */
+/* Four consecutive bytes, the first one in the lowest bits; the same at any address, among bytes of any type. */
 typedef uint32_t match_bytes4_t;
+typedef uint32_t match_anywhere4_t __attribute__((aligned(1), may_alias));
 
 #if defined(MATCH_PULP_ISA_GAP)
 typedef unsigned char match_unsigned4_t __attribute__((vector_size(4)));
@@ -42,10 +67,10 @@ static inline match_bytes4_t match_load4(const void *bytes)
 {
 #if defined(MATCH_PULP_INSN)
     match_bytes4_t value;
-    __asm__("lw %0, %1" : "=r"(value) : "m"(*(const match_bytes4_t *)bytes));
+    __asm__("lw %0, %1" : "=r"(value) : "m"(*(const match_anywhere4_t *)bytes));
     return value;
 #elif defined(MATCH_PULP_ISA_GAP)
-    return *(const match_bytes4_t *)bytes;
+    return *(const match_anywhere4_t *)bytes;
 #else
     match_bytes4_t value;
     memcpy(&value, bytes, sizeof value);
@@ -57,9 +82,9 @@ static inline match_bytes4_t match_load4(const void *bytes)
 static inline void match_store4(void *bytes, match_bytes4_t value)
 {
 #if defined(MATCH_PULP_INSN)
-    __asm__("sw %1, %0" : "=m"(*(match_bytes4_t *)bytes) : "r"(value));
+    __asm__("sw %1, %0" : "=m"(*(match_anywhere4_t *)bytes) : "r"(value));
 #elif defined(MATCH_PULP_ISA_GAP)
-    *(match_bytes4_t *)bytes = value;
+    *(match_anywhere4_t *)bytes = value;
 #else
     memcpy(bytes, &value, sizeof value);
 #endif

@@ -77,6 +77,12 @@ NoCache = Annotated[
     typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
+CName = Annotated[
+    str | None,
+    typer.Option(
+        "--name", metavar="NAME", help="What every name in the C project begins with.", show_default="from the file"
+    ),
+]
 InputFile = Annotated[
     Path | None,
     typer.Option(

@@ -12,6 +12,7 @@ import typer
 
 from match.cli.arguments import (
     Classes,
+    CName,
     Engine,
     InputFile,
     Jobs,
@@ -57,6 +58,7 @@ def compile_model(
     numerics: Numerics = "hardware",
     jobs: Jobs = None,
     no_cache: NoCache = False,
+    name: CName = None,
     timeline: TimelineFile = None,
     memory_map: MemoryMapFile = None,
 ) -> None:
@@ -86,6 +88,7 @@ def compile_model(
             numerics=numerics,
             jobs=jobs,
             cache=not no_cache,
+            name=name,
         )
         if timeline is not None:
             compiled.save_timeline(timeline)

@@ -12,6 +12,7 @@ from typing import Any
 
 from match.codegen.aot import prepare
 from match.codegen.capacity import shortage
+from match.codegen.inside import beside
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
 from match.codegen.steps import Buffer, CallStep, StepReader
@@ -25,7 +26,7 @@ from match.ir.names import identifier
 from match.partitioning.pattern.rows import products
 from match.relay import relay, tvm
 from match.relay.graph import post_order
-from match.relay.rewrite import operator_name
+from match.relay.rewrite import first_source, operator_name
 from match.target.hardware import MatchTarget
 
 # Bytes to which TVM aligns what it places in the workspace and among the constants: the largest element has eight.
@@ -121,7 +122,9 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
             mod_name=identifier(model.name),
             **pools(places, chip),
         )
-    network = replace(_network(library, plans, model), buffers=tuple(_buffers(reader.steps, offsets)))
+    alignment = max(WORKSPACE_ALIGNMENT, target.main_memory.alignment)
+    network = _network(library, plans, model, reader.steps, offsets, alignment)
+    network = replace(network, buffers=tuple(_buffers(reader.steps, offsets)))
     return Built(network, reader.steps)
 
 
@@ -152,7 +155,14 @@ def _math_function(call: Any) -> Any:
     return tvm.tir.call_pure_extern(call.dtype, name if call.dtype == "float64" else f"{name}f", *call.args)
 
 
-def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network:
+def _network(
+    library: Any,
+    plans: dict[str, LayerPlan],
+    model: Model,
+    steps: Sequence[CallStep],
+    offsets: Mapping[str, int],
+    alignment: int,
+) -> Network:
     sources = {name: part.get_source() for part in library.lib.imported_modules for name in _functions(part)}
     main = f"tvmgen_{identifier(model.name)}___tvm_main__"
     operators = clean(sources[main])
@@ -185,6 +195,8 @@ def _network(library: Any, plans: dict[str, LayerPlan], model: Model) -> Network
         constants=tuple(sorted(constants, key=lambda constant: constant.offset)),
         operator_constant_bytes=sizes["constants"],
         workspace_bytes=sizes["workspace"],
+        inside=beside(model.inputs, model.outputs, steps, offsets, sizes["workspace"], alignment),
+        rounding=model.rounding,
     )
 
 
@@ -195,7 +207,8 @@ def _call(function: str, metadata: Any) -> Call:
     expressions = [expr for _, relays in metadata[function].relay_primfuncs.items() for expr in post_order(relays)]
     operators = tuple(expr for expr in expressions if isinstance(expr, relay.Call))
     found = products(operators)
-    return Call(function, tuple(map(operator_name, operators)), found[1] if found else 0)
+    source = first_source(reversed(operators))
+    return Call(function, tuple(map(operator_name, operators)), found[1] if found else 0, source)
 
 
 def _functions(part: Any) -> list[str]:

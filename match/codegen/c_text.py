@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,27 @@ WIDTH = 120
 def comment(text: str) -> str:
     """`text` on one line and without anything that would end a C comment."""
     return " ".join(text.split()).replace("*/", "* /")
+
+
+def quoted(text: str) -> str:
+    """`text` as a string literal in ASCII."""
+    return '"' + "".join(map(_escaped, text.encode())) + '"'
+
+
+def _escaped(byte: int) -> str:
+    plain = 0x20 <= byte < 0x7F and chr(byte) not in '"\\?'
+    return chr(byte) if plain else f"\\{byte:03o}"
+
+
+def note(text: str) -> str:
+    """`text` as a comment of as many lines as it takes; a line of its own for each paragraph."""
+    lines = [line for paragraph in text.split("\n") for line in textwrap.wrap(comment(paragraph), WIDTH - 3) or [""]]
+    if len(lines) == 1 and len(lines[0]) <= WIDTH - 6:
+        return f"/* {lines[0]} */"
+    if len(lines[-1]) > WIDTH - 6:
+        *rest, word = lines[-1].split(" ")
+        lines[-1:] = [" ".join(rest), word]
+    return "/* " + "\n".join(f" * {line}".rstrip() for line in lines).removeprefix(" * ") + " */"
 
 
 def values(numbers: Sequence[object], per_line: int = 20) -> str:
@@ -64,9 +86,9 @@ def template(name: str) -> Template:
     return Template(path.read_text(encoding="utf-8"), filename=str(path), strict_undefined=True, enable_loop=False)
 
 
-def render(name: str, **context: object) -> str:
+def render(name: str, /, **context: object) -> str:
     """The template `name` filled in, with a single newline at the end."""
-    text: str = template(name).render(indent=_indented, **context)
+    text: str = template(name).render(indent=_indented, note=note, **context)
     return text.strip("\n") + "\n"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from match.codegen.axis_text import AxisText
-from match.codegen.c_text import comment, render, values, wrap
+from match.codegen.c_text import WIDTH, comment, render, values, wrap
 from match.codegen.kernel_text import WINDOWED, KernelText
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
@@ -16,6 +17,9 @@ from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Role
 from match.target.hardware import Allocator, ExternalApi
+
+_NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
+"""What follows the network's name in the symbol of a layer."""
 
 
 def generate(plan: LayerPlan) -> str:
@@ -140,6 +144,11 @@ class LayerText:
         return comment(f"{layer.name}: {layer.op}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
 
     @property
+    def source(self) -> list[str]:
+        """What the model calls the layer, in lines of the comment at the top of the file; none if that is not known."""
+        return textwrap.wrap(f"In the model: {comment(self.plan.source)}", WIDTH - 3) if self.plan.source else []
+
+    @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """Constants that describe the layer, in elements."""
         layer = self.layer
@@ -206,6 +215,11 @@ class LayerText:
         if self.schedule.scratch:
             buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
         return tuple(buffers)
+
+    @property
+    def placement(self) -> str:
+        """The macro that places the constants of all layers of the network, whose name begins the symbol."""
+        return f"{_NUMBER.sub('', self.plan.symbol)}_WEIGHTS".upper()
 
     def place(self, operand: OperandText) -> str:
         """A comment on the tensor of an operand that is in external memory."""

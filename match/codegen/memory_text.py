@@ -81,8 +81,8 @@ class MemoryText:
         if step not in plan.images:
             return ""
         if step in plan.choice.cut:
-            return f"memory.external + {plan.images[step]}"
-        return f"memory.main + {plan.constants[step]}"
+            return f"current->external + {plan.images[step]}"
+        return f"current->workspace + {plan.constants[step]}"
 
     def _started(self, at: int) -> tuple[int, ...]:
         return tuple(self._numbers[step] for step, start in enumerate(self._plan.choice.fetched) if start == at)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.dispatch.plan import LayerPlan
-from match.frontend.model import Tensor
+from match.frontend.model import Rounding, Tensor, tensor_bytes
 from match.placement.place import Plan
 from match.placement.problem import Problem
 from match.target.hardware import ExternalApi
@@ -37,13 +36,22 @@ class LayerSource:
 class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A function that one inference calls: a layer on a module, or what TVM made of some Relay operators.
 
-    `operators` are the names of these in the order of computation, `macs` their multiply-accumulates; a layer on a
-    module has neither.
+    `operators` are the names of these in the order of computation, `macs` their multiply-accumulates, `source` what the
+    model calls the last of them as far as that is known; a layer on a module has none of these here.
     """
 
     function: str
     operators: tuple[str, ...] = ()
     macs: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Offsets of the inputs and then the outputs in the workspace, and its bytes with them."""
+
+    offsets: tuple[int, ...]
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,9 @@ class Network:
 
     `calls` is what `main` calls, in order, as MATCH_CALL numbers it. `operators` is TVM's C of what runs on the control
     core: the operators and `main`, whose parameters are the inputs, the outputs, and the addresses of the `pools` there
-    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `buffers` are what lies in the
-    workspace where main memory holds everything; `memory` is None then, and else says where all lies.
+    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `inside` is where inputs and outputs
+    lie in the workspace if the caller has no arrays for them. `rounding` is that of the reference. `buffers` are what
+    lies in the workspace where main memory holds everything; `memory` is None then, and else says where all lies.
     """
 
     name: str
@@ -112,6 +121,8 @@ class Network:
     constants: tuple[Constant, ...]
     operator_constant_bytes: int
     workspace_bytes: int
+    inside: Inside
+    rounding: Rounding = Rounding.TFLITE
     buffers: tuple[WorkspaceBuffer, ...] = ()
     memory: NetworkMemory | None = None
 
@@ -131,8 +142,3 @@ class Network:
     def activation_bytes(self) -> int:
         """Most that activations take at once: the planned workspace, and the network's inputs and outputs."""
         return self.workspace_bytes + tensor_bytes((*self.inputs, *self.outputs))
-
-
-def tensor_bytes(tensors: Iterable[Tensor]) -> int:
-    """Bytes that dense tensors take together."""
-    return sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in tensors)

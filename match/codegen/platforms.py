@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from match.codegen.used import used_sources
 from match.target.hardware import Platform
 
 PACKAGE = Path(__file__).parents[1]
 
-_STDIO = "src/io.c"
+_STDIO = "program/io.c"
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,12 @@ class PlacedPlatform:
     def defines(self) -> str:
         """Macros as arguments of the compiler."""
         return " ".join(f"-D{name}={value}" for name, value in sorted(self.platform.defines.items()))
+
+    def used(self, network: Iterable[str]) -> tuple[str, ...]:
+        """The sources that a library of a network takes, whose own C is `network`: no program, no files."""
+        headers = [text for path, text in self.files.items() if path.endswith(".h")]
+        sources = {path: self.files[path] for path in self.sources if path in self.files}
+        return used_sources(network, sources, headers)
 
     @property
     def needs(self) -> str:

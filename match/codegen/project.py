@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.backend import WORKSPACE_ALIGNMENT
-from match.codegen.c_text import comment, render, values, wrap
+from match.codegen.backend import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
+from match.codegen.c_text import comment, quoted, render, values, wrap
 from match.codegen.layer import callbacks, prototype
 from match.codegen.memory_text import MemoryText
-from match.codegen.network import Call, Network, tensor_bytes
+from match.codegen.network import Call, Network
 from match.codegen.platforms import PACKAGE, place
+from match.dispatch.plan import CPU
 from match.errors import OutputError
 from match.files.output import write_folder
-from match.frontend.model import Tensor
-from match.ir.names import identifier, identifiers
+from match.frontend.model import Quantization, Rounding, Tensor, tensor_bytes
+from match.ir.names import identifier, identifiers, network_prefix
 from match.target.hardware import MatchTarget, Platform
 
 MANIFEST = "project.json"
 
-_STATIC = (
-    "include/match_count.h",
-    "include/match_io.h",
-    "include/match_layer.h",
-    "include/match_trace.h",
-    "src/count.c",
-    "src/io.c",
-    "src/trace.c",
-)
+RUNTIME = ("match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
+"""What networks share on all platforms."""
+
+_STATIC = {
+    **{f"include/{name}": f"include/{name}" for name in ("match_layer.h", "match_network.h", "match_runtime.h")},
+    **{f"include/{name}": f"include/{name}" for name in ("match_count.h", "match_io.h", "match_trace.h")},
+    **{f"runtime/{name}": f"runtime/{name}" for name in RUNTIME},
+    **{f"program/{name}": f"src/{name}" for name in ("count.c", "io.c", "trace.c")},
+}
+"""Files that are the same in all projects: where they are there, and here."""
+
 IMAGE = "external.bin"
 """What external memory holds when the program starts, of networks that take some."""
 
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
+_ROUNDING = {Rounding.ONNXRUNTIME: "MATCH_HALF_EVEN"}
 
 
 class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,16 +73,18 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outputs: tuple[Tensor, ...]
     platforms: tuple[PlatformEntry, ...]
     calls: tuple[Call, ...]
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
 
 
 @dataclass(frozen=True)
 class _TensorText:
-    """An input or output of the network in C."""
+    """An input or output of the network in C; `offset` is its place in the workspace, `prefix` begins macros."""
 
     tensor: Tensor
     c_name: str
     direction: str
+    offset: int
+    prefix: str
 
     @property
     def name(self) -> str:
@@ -97,12 +103,46 @@ class _TensorText:
         return tensor_bytes([self.tensor])
 
     @property
-    def size_name(self) -> str:
-        return f"MATCH_{self.direction}_{self.c_name}_BYTES".upper()
+    def elements(self) -> int:
+        return math.prod(self.tensor.shape)
+
+    @property
+    def quantization(self) -> Quantization | None:
+        return self.tensor.quantization
+
+    @property
+    def scale(self) -> str:
+        """The scale in so many digits that a float32 comes back as it was."""
+        scale = self.tensor.quantization.scale if self.tensor.quantization else 0.0
+        return str(np.float32(scale))
+
+    @property
+    def dtype_name(self) -> str:
+        return f"MATCH_{self.tensor.dtype}".upper()
+
+    @property
+    def macro(self) -> str:
+        return f"{self.prefix}_{self.direction}_{self.c_name}".upper()
 
     @property
     def variable(self) -> str:
         return f"{self.direction}_{self.c_name}"
+
+
+class _Operator(NamedTuple):
+    """A call of a run as the network describes it."""
+
+    name: str
+    source: str
+    module: str
+
+
+class _Room(NamedTuple):
+    """Bytes that the network takes of a memory."""
+
+    memory: str
+    purpose: str
+    bytes: int
 
 
 def export(network: Network, target: MatchTarget, directory: Path, files: Mapping[str, str] | None = None) -> None:
@@ -150,44 +190,62 @@ def _is_project(directory: Path) -> bool:
 
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
     """Every file of text of the project, by its path inside it; `others` are names of files that join them."""
-    header = f"match_{identifier(network.name)}.h"
+    name = network_prefix(network.name)
     described = target.platforms if network.memory is None else with_external(target)
     platforms = place(platform for platform in described if not _missing(platform, network))
     platform = {name: text for placed in platforms for name, text in placed.files.items()}
-    layers = {f"src/{layer.plan.symbol}.c": layer.code for layer in network.layers}
-    own = ["src/main.c", "src/network.c", *layers]
+    layers = {f"src/{layer.plan.symbol.removeprefix(f'{name}_')}.c": layer.code for layer in network.layers}
+    own = [*layers, "src/network.c", "src/workspace.c"]
+    own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
+    tensors = _texts(network, name)
     context: dict[str, object] = {
         "network": network,
         "memory": MemoryText(network.memory) if network.memory else None,
         "image": IMAGE,
         "target": target,
-        "header": header,
-        "inputs": _texts(network.inputs, "input"),
-        "outputs": _texts(network.outputs, "output"),
+        "name": name,
+        "prefix": name.upper(),
+        "inputs": tensors[: len(network.inputs)],
+        "outputs": tensors[len(network.inputs) :],
+        "operators": tuple(_operators(network)),
+        "rooms": tuple(_rooms(network, target)),
+        "rounding": _ROUNDING.get(network.rounding, "MATCH_HALF_AWAY"),
         "sources": sorted(own),
         "platforms": platforms,
         "folders": sorted({name.split("/")[0] for name in platform}),
         "others": others,
-        "alignment": WORKSPACE_ALIGNMENT,
+        "alignment": max(WORKSPACE_ALIGNMENT, target.main_memory.alignment),
+        "constant_alignment": CONSTANT_ALIGNMENT,
         "c_type": _c_type,
         "comment": comment,
         "numbers": _numbers,
         "prototype": prototype,
         "callbacks": callbacks,
         "values": values,
+        "quoted": quoted,
     }
     entries = tuple(_entry(platform, network) for platform in described)
     manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls)
+    static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
+    made = {
+        f"include/{name}.h": wrap(render("network.h.mako", **context)),
+        "runtime/match_platform.c": render("match_platform.c.mako", **context),
+        "src/layers.h": wrap(render("layers.h.mako", **context)),
+        "src/network.c": wrap(render("network.c.mako", **context)),
+        "src/workspace.c": wrap(render("workspace.c.mako", **context)),
+        **layers,
+    }
+    code = [text for path, text in {**static, **made}.items() if not path.startswith("program/")]
+    context["libraries"] = {placed.platform.name: placed.used(code) for placed in platforms}
     return {
         "Makefile": render("Makefile.mako", **context),
+        f"{name}.cmake": render("network.cmake.mako", **context),
+        f"{name}.mk": render("network.mk.mako", **context),
         "README.md": render("README.md.mako", **context),
         MANIFEST: msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n",
-        f"include/{header}": wrap(render("network.h.mako", **context)),
-        "include/match_layers.h": wrap(render("layers.h.mako", **context)),
-        **{name: (PACKAGE / "codegen" / name).read_text(encoding="utf-8") for name in _STATIC},
-        "src/main.c": wrap(render("main.c.mako", **context)),
-        "src/network.c": wrap(render("network.c.mako", **context)),
-        **layers,
+        **static,
+        **made,
+        "program/main.c": wrap(render("main.c.mako", **context)),
         **platform,
     }
 
@@ -212,9 +270,42 @@ def _missing(platform: Platform, network: Network) -> tuple[str, ...]:
     return tuple(sorted({layer.plan.module for layer in network.layers} - set(platform.modules)))
 
 
-def _texts(tensors: Sequence[Tensor], direction: str) -> tuple[_TensorText, ...]:
-    names = identifiers(tensor.name for tensor in tensors)
-    return tuple(_TensorText(tensor, name, direction) for tensor, name in zip(tensors, names, strict=True))
+def _texts(network: Network, prefix: str) -> tuple[_TensorText, ...]:
+    """Inputs, then outputs."""
+    offsets = iter(network.inside.offsets)
+    return tuple(
+        _TensorText(tensor, name, direction, next(offsets), prefix)
+        for direction, tensors in (("input", network.inputs), ("output", network.outputs))
+        for tensor, name in zip(tensors, identifiers(tensor.name for tensor in tensors), strict=True)
+    )
+
+
+def _operators(network: Network) -> Iterator[_Operator]:
+    layers = {layer.plan.symbol: layer.plan for layer in network.layers}
+    for call in network.calls:
+        plan = layers.get(call.function)
+        if plan is not None:
+            yield _Operator(plan.layer.name, plan.source, plan.module)
+        else:
+            name = call.function.removeprefix(f"tvmgen_{identifier(network.name)}_")
+            yield _Operator(name, call.source, CPU)
+
+
+def _rooms(network: Network, target: MatchTarget) -> Iterator[_Room]:
+    """What the network takes of each memory: of scratchpads the most that a layer does."""
+    main = target.main_memory.name
+    yield _Room(main, "workspace", network.workspace_bytes)
+    if network.memory is None:
+        yield _Room(main, "constants", network.constant_bytes)
+    elif target.external:
+        yield _Room(target.external.memory.name, "constants and activations", network.memory.plan.external)
+    used: dict[str, int] = {}
+    for layer in network.layers:
+        schedule = layer.plan.schedule
+        for room, _ in schedule.inner_memory.rooms:
+            used[room] = max(used.get(room, 0), schedule.used_bytes(schedule.inner_memory, room))
+    for room, size in sorted(used.items()):
+        yield _Room(room, "blocks", size)
 
 
 def _c_type(dtype: str) -> str:

@@ -28,12 +28,14 @@ class CallStep:
 
     pieces: of an operator of TVM's own that writes its last argument from front to back, and touches no other piece
         of it meanwhile; None for layers, and for operators that do not, have arrays of their own or are called twice.
+    tensors: of the network that are arguments, by number: inputs, behind them outputs.
     """
 
     function: str
     arguments: tuple[Buffer | None, ...]
     own: tuple[Buffer, ...]
     pieces: Pieces | None = None
+    tensors: tuple[int, ...] = ()
 
 
 @tvm.ir.instrument.pass_instrument
@@ -62,6 +64,7 @@ def _steps(module: Any) -> Iterator[CallStep]:
         if isinstance(statement, tvm.tir.Allocate)
         for variable in [statement.buffer_var]
     }
+    tensors = {main.buffer_map[parameter].data: number for number, parameter in enumerate(main.params)}
     calls: list[Any] = []
 
     def visit(node: Any) -> None:
@@ -76,7 +79,14 @@ def _steps(module: Any) -> Iterator[CallStep]:
         allocated = _allocated(function)
         own = tuple(buffers[variable] for variable in allocated if variable in buffers)
         pieces = None if allocated or times[name] > 1 else pieces_of(function)
-        yield CallStep(name, tuple(buffers.get(argument) for argument in call.args[1:]), own, pieces)
+        arguments = tuple(call.args[1:])
+        yield CallStep(
+            function=name,
+            arguments=tuple(buffers.get(argument) for argument in arguments),
+            own=own,
+            pieces=pieces,
+            tensors=tuple(sorted(tensors[argument] for argument in arguments if argument in tensors)),
+        )
 
 
 def _allocated(function: Any) -> list[Any]:

@@ -138,7 +138,7 @@ def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], targ
         again.decision,
         cycles=taken.cost.cycles,
         candidates=tuple(map(now, again.decision.candidates)),
-        plan=_plan(taken, again.workload.symbol, target),
+        plan=_plan(taken, again.workload, target),
     )
 
 
@@ -212,7 +212,8 @@ def _decide(
         outputs=outputs,
         cycles=taken.cost.cycles if taken else cpu.cycles,
         candidates=tuple(candidates),
-        plan=_plan(taken, workload.symbol, target) if taken else None,
+        plan=_plan(taken, workload, target) if taken else None,
+        source=workload.source,
     )
 
 
@@ -225,12 +226,13 @@ def _offer(request: Request, solution: Solution, layer: Layer) -> _Offer | str:
     return _Offer(request.module, request.form, replace(solution.schedule, layer=layer), solution.cost)
 
 
-def _plan(offer: _Offer, symbol: str, target: MatchTarget) -> LayerPlan:
+def _plan(offer: _Offer, workload: Workload, target: MatchTarget) -> LayerPlan:
     layer, requantizer = offer.schedule.layer, offer.form.requantizer
     nested = len(offer.schedule.memories) > len(offer.module.memories)
     requantization = offer.form.constants.requantization
     return LayerPlan(
-        symbol=symbol,
+        symbol=workload.symbol,
+        source=workload.source,
         target=target.name,
         module=offer.module.name,
         layer=layer,

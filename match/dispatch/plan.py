@@ -44,7 +44,8 @@ class LayerPlan:
     calls. `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
 
     `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
-    `constants_at` says where the constants are: in the layer's own C, or where the network puts them.
+    `constants_at` says where the constants are: in the layer's own C, or where the network puts them. `source` is what
+    the model calls the layer, empty if that is not known.
     """
 
     symbol: str
@@ -60,11 +61,15 @@ class LayerPlan:
     shift: int = 0
     external: ExternalApi | None = None
     constants_at: Literal["code", "network"] = "code"
+    source: str = ""
 
 
 @dataclass(frozen=True, repr=False)
 class LayerDecision:
-    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken."""
+    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
+
+    `source` is the name of the model's tensor or operator, empty if it is not known.
+    """
 
     name: str
     op: str
@@ -74,6 +79,7 @@ class LayerDecision:
     cycles: float
     candidates: tuple[Candidate, ...] = ()
     plan: LayerPlan | None = None
+    source: str = ""
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -22,13 +22,14 @@ Key = tuple[str, Requantizer | None, Layer]
 class Workload:
     """A layer with its constants and, per channel, the smallest and largest accumulator it can reach.
 
-    `symbol` is the name of its C function.
+    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known.
     """
 
     layer: Layer
     constants: LayerConstants
     accumulator: tuple[Int64Array, Int64Array] | None
     symbol: str
+    source: str = ""
 
 
 @dataclass(frozen=True, eq=False)

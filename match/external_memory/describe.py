@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from match.codegen.backend import WORKSPACE_ALIGNMENT, Built
-from match.codegen.network import tensor_bytes
 from match.codegen.steps import Buffer, CallStep
 from match.dispatch.plan import LayerDecision, LayerPlan
 from match.external_memory.strips import least_strips
+from match.frontend.model import tensor_bytes
 from match.ir.layer import Role
 from match.placement.problem import Problem, Step, Tensor
 from match.schedule.mapping import align

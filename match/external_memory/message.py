@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from match.codegen.backend import Built
-from match.codegen.network import tensor_bytes
 from match.dispatch.plan import LayerDecision
+from match.frontend.model import tensor_bytes
 from match.placement.contents import BLOCKS, CONSTANTS
 from match.placement.decide import Shortage
 from match.target.hardware import MatchTarget

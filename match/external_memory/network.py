@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from match.analysis.simulate import Kind, simulate
 from match.codegen.backend import Built, lower
+from match.codegen.inside import behind
 from match.codegen.network import Network, NetworkMemory, Strips
 from match.codegen.steps import CallStep
 from match.codegen.workspace import Place
@@ -107,7 +108,8 @@ def place_network(
         image=_image(again.network, plan, symbols, plans),
         whole=built.network.main_bytes,
     )
-    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main, buffers=()))
+    inside = behind(model.inputs, model.outputs, plan.main, problem.alignment)
+    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main, inside=inside, buffers=()))
 
 
 def _decided(

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from match.errors import ModelError
-from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.model import Model, Quantization, Rounding, Tensor
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Model", "Rounding", "Tensor", "load"]
+__all__ = ["Model", "Quantization", "Rounding", "Tensor", "load"]
 
 
 def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:

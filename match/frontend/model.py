@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import enum
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from match.relay import tvm
@@ -24,12 +28,31 @@ class Rounding(enum.StrEnum):
 
 
 @dataclass(frozen=True)
+class Quantization:
+    """What the integers q of a tensor stand for: `scale` * (q - `zero_point`); `scale` is a float32."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True)
 class Tensor:
-    """An input or output of a network: its name in the model file, static shape and NumPy dtype name."""
+    """An input or output of a network: its name in the model file, static shape and NumPy dtype name.
+
+    quantization: of integers that stand for real numbers, None where the file does not say. layout: what its axes are,
+    as one letter each ("NHWC"), empty where they have no names.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    quantization: Quantization | None = None
+    layout: str = ""
+
+
+def tensor_bytes(tensors: Iterable[Tensor]) -> int:
+    """Bytes that dense tensors take together."""
+    return sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in tensors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, Rounding, Tensor
 from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
+from match.frontend.onnx_quantization import with_quantization
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
@@ -67,6 +68,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
         return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER)
     outputs = tuple(_tensor(value, path) for value in graph.output)
+    inputs, outputs = with_quantization(graph, inputs, outputs)
     _check_domains(graph, path)
     _check_quantized(graph, path)
     check_attributes(proto, path)
@@ -101,7 +103,8 @@ def _tensor(value: Any, path: Path) -> Tensor:
     if kind.elem_type not in _DTYPES:
         dtype = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
         raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
-    return Tensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type])
+    layout = "NCHW" if len(dimensions) == 4 else ""
+    return Tensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type], layout=layout)
 
 
 def _check_domains(graph: Any, path: Path) -> None:

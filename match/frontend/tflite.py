@@ -13,7 +13,7 @@ import tflite
 
 from match.errors import ModelError
 from match.frontend.failures import reason
-from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.model import Model, Quantization, Rounding, Tensor
 from match.frontend.relay import bind, check_quantized
 from match.frontend.tflite_options import check_options
 from match.relay import relay, tvm
@@ -90,7 +90,8 @@ class _Graph:
             raise ModelError(f"{self.path} has a dynamic shape at {name!r}; fix every dimension before compiling")
         if tensor.Type() not in _DTYPES:
             raise ModelError(f"{self.path} has the input or output {name!r} that is neither int8, uint8 nor float32")
-        return Tensor(name, shape, _DTYPES[tensor.Type()])
+        layout = "NHWC" if len(shape) == 4 else ""
+        return Tensor(name, shape, _DTYPES[tensor.Type()], _quantization(tensor), layout)
 
     def _check_buffers(self) -> None:
         for index in range(self.model.BuffersLength()):
@@ -112,6 +113,14 @@ class _Graph:
                 raise ModelError(f"{self.path} is a float model: {where} computes in float32; {_QUANTIZE}")
             if first.Type() not in (tflite.TensorType.INT8, tflite.TensorType.UINT8):
                 raise ModelError(f"{self.path} is not an 8-bit model: {where} has wider activations; {_QUANTIZE}")
+
+
+def _quantization(tensor: Any) -> Quantization | None:
+    """Scale and zero point of a tensor that has one of each."""
+    found = tensor.Quantization()
+    if found is None or found.ScaleLength() != 1 or tensor.Type() == tflite.TensorType.FLOAT32:
+        return None
+    return Quantization(float(found.Scale(0)), int(found.ZeroPoint(0)) if found.ZeroPointLength() else 0)
 
 
 class _Converter(relay.frontend.tflite.OperatorConverter):

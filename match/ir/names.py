@@ -17,6 +17,12 @@ def identifier(name: str) -> str:
     return f"_{text}" if not text or text[0].isdigit() or _KEYWORDS.fullmatch(text) else text
 
 
+def network_prefix(name: str) -> str:
+    """What every name in C begins with that a network called `name` defines: an identifier led by a letter."""
+    text = identifier(name)
+    return f"network{text}" if text.startswith("_") else text
+
+
 def identifiers(names: Iterable[str]) -> tuple[str, ...]:
     """`identifier` of each name, made distinct by numbers where they would clash."""
     taken: list[str] = []

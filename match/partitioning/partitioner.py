@@ -18,7 +18,7 @@ from match.dispatch.plan_codec import PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
 from match.errors import CapacityError
 from match.ir.layer import Role
-from match.ir.names import identifier
+from match.ir.names import network_prefix
 from match.mapping.storage import Storage, storage
 from match.partitioning.layouts import Conversion, Tensors, from_layout, to_layout
 from match.partitioning.pattern import Match, Rejection, find
@@ -26,7 +26,7 @@ from match.partitioning.pattern.rows import Chain, called, is_floating, products
 from match.partitioning.sums import apart
 from match.relay import relay, tvm
 from match.relay.graph import post_order
-from match.relay.rewrite import operands, rebuild, shape
+from match.relay.rewrite import first_source, operands, rebuild, shape
 from match.target.hardware import MatchTarget
 
 LAYOUT = "layout"
@@ -71,7 +71,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("pattern"):
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
-        prefix = f"match_{identifier(network)}"
+        prefix = network_prefix(network)
         workloads = _workloads(listed, prefix)
         decided = iter(dispatch(workloads, target, options, stopwatch))
         decisions = [
@@ -106,7 +106,8 @@ def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list
             replace(row.layer, name=f"{row.layer.op}_{index}"),
             row.constants,
             row.accumulator,
-            f"{prefix}_{index}_{row.layer.op}",
+            f"{prefix}_{index:02d}_{row.layer.op}",
+            first_source(reversed(row.covered)),
         )
         for index, row in enumerate(listed)
         if isinstance(row, Match)
@@ -128,7 +129,10 @@ def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDec
         outputs = _elements(row[-1].checked_type)
     name = f"{op}_{index}"
     cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
-    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
+    source = first_source(reversed(row.covered if isinstance(row, Rejection) else row))
+    return LayerDecision(
+        name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)), None, source
+    )
 
 
 def _with_conversions(

@@ -48,7 +48,8 @@ def apart(
             replace(sums.layer, name=f"{sums.layer.op}_{index}"),
             sums.constants,
             None,
-            f"{prefix}_{index}_{sums.layer.op}_sums",
+            f"{prefix}_{index:02d}_{sums.layer.op}_sums",
+            decisions[index].source,
         )
         for index, (sums, _) in halves.items()
     ]
@@ -87,4 +88,5 @@ def _requantization(decision: LayerDecision, index: int, target: MatchTarget) ->
     cost = cpu_cost(target, name, decision.op, 0, decision.outputs)
     refusals = tuple(candidate for candidate in decision.candidates if candidate.module != CPU)
     candidates = (*refusals, Candidate(CPU, cost=cost))
-    return LayerDecision(name, REQUANTIZE, CPU, 0, decision.outputs, cost.cycles, candidates)
+    source = decision.source
+    return LayerDecision(name, REQUANTIZE, CPU, 0, decision.outputs, cost.cycles, candidates, source=source)

@@ -5,7 +5,7 @@ TVM's own mutators recurse in Python and so fail on deep networks; these walk th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -48,12 +48,36 @@ def rewrite(
 def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
     if isinstance(node, relay.Call):
         result = rule(node, new)
-        return result if result is not None else rebuild(node, new)
+        return rebuild(node, new) if result is None else _named(result, node)
     if isinstance(node, relay.Tuple):
         return relay.Tuple([new(field) for field in node.fields])
     if isinstance(node, relay.TupleGetItem):
         return relay.TupleGetItem(new(node.tuple_value), node.index)
     return node
+
+
+def _named(result: relay.Expr, call: relay.Call) -> relay.Expr:
+    """What a call became, with the call's place in the model if it has none of its own."""
+    if not isinstance(result, relay.Call) or result.span is not None or call.span is None:
+        return result
+    return relay.Call(result.op, result.args, result.attrs, result.type_args, call.span)
+
+
+def source_name(expr: relay.Expr) -> str:
+    """Name of the model's tensor or operator that a call computes; empty if it is not known.
+
+    onnxruntime calls the operators that it adds by the tensors that they are for.
+    """
+    if not isinstance(expr, relay.Call) or expr.span is None:
+        return ""
+    name = str(expr.span.source_name.name)
+    return name.removesuffix("_QuantizeLinear").removesuffix("_DequantizeLinear")
+
+
+def first_source(exprs: Iterable[relay.Expr]) -> str:
+    """The first name that one of the expressions has."""
+    names = (source_name(expr) for expr in exprs)
+    return next((name for name in names if name), "")
 
 
 def rebuild(call: relay.Call, new: New) -> relay.Expr:

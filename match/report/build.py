@@ -158,6 +158,7 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         requantization=_requantization(taken) if taken and schedule else None,
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
         platform_cycles=_on_platforms(decision, target),
+        source=decision.source,
     )
 
 

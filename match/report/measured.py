@@ -22,7 +22,7 @@ from match.report.schema import LayerSummary, MeasuredLayers, Measurement, Repor
 from match.report.text import decode, encode
 from match.run.counts import Counts
 
-_ON_MODULE = re.compile(r"match_\w+_(?P<number>\d+)_[a-z]\w*")
+_ON_MODULE = re.compile(r"(?!tvmgen_)\w+_(?P<number>\d+)_[a-z]\w*")
 
 _TELLING = {
     "avg_pool2d": ("nn.avg_pool2d", "sum"),
@@ -99,7 +99,7 @@ def _groups(layers: Sequence[LayerSummary], calls: Sequence[Call]) -> list[_Grou
     waiting: list[int] = []
     missing = [number for number, layer in enumerate(layers) if layer.module == CPU and layer.op not in WITHOUT_CODE]
     # Names are numbered as the graph was; a layer whose sums the core requantizes has become two.
-    on_modules = {layer.name.rpartition("_")[2]: n for n, layer in enumerate(layers) if layer.module != CPU}
+    on_modules = {int(layer.name.rpartition("_")[2]): n for n, layer in enumerate(layers) if layer.module != CPU}
 
     def share(passed: list[int]) -> None:
         if groups and groups[-1].by_tvm:
@@ -110,7 +110,7 @@ def _groups(layers: Sequence[LayerSummary], calls: Sequence[Call]) -> list[_Grou
 
     for number, call in enumerate(calls):
         module = _ON_MODULE.fullmatch(call.function)
-        found = [on_modules[module["number"]]] if module else _told_of(call, layers, missing)
+        found = [on_modules[int(module["number"])]] if module else _told_of(call, layers, missing)
         if found:
             passed = [other for other in missing if other < found[0] and not layers[other].macs]
             missing = [other for other in missing if other not in (*passed, *found)]

@@ -97,7 +97,7 @@ def build(
     command = chosen.compiler or _own_compiler()
     tool = command.split()[0]
     need(("make", tool), f"building {directory}" + (f" for {platform}" if chosen.compiler else ""))
-    options = [f"SANITIZE={_CHECKS}"] if sanitize else []
+    options = ["WERROR=1", *([f"SANITIZE={_CHECKS}"] if sanitize else [])]
     options += ["TRACE=1"] if traced else []
     options += ["COUNT=1"] if counted else []
     advice = f"see if `{tool} --version` works" + ("" if chosen.compiler else ", or set CC to another compiler")

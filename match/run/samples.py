@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.network import tensor_bytes
 from match.codegen.project import Manifest
 from match.errors import InputError, ToolchainError
-from match.frontend.model import Tensor
+from match.frontend.model import Tensor, tensor_bytes
 from match.target.arguments import is_a
 
 Arrays = dict[str, npt.NDArray[Any]]

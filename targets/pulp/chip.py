@@ -39,6 +39,7 @@ RISCV_INCLUDE = "targets/pulp/riscv"
 _HOST_SOURCES = (
     "kernels/host/match_host_arena.c",
     "kernels/host/match_host_dma.c",
+    "kernels/host/match_host_faults.c",
     "targets/pulp/host/pulp_host.c",
 )
 _PC = ("kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")
@@ -190,8 +191,8 @@ def gap_sdk_platform(
         include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", *include))),
         defines={
             **memory_sizes(target.modules, l1, l2),
-            "PULP_CLOCK_HZ": str(round(target.clock_hz)),
-            "main": "match_application",
+            "MATCH_MAIN": "match_application",
+            "MATCH_PULP_ISA_AUTO": "1",
         },
         compiler="riscv32-unknown-elf-gcc",
         link=("-r", "-nostdlib"),

@@ -162,7 +162,7 @@ def _execute(
         functions = [codegen.prototype(item) for item in plans]
         functions += [callback.prototype for item in plans for callback in codegen.callbacks(item)]
         declarations = "".join(f"{function};\n" for function in functions)
-        (folder / "match_layers.h").write_text("#pragma once\n#include <stdint.h>\n" + declarations)
+        (folder / "layers.h").write_text("#pragma once\n#include <stdint.h>\n" + declarations)
         sources = [folder / f"{item.symbol}.c" for item in plans]
         for item, source in zip(plans, sources, strict=True):
             source.write_text(change(codegen.generate(item)))
@@ -221,7 +221,7 @@ def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget
         "#include <stdio.h>",
         "#include <stdlib.h>",
         "#include <string.h>",
-        '#include "match_layers.h"',
+        '#include "layers.h"',
         '#include "mock_external.h"',
     ]
     for number, item in enumerate(plans):

@@ -37,9 +37,9 @@ def two_layers() -> Network:
             [Loop(Dim.OY, 3, 8)],
             {"input": 1, "output": 1},
             {"input": 2, "output": 2},
-            symbol="match_net_0_conv2d",
+            symbol="net_00_conv2d",
         ),
-        plan(ADD, symbol="match_net_1_add"),
+        plan(ADD, symbol="net_01_add"),
     ]
     image = relay.var("image:0", shape=(1, 8, 7, 3), dtype="uint8")
 
@@ -82,7 +82,7 @@ def test_program_computes_the_network(project: Path) -> None:
 
 
 def test_sizes(network: Network) -> None:
-    assert [layer.plan.symbol for layer in network.layers] == ["match_net_0_conv2d", "match_net_1_add"]
+    assert [layer.plan.symbol for layer in network.layers] == ["net_00_conv2d", "net_01_add"]
     assert network.operator_constant_bytes >= 4
     layers = len(network.layers[0].plan.constants) + len(network.layers[1].plan.constants)
     assert network.constant_bytes == network.operator_constant_bytes + layers
@@ -103,8 +103,8 @@ def test_files(network: Network, project: Path) -> None:
         "Makefile",
         "README.md",
         MANIFEST,
-        "include/match_net.h",
-        "src/match_net_0_conv2d.c",
+        "include/net.h",
+        "src/00_conv2d.c",
         "report.json",
     }
     assert "`report.json`" in (project / "README.md").read_text()
@@ -113,9 +113,10 @@ def test_files(network: Network, project: Path) -> None:
 
 
 def test_interface_names_the_tensors(project: Path) -> None:
-    header = (project / "include" / "match_net.h").read_text()
-    assert "const uint8_t *image_0; /* 1x8x7x3, image:0 */" in header
-    assert "float *scaled_out; /* 1x8x7x6, Scaled/out */" in header
+    header = (project / "include" / "net.h").read_text()
+    assert "/* Input image:0: uint8, 1x8x7x3 */\n#define NET_INPUT_IMAGE_0_BYTES 168\n" in header
+    assert "const uint8_t *image_0;" in header
+    assert "float *net_output_scaled_out(const net_context_t *context);" in header
 
 
 def test_equal_in_every_process(network: Network) -> None:
@@ -196,7 +197,7 @@ def test_nothing_is_left_of_a_failed_export(network: Network, tmp_path: Path, mo
 
 
 def test_a_network_that_does_not_fit_is_refused() -> None:
-    item = replace(plan(ADD), symbol="match_net_0_add")
+    item = replace(plan(ADD), symbol="net_00_add")
     x = relay.var("x", shape=(1, 8, 7, 6), dtype="uint8")
     made = networks.module([item], [x], lambda add: add(x, x))
     target = MockTarget()

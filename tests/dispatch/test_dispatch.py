@@ -36,7 +36,7 @@ def requantization(*, signed: bool = False, multiplier: int = (1 << 30) + 12345)
 def workload(layer: Layer = LAYER, parameters: Requantization | None = None) -> Workload:
     weights = np.ones((layer.k, layer.fy, layer.fx, layer.c), np.int8)
     constants = LayerConstants(weights, parameters or requantization())
-    return Workload(layer, constants, (-REACH, REACH), "match_net_0_conv2d")
+    return Workload(layer, constants, (-REACH, REACH), "net_00_conv2d")
 
 
 def decide_all(works: Sequence[Workload], *modules: FakeModule, **options: Any) -> list[LayerDecision]:
@@ -57,7 +57,7 @@ def test_the_cheapest_module_gets_the_layer() -> None:
     decision = decide(FakeModule("slow", mac=2), FakeModule("fast", mac=1))
     assert decision.module == "fast"
     assert decision.plan is not None
-    assert (decision.plan.symbol, decision.plan.kernel) == ("match_net_0_conv2d", "fast_conv2d")
+    assert (decision.plan.symbol, decision.plan.kernel) == ("net_00_conv2d", "fast_conv2d")
     cost = offer(decision, "fast").cost
     assert cost is not None
     assert cost.cycles == decision.cycles
@@ -179,7 +179,7 @@ def addition(multipliers: tuple[int, int], bias: int = 1 << 13, shift: int = 14)
     layer = replace(LAYER, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="", clip=(-128, 127))
     one, low = np.array([1]), np.array([-128 * sum(multipliers)])
     line = Requantization(one, np.array([bias]), np.array([shift]), (-128, 127))
-    return Workload(layer, LayerConstants(None, line, multipliers), (low, low // -128 * 127), "match_net_0_add")
+    return Workload(layer, LayerConstants(None, line, multipliers), (low, low // -128 * 127), "net_00_add")
 
 
 def test_plain_additions() -> None:

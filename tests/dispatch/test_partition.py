@@ -144,12 +144,12 @@ def test_functions_carry_their_plans(result: tuple[Any, Partitioned]) -> None:
     plans = {decision.plan.symbol: decision.plan for decision in result[1].decisions if decision.plan}
     functions = {var.name_hint: function for var, function in module.functions.items() if var.name_hint != "main"}
     assert functions.keys() == plans.keys()
-    assert "match_my_net_2_add" in functions
+    assert "my_net_02_add" in functions
     for symbol, function in functions.items():
         assert function.attrs["Compiler"] == "match"
         assert function.attrs["global_symbol"] == symbol
         assert decode(str(function.attrs["match.dispatch.plan"])) == plans[symbol]
-    assert len(functions["match_my_net_2_add"].params) == 2
+    assert len(functions["my_net_02_add"].params) == 2
 
 
 def test_main_calls_functions_and_what_stays(result: tuple[Any, Partitioned]) -> None:
@@ -160,12 +160,12 @@ def test_main_calls_functions_and_what_stays(result: tuple[Any, Partitioned]) ->
             calls.append(expr.op.name_hint if isinstance(expr.op, relay.GlobalVar) else expr.op.name)
 
     relay.analysis.post_order_visit(result[1].module["main"].body, visit)
-    assert [call for call in calls if call.startswith("match_")] == [
-        f"match_my_net_{index}_{op}"
+    assert [call for call in calls if call.startswith("my_net_")] == [
+        f"my_net_{index:02d}_{op}"
         for index, op in enumerate(["conv2d", "conv2d", "add", "add", "", "", "max_pool2d", "", "dense"])
         if op
     ]
-    assert calls[-3:] == ["match_my_net_8_dense", "cast", "nn.softmax"]
+    assert calls[-3:] == ["my_net_08_dense", "cast", "nn.softmax"]
     assert calls.count("nn.conv2d") == calls.count("nn.pad") == 1
 
 
@@ -194,7 +194,7 @@ def test_public_partition_takes_integer_relay_and_params() -> None:
     params = {"w": RNG.integers(-128, 128, (20, 40)).astype(np.int8)}
     cut_module = match.partition(module, "gap9", params, modules=["cluster"])
     symbols = sorted(variable.name_hint for variable in cut_module.get_global_vars())
-    assert symbols == ["main", "match_model_0_dense"]
+    assert symbols == ["main", "model_00_dense"]
     with pytest.raises(
         CapacityError, match=r"no layer of model fits an L1 of 16 bytes on gap9: cluster refused dense_0"
     ):

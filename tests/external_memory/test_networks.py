@@ -125,7 +125,7 @@ def test_the_platforms_of_a_project_are_those_with_external_memory(tmp_path: Pat
 def test_a_network_that_fits_is_as_without_external_memory(tmp_path: Path) -> None:
     compiled = match.compile(integers("resnet8"), "gap8", output=tmp_path / "net")
     assert not isinstance(compiled.report.memory, MemoryPlanSummary)
-    assert "match_open" not in (tmp_path / "net/include/match_resnet8.h").read_text()
+    assert "EXTERNAL" not in (tmp_path / "net/include/resnet8.h").read_text()
     assert not any("external" in path.name for path in tmp_path.rglob("*"))
 
 

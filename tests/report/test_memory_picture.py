@@ -18,7 +18,7 @@ from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, Te
 
 SVG = "{http://www.w3.org/2000/svg}"
 MAIN = 65536
-DIGITS = Path(match.__file__).parent / "demo" / "digits.onnx"
+DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 
 
 def step(name: str, constants: str, size: int, offset: int | None, at: int | None, block: int = 0) -> MemoryStep:

@@ -31,13 +31,26 @@ def test_networks_compile_against_the_sdks_declarations(target: str, tmp_path: P
     if shutil.which("riscv64-unknown-elf-gcc") is None or not PICOLIBC.is_dir():
         pytest.skip("riscv64-unknown-elf-gcc or picolibc is not installed")
     match.compile(DIGITS, target).save(tmp_path / "digits")
-    command = ["make", "-s", "-C", str(tmp_path / "digits"), "PLATFORM=gap_sdk", "CC=riscv64-unknown-elf-gcc"]
-    built = subprocess.run([*command, f"CFLAGS={' '.join(FLAGS)}"], capture_output=True, text=True, check=False)
-    assert not built.returncode, built.stderr
-    assert not built.stderr, built.stderr
-    program = tmp_path / "digits" / "build" / "gap_sdk" / "network"
-    names = subprocess.run(["riscv64-unknown-elf-nm", "-u", str(program)], capture_output=True, text=True, check=True)
-    missing = {line.split()[-1] for line in names.stdout.splitlines()}
+    command = [
+        "make",
+        "-s",
+        "-C",
+        str(tmp_path / "digits"),
+        "WERROR=1",
+        "PLATFORM=gap_sdk",
+        "CC=riscv64-unknown-elf-gcc",
+    ]
+    missing: set[str] = set()
+    for options in ((), ("-DPULP_TIMEOUT_US=1000000",)):
+        shutil.rmtree(tmp_path / "digits" / "build", ignore_errors=True)
+        flags = f"CFLAGS={' '.join((*FLAGS, *options))}"
+        built = subprocess.run([*command, flags], capture_output=True, text=True, check=False)
+        assert not built.returncode, built.stderr
+        assert not built.stderr, built.stderr
+        program = tmp_path / "digits" / "build" / "gap_sdk" / "network"
+        tool = ["riscv64-unknown-elf-nm", "-u", str(program)]
+        names = subprocess.run(tool, capture_output=True, text=True, check=True)
+        missing |= {line.split()[-1] for line in names.stdout.splitlines()}
     of_the_sdk = {name for name in missing if name.startswith(("pi_", "pmsis_"))}
     assert of_the_sdk == declared()
     assert not [name for name in missing if name.startswith(("pulp_", "gap9_", "ne16_", "match_"))]
@@ -46,3 +59,49 @@ def test_networks_compile_against_the_sdks_declarations(target: str, tmp_path: P
 def test_programs_are_left_to_the_sdk(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match=r"link .*network into one and start that"):
         RUNNERS["sdk"](Job(tmp_path / "network", b"", (), "the program"))
+
+
+DOT_PRODUCT = (0x57, 1, 0x54)
+HARDWARE_LOOP = (0x7B, 4)
+
+
+def instructions(binary: Path) -> list[int]:
+    """The words of 32 bits in the code of an object."""
+    command = ["riscv64-unknown-elf-objdump", "-d", str(binary)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [int(word, 16) for word in re.findall(r"^\s*[0-9a-f]+:\s+([0-9a-f]{8})\s", printed, re.MULTILINE)]
+
+
+def test_kernels_of_the_sdks_build_have_their_loops_of_dot_products(tmp_path: Path) -> None:
+    """Without a word of the integrator about the instruction set; loops have no branches."""
+    if shutil.which("riscv64-unknown-elf-gcc") is None or not PICOLIBC.is_dir():
+        pytest.skip("riscv64-unknown-elf-gcc or picolibc is not installed")
+    match.compile(DIGITS, "gap9", modules=["cluster"]).save(tmp_path / "digits")
+    command = ["make", "-s", "-C", str(tmp_path / "digits"), "WERROR=1", "PLATFORM=gap_sdk"]
+    options = ["CC=riscv64-unknown-elf-gcc", f"CFLAGS={' '.join(FLAGS)}", "lib"]
+    built = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert not built.returncode, built.stderr
+    folder = tmp_path / "digits/build/gap_sdk/kernels/pulp"
+    for name in ("match_pulp_matmul", "match_pulp_depthwise_3x3"):
+        words = instructions(folder / f"{name}.o")
+        assert DOT_PRODUCT in {(word & 0x7F, word >> 12 & 7, word >> 25) for word in words}, name
+    looped = {(word & 0x7F, word >> 12 & 7) for word in instructions(folder / "match_pulp_matmul.o")}
+    assert HARDWARE_LOOP in looped
+
+
+def test_builds_that_would_clash_over_hardware_loops_are_refused(tmp_path: Path) -> None:
+    """With a stand-in for a compiler that has the SDK's built-in functions, and so hardware loops of its own."""
+    kernels = Path(match.__file__).parent / "kernels"
+    source = tmp_path / "stand_in.c"
+    source.write_text('#define __riscv 32\n#undef __has_builtin\n#include "match_pulp_simd.h"\n')
+    command = ["cc", "-E", f"-I{kernels / 'pulp'}", f"-I{kernels / 'include'}", str(source)]
+
+    def refusal(*macros: str) -> str:
+        done = subprocess.run([*command, *macros], capture_output=True, text=True, check=False)
+        return done.stderr if done.returncode else ""
+
+    assert "makes hardware loops of its own" in refusal("-DMATCH_PULP_ISA_XPULP2")
+    assert "exclude each other" in refusal("-DMATCH_PULP_ISA_XPULP2", "-DMATCH_PULP_ISA_GAP")
+    assert not refusal("-DMATCH_PULP_ISA_XPULP2", "-DMATCH_PULP_NO_HWLOOP")
+    assert not refusal("-DMATCH_PULP_ISA_AUTO")
+    assert not refusal("-DMATCH_PULP_ISA_GAP")

@@ -116,9 +116,9 @@ def test_activations_and_stack_fit_behind_the_program(project: Path, program: Pa
     assert found["__heap_start"] >= end
     assert found["__stack"] == L2 + L2_BYTES
     assert found["__stack"] - found["__heap_end"] == 8 * KIB
-    header = next((project / "include").glob("match_digits.h")).read_text()
-    sizes = {name: int(value) for name, value in re.findall(r"(MATCH_\w+_BYTES) = (\d+)", header)}
-    needed = sum(value for name, value in sizes.items() if name != "MATCH_CONSTANT_BYTES")
+    header = next((project / "include").glob("digits.h")).read_text()
+    sizes = {name: int(value) for name, value in re.findall(r"#define (\w+_BYTES) (\d+)", header)}
+    needed = sum(sizes[f"DIGITS_{name}_BYTES"] for name in ("WORKSPACE", "INPUT_IMAGE", "OUTPUT_SCORES"))
     assert found["__heap_end"] - found["__heap_start"] >= needed
 
 

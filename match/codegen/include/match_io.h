@@ -7,6 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What the program's entry is called, where a platform has a `main` of its own in front of it. */
+#ifndef MATCH_MAIN
+#define MATCH_MAIN main
+#endif
+
 /* Once, before anything else, with the arguments of main. MATCH_OK, or MATCH_ERROR_PLATFORM and a reason on stderr. */
 int32_t match_io_open(int argc, char **argv);
 

@@ -1,4 +1,4 @@
-/* What calls cost: a line of JSON on stdout for each. */
+/* What operators cost: a line of JSON on stdout for each. */
 #include "match_count.h"
 
 #include <inttypes.h>
@@ -6,14 +6,19 @@
 
 static uint64_t started;
 
-void match_count_begin(void)
+static void begin(void *user, uint32_t number)
 {
+    (void)user;
+    (void)number;
     started = match_counter();
 }
 
-int32_t match_count_end(uint32_t number, int32_t status)
+static void end(void *user, uint32_t number, int32_t status)
 {
     const uint64_t count = match_counter() - started;
+    (void)user;
+    (void)status;
     printf("{\"event\":\"count\",\"call\":%" PRIu32 ",\"count\":%" PRIu64 "}\n", number, count);
-    return status;
 }
+
+const match_hooks_t match_count_hooks = {.begin = begin, .end = end};

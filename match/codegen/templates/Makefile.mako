@@ -1,28 +1,22 @@
-# ${comment(network.name)} on ${target.name}.
-#
-#   make                              build/host/network, for this machine
-% for placed in platforms[1:]:
-#   make ${f"PLATFORM={placed.platform.name}".ljust(28)} build/${placed.platform.name}/network, ${placed.needs}
-% endfor
-#   make SANITIZE=address,undefined   the same with run-time checks, in a folder of its own
-#   make TRACE=1                      the same with a line on stdout for every transfer, wait and kernel
-#   make COUNT=1                      the same with a line on stdout for every call of the network, where the platform counts
-#   make clean
-#
-# `network INPUTS OUTPUTS` reads samples from one binary file and writes their outputs to the other.
+# ${comment(network.name)} on ${target.name}. `make help` says what it makes; `network INPUTS OUTPUTS` reads samples from one
+# binary file and writes their outputs to the other.
 
 CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
-WARNINGS ?= -Wall -Wextra -Werror
+WARNINGS ?= -Wall -Wextra $(if $(WERROR),-Werror)
 
 PLATFORM := host
-SOURCES := ${" \\\n    ".join([""] + sources).lstrip()}
+
+# The library: the network, and what it needs of kernels and platform.
+SOURCES := ${" \\\n    ".join(["", *sources]).lstrip()}
 
 % for position, placed in enumerate(platforms):
 ${"else " if position else ""}ifeq ($(PLATFORM),${placed.platform.name})
 % if placed.platform.compiler:
 CC = ${placed.platform.compiler}
+AR = $(if $(filter %-gcc,$(firstword $(CC))),$(patsubst %-gcc,%-ar,$(firstword $(CC))),ar)
 % endif
-SOURCES += ${" \\\n    ".join(["", *placed.sources]).lstrip()}
+SOURCES += ${" \\\n    ".join(["", *libraries[placed.platform.name]]).lstrip()}
+PROGRAM := ${" \\\n    ".join(["", "program/main.c", *(s for s in placed.sources if s not in libraries[placed.platform.name] and not s.startswith("kernels/"))]).lstrip()}
 INCLUDE := ${" ".join(("include", *placed.include))}
 DEFINES := ${placed.defines}
 FLAGS := ${" ".join(placed.platform.flags)}
@@ -36,13 +30,32 @@ comma := ,
 BUILD := build/$(PLATFORM)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)$(if $(COUNT),-count)
 CHECKS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
 DEFINES += $(if $(TRACE),-DMATCH_TRACE) $(if $(COUNT),-DMATCH_COUNT)
-SOURCES += $(if $(TRACE),src/trace.c) $(if $(COUNT),src/count.c)
-OBJECTS := $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(SOURCES))))
+PROGRAM += $(if $(TRACE),program/trace.c) $(if $(COUNT),program/count.c)
+objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(1))))
 
 all: $(BUILD)/network
 
-$(BUILD)/network: $(OBJECTS)
+lib: $(BUILD)/lib${name}.a
+
+help:
+	@echo "make                              build/host/network, a program for this machine"
+	@echo "make lib                          build/host/lib${name}.a, for programs of your own: include/${name}.h"
+% for placed in platforms[1:]:
+	@echo "make ${f"PLATFORM={placed.platform.name}".ljust(28)} build/${placed.platform.name}/network, ${placed.needs}; lib as above"
+% endfor
+	@echo "make SANITIZE=address,undefined   with run-time checks, in a folder of its own"
+	@echo "make TRACE=1                      with a line on stdout for every transfer, wait and kernel"
+	@echo "make COUNT=1                      with a line on stdout for every operator, where the platform counts"
+	@echo "make WERROR=1                     warnings are errors"
+	@echo "make clean"
+	@echo "CC, AR, CFLAGS, WARNINGS and LDFLAGS are yours. ${name}.cmake and ${name}.mk say the same to CMake and to pmsis."
+
+$(BUILD)/network: $(call objects,$(PROGRAM) $(SOURCES))
 	$(CC) $(CFLAGS) $(CHECKS) $(FLAGS) $(LDFLAGS) $^ -o $@ $(LINK)
+
+$(BUILD)/lib${name}.a: $(call objects,$(SOURCES))
+	@rm -f $@
+	$(AR) rcs $@ $^
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -55,6 +68,6 @@ $(BUILD)/%.o: %.S
 clean:
 	rm -rf build
 
-.PHONY: all clean
+.PHONY: all lib help clean
 
--include $(OBJECTS:.o=.d)
+-include $(patsubst %.o,%.d,$(call objects,$(PROGRAM) $(SOURCES)))

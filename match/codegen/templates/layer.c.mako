@@ -6,6 +6,12 @@
 %>\
 /* ${text.title}.
  *
+% if text.source:
+% for line in text.source:
+ * ${line}
+% endfor
+ *
+% endif
 % for level in text.levels:
  * In ${level.memory.name}:
 % for operand in level.operands:
@@ -28,7 +34,7 @@
 % endfor
 #include "match_layer.h"
 % if text.callbacks:
-#include "match_layers.h"
+#include "layers.h"
 % endif
 #include "match_trace.h"
 
@@ -118,8 +124,13 @@ typedef struct {
 % endif
 % if text.contents:
 
+/* Attributes of the constants: where they are placed. */
+#ifndef ${text.placement}
+#define ${text.placement}
+#endif
+
 /* ${text.contents}, packed in the order of fetch. */
-static const uint8_t constants[${len(text.plan.constants)}];
+static const uint8_t constants[${len(text.plan.constants)}] ${text.placement};
 % endif
 % for axis in text.windows:
 

@@ -3,8 +3,8 @@
 % else:
 /* The layers that run on modules. Their tensors are dense and lie in ${target.main_memory.name}. */
 % endif
-#ifndef MATCH_LAYERS_H
-#define MATCH_LAYERS_H
+#ifndef ${prefix}_LAYERS_H
+#define ${prefix}_LAYERS_H
 
 #include <stdint.h>
 % for layer in network.layers:

@@ -8,7 +8,7 @@
     wait = "await" + name
 %>\
 <%def name="start(operand, arguments)">\
-fetch_${operand.name}${name}(&${operand.name}_transfer, ${operand.buffer}${level.array_argument(operand)}${arguments});
+fetch_${operand.name}${name}(&transfers->${operand.name}, ${operand.buffer}${level.array_argument(operand)}${arguments});
 </%def>\
 <%def name="arrive(depth)">\
 % for variable, value in level.spans(depth):
@@ -24,7 +24,7 @@ const bool more_${var} = advance_${var}(&next_${var}${", part" if level.advance_
 <% var = nest.loops[depth - 1].variable %>\
 
 /* The next block of the ${operand.name} comes in while this one is used. */
-MATCH_TRY(${wait}(&${operand.name}_transfer));
+MATCH_TRY(${wait}(&transfers->${operand.name}));
 const uint8_t *const ${operand.name} = ${operand.buffer};
 ${operand.name}_turn ^= 1;
 if (more_${var}) {
@@ -35,7 +35,7 @@ if (more_${var}) {
 
 ${start(operand, operand.arguments_here())}\
 % endif
-MATCH_TRY(${wait}(&${operand.name}_transfer));
+MATCH_TRY(${wait}(&transfers->${operand.name}));
 % endif
 % endfor
 % if output and output.double and output.depth == depth:
@@ -47,7 +47,7 @@ uint8_t *const output = ${output.buffer};
 
 <% pending = "output_pending" + ("[output_turn]" if output.double else "") %>\
 if (${pending}) {
-    MATCH_TRY(${wait}(&output_transfer${"[output_turn]" if output.double else ""}));
+    MATCH_TRY(${wait}(&transfers->output${"[output_turn]" if output.double else ""}));
     ${pending} = false;
 }
 % endif
@@ -93,7 +93,7 @@ MATCH_TRY(execute_part(&part, l1));
 % if output and output.depth == depth:
 
 <% turn = "[output_turn]" if output.double else "" %>\
-store_output${name}(&output_transfer${turn}, ${output.buffer}${level.array_argument(output)}${output.arguments_here()});
+store_output${name}(&transfers->output${turn}, ${output.buffer}${level.array_argument(output)}${output.arguments_here()});
 % if depth and level.tracks_output:
 output_pending${turn} = true;
 % endif
@@ -190,15 +190,34 @@ static bool advance_${nest.loops[depth - 1].variable}(${level.types}position_t *
 }
 % endfor
 
-% if level.part:
+% if level.fetched or output:
+/* What may be under way${f" into and out of {memory}" if name else ""}. */
+typedef struct {
+% for operand in level.fetched:
+    ${transfer} ${operand.name};
+% endfor
+% if output:
+    ${transfer} output${"[2]" if output.double else ""};
+% endif
+} ${level.types}transfers_t;
+
+% endif
+<%
+    iterate = "iterate" + name
+    given = "const part_t *part" if level.part else "const arguments_t *arguments"
+    blocks = f"const {level.types if level.innermost or level.part else level.inner_types}buffers_t *l1"
+    passed = "part" if level.part else "arguments"
+    moves = level.fetched or output
+%>\
+% if moves:
+/* All iterations. */
+static int32_t ${iterate}(${given}, ${blocks}, ${level.types}transfers_t *transfers)
+% elif level.part:
 /* The part of the layer whose blocks are in ${level.outer_memory}. */
-static int32_t execute_part(const part_t *part, const ${level.types}buffers_t *l1)
-% elif level.innermost:
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+static int32_t execute_part(${given}, ${blocks})
 % else:
 /* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const ${level.inner_types}buffers_t *l1)
+static int32_t execute(${given}, ${blocks})
 % endif
 {
 % if not level.innermost:
@@ -208,12 +227,6 @@ static int32_t execute(const arguments_t *arguments, const ${level.inner_types}b
 % endfor
     };
 % endif
-% for operand in level.fetched:
-    ${transfer} ${operand.name}_transfer = {0};
-% endfor
-% if output:
-    ${transfer} output_transfer${"[2]" if output.double else ""} = {0};
-% endif
 % for operand in level.operands:
 % if operand.double:
     int32_t ${operand.name}_turn = 0;
@@ -222,7 +235,9 @@ static int32_t execute(const arguments_t *arguments, const ${level.inner_types}b
 % if level.tracks_output:
     bool output_pending${"[2]" if output.double else ""} = ${"{false, false}" if output.double else "false"};
 % endif
+% if not level.innermost or any(operand.double for operand in level.operands) or level.tracks_output:
 
+% endif
 % for operand in level.fetched:
 % if operand.double or not operand.depth:
     ${start(operand, operand.arguments_first())}\
@@ -236,15 +251,44 @@ ${indent(capture(nested, 0))}\
 % if not output:
     return MATCH_OK;
 % elif not output.double:
-    return ${wait}(&output_transfer);
+    return ${wait}(&transfers->output);
 % else:
 % if level.may_store_once:
     if (output_pending[output_turn]) {
-        MATCH_TRY(${wait}(&output_transfer[output_turn]));
+        MATCH_TRY(${wait}(&transfers->output[output_turn]));
     }
 % else:
-    MATCH_TRY(${wait}(&output_transfer[output_turn]));
+    MATCH_TRY(${wait}(&transfers->output[output_turn]));
 % endif
-    return ${wait}(&output_transfer[output_turn ^ 1]);
+    return ${wait}(&transfers->output[output_turn ^ 1]);
 % endif
 }
+% if moves:
+
+% if level.part:
+/* The part of the layer whose blocks are in ${level.outer_memory}; nothing is under way behind it, even if it fails. */
+static int32_t execute_part(${given}, ${blocks})
+% else:
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(${given}, ${blocks})
+% endif
+{
+    ${level.types}transfers_t transfers = {0};
+    const int32_t status = ${iterate}(${passed}, l1, &transfers);
+    if (status != MATCH_OK) {
+% if level.innermost:
+        (void)${api.sync.wait_compute}();
+% endif
+% for operand in level.fetched:
+        (void)${wait_transfer}(&transfers.${operand.name});
+% endfor
+% if output and output.double:
+        (void)${wait_transfer}(&transfers.output[0]);
+        (void)${wait_transfer}(&transfers.output[1]);
+% elif output:
+        (void)${wait_transfer}(&transfers.output);
+% endif
+    }
+    return status;
+}
+% endif

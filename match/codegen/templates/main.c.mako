@@ -1,22 +1,30 @@
-/* ${comment(network.name)} as a program.
+<%
+    missing = max(0, alignment - target.main_memory.alignment)
+    api = target.api
+%>\
+/* ${comment(network.name)} as a program that is a client of ${name}.h.
  *
- * The inputs hold any number of samples, the outputs get as many; a sample is its tensors one after the other. */
+ * The inputs hold any number of samples, the outputs get as many; a sample is its tensors one after the other. They and the
+ * workspace lie in blocks of ${target.main_memory.name}, so that a network which the chip has no room for fails. */
 #include <stdio.h>
 
+#include "${name}.h"
+% for header in api.headers:
 #include "${header}"
-% for name in target.api.headers:
-#include "${name}"
 % endfor
+#include "match_count.h"
 #include "match_io.h"
 
+static ${name}_context_t context;
+
 /* One sample after the other until the inputs end. */
-static int32_t run_samples(const match_inputs_t *inputs, const match_outputs_t *outputs)
+static int32_t run_samples(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
     int32_t status = MATCH_OK;
-    while (status == MATCH_OK${"".join(f" && match_io_read((void *)inputs->{tensor.c_name}, {tensor.size_name})" for tensor in inputs)}) {
-        status = match_run(inputs, outputs);
+    while (status == MATCH_OK${"".join(f" && match_io_read((void *)inputs->{tensor.c_name}, {tensor.macro}_BYTES)" for tensor in inputs)}) {
+        status = ${name}_run(&context, inputs, outputs);
 % for tensor in outputs:
-        if (status == MATCH_OK && !match_io_write(outputs->${tensor.c_name}, ${tensor.size_name})) {
+        if (status == MATCH_OK && !match_io_write(outputs->${tensor.c_name}, ${tensor.macro}_BYTES)) {
             status = MATCH_ERROR_PLATFORM;
         }
 % endfor
@@ -24,47 +32,54 @@ static int32_t run_samples(const match_inputs_t *inputs, const match_outputs_t *
     return status;
 }
 
-int main(int argc, char **argv)
+/* From the first sample to the last, with the workspace in `block`. */
+static int32_t use(void *block, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
+{
+% if missing:
+    uint8_t *const workspace = (uint8_t *)block + (-(uintptr_t)block & (${prefix}_ALIGNMENT - 1));
+% else:
+    uint8_t *const workspace = block;
+% endif
+    int32_t status = ${name}_init(&context, workspace, ${prefix}_WORKSPACE_BYTES);
+    if (status == MATCH_OK) {
+#ifdef MATCH_COUNT
+        (void)${name}_set_hooks(&context, &match_count_hooks);
+#endif
+        status = run_samples(inputs, outputs);
+        (void)${name}_deinit(&context);
+    }
+    return status;
+}
+
+int MATCH_MAIN(int argc, char **argv)
 {
     if (match_io_open(argc, argv) != MATCH_OK) {
         return 2;
     }
-    int32_t status = ${target.api.open}();
-% if network.memory:
+    int32_t status = match_platform_open();
     if (status == MATCH_OK) {
-        status = match_open();
-        if (status != MATCH_OK) {
-            ${target.api.close}();
-        }
-    }
-% endif
-    if (status == MATCH_OK) {
-% for tensor in inputs:
-        void *const ${tensor.variable} = ${target.api.allocate}(${tensor.size_name});
+% for tensor in (*inputs, *outputs):
+        void *const ${tensor.variable} = ${api.allocate}(${tensor.macro}_BYTES);
 % endfor
-% for tensor in outputs:
-        void *const ${tensor.variable} = ${target.api.allocate}(${tensor.size_name});
-% endfor
-        if (${" || ".join(f"{tensor.variable} == NULL" for tensor in (*inputs, *outputs))}) {
+        void *const block = ${api.allocate}(${prefix}_WORKSPACE_BYTES${f' + {missing}' if missing else ''});
+        if (${" || ".join(f"{tensor.variable} == NULL" for tensor in (*inputs, *outputs))} || block == NULL) {
             status = MATCH_ERROR_MEMORY;
         } else {
-            const match_inputs_t inputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in inputs)}};
-            const match_outputs_t outputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in outputs)}};
-            status = run_samples(&inputs, &outputs);
+            const ${name}_inputs_t inputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in inputs)}};
+            const ${name}_outputs_t outputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in outputs)}};
+            status = use(block, &inputs, &outputs);
         }
+        ${api.free}(block);
 % for tensor in reversed((*inputs, *outputs)):
-        ${target.api.free}(${tensor.variable});
+        ${api.free}(${tensor.variable});
 % endfor
-% if network.memory:
-        match_close();
-% endif
-        ${target.api.close}();
+        match_platform_close();
     }
     if (match_io_close() != MATCH_OK && status == MATCH_OK) {
         status = MATCH_ERROR_PLATFORM;
     }
     if (status != MATCH_OK) {
-        fprintf(stderr, "${comment(network.name).replace('%', '%%')}: status %d, see match_status.h\n", (int)status);
+        fprintf(stderr, "${comment(network.name).replace('%', '%%')}: status %d, %s\n", (int)status, match_status_text(status));
     }
     return status == MATCH_OK ? 0 : 1;
 }

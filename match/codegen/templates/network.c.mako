@@ -1,14 +1,26 @@
-/* ${comment(network.name)}: what runs on the control core, and the order of all layers. Made by TVM but for match_run. */
-#include "${header}"
+<%
+    tensors = (*inputs, *outputs)
+    arguments = [f"({tensor.c_type} *)inputs->{tensor.c_name}" for tensor in inputs]
+    arguments += [f"outputs->{tensor.c_name}" for tensor in outputs]
+    places = {"constants": "(uint8_t *)&constants", "workspace": "current->workspace", "external": "current->external"}
+    if memory:
+        places["constants"] = "current->workspace"
+    arguments += [places[pool] for pool in network.pools]
+%>\
+/* ${comment(network.name)}: what runs on the control core, made by TVM; the order of all layers; the interface. */
+#include "${name}.h"
 
 #include <math.h>
-#include <stddef.h>
 
-% for name in (*target.api.headers, *(memory.api.headers if memory else ())):
-#include "${name}"
+% for header in (*target.api.headers, *(memory.api.headers if memory else ())):
+#include "${header}"
 % endfor
-#include "match_count.h"
-#include "match_layers.h"
+#include "layers.h"
+#include "match_layer.h"
+#include "match_runtime.h"
+
+/* The context of the task whose turn it is (match_set_lock). */
+static const match_context_t *current;
 % if memory:
 
 /* Constants that are fetched while the network runs: from where in external memory to where in ${target.main_memory.name}. */
@@ -22,33 +34,24 @@ static const struct {
     {${piece.external}, ${piece.main}, ${piece.bytes}}, /* ${piece.name} */
 % endfor
 };
-% endif
 
-/* The network's part of both memories, from match_open to match_close, and what is under way between them. */
-static struct {
-    void *block;
-    uint8_t *main;
-    uint8_t *external;
-% if memory.fetches:
-    ${memory.api.transfer} transfers[${len(memory.fetches)}];
-    bool pending[${len(memory.fetches)}];
-% endif
-} memory;
-% if memory.fetches:
+/* What is under way between the two memories. */
+static ${memory.api.transfer} transfers[${len(memory.fetches)}];
+static bool pending[${len(memory.fetches)}];
 
 /* Starts to fetch constants. */
 static void start(int32_t number)
 {
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = FETCHES[number].bytes};
-    memory.pending[number] = true;
-    ${memory.api.copy_in}(&memory.transfers[number], memory.main + FETCHES[number].main, memory.external + FETCHES[number].external, &shape);
+    pending[number] = true;
+    ${memory.api.copy_in}(&transfers[number], current->workspace + FETCHES[number].main, current->external + FETCHES[number].external, &shape);
 }
 
 /* Waits until they are there. */
 static int32_t arrive(int32_t number)
 {
-    memory.pending[number] = false;
-    return ${memory.api.wait}(&memory.transfers[number]);
+    pending[number] = false;
+    return ${memory.api.wait}(&transfers[number]);
 }
 % endif
 % for layer in memory.layers:
@@ -73,7 +76,7 @@ int32_t ${layer.symbol}_constants(const uint8_t **constants)
 
 uint8_t *${layer.symbol}_blocks(void)
 {
-    return memory.main + ${layer.blocks};
+    return current->workspace + ${layer.blocks};
 }
 % endif
 % endfor
@@ -82,11 +85,16 @@ uint8_t *${layer.symbol}_blocks(void)
 /* What the operators read, at the offsets that TVM gave it. */
 typedef struct {
 % for constant in network.constants:
-    _Alignas(${alignment}) ${c_type(constant.data.dtype.name)} ${constant.name}[${constant.data.size}]; /* ${constant.offset} */
+    _Alignas(${constant_alignment}) ${c_type(constant.data.dtype.name)} ${constant.name}[${constant.data.size}]; /* ${constant.offset} */
 % endfor
 } constants_t;
 
-static const constants_t constants = {
+/* Attributes of the constants: where they are placed. */
+#ifndef ${prefix}_TABLES
+#define ${prefix}_TABLES
+#endif
+
+static const constants_t constants ${prefix}_TABLES = {
 % for constant in network.constants:
     .${constant.name} = {
 ${indent(values(numbers(constant.data)))}\
@@ -100,69 +108,150 @@ _Static_assert(offsetof(constants_t, ${constant.name}) == ${constant.offset}, "n
 % endif
 
 ${memory.operators(network.operators) if memory else network.operators}
+/* ---- description ---- */
+% for tensor in tensors:
+% if tensor.tensor.shape:
+
+static const uint32_t ${tensor.variable}_shape[] = {${", ".join(map(str, tensor.tensor.shape))}};
+% endif
+% endfor
+% for direction, group in (("inputs", inputs), ("outputs", outputs)):
+
+static const match_tensor_t ${direction}_described[] = {
+% for tensor in group:
+    {
+        .name = ${quoted(tensor.name)},
+        .dtype = ${tensor.dtype_name},
+        .bytes = ${tensor.macro}_BYTES,
+        .rank = ${len(tensor.tensor.shape)},
+        .shape = ${f"{tensor.variable}_shape" if tensor.tensor.shape else "NULL"},
+        .layout = ${quoted(tensor.tensor.layout)},
+% if tensor.quantization:
+        .scale = ${tensor.macro}_SCALE,
+        .zero_point = ${tensor.macro}_ZERO_POINT,
+% endif
+        .offset = ${tensor.offset},
+    },
+% endfor
+};
+% endfor
+
+static const match_operator_t operators_described[] = {
+% for operator in operators:
+    {.name = ${quoted(operator.name)}, .source = ${quoted(operator.source)}, .module = ${quoted(operator.module)}},
+% endfor
+% if not operators:
+    {.name = NULL},
+% endif
+};
+
+static const match_room_t rooms_described[] = {
+% for room in rooms:
+    {.memory = ${quoted(room.memory)}, .purpose = ${quoted(room.purpose)}, .bytes = ${room.bytes}},
+% endfor
+};
+
+const match_network_t ${name}_network = {
+    .name = ${quoted(network.name)},
+    .target = ${quoted(target.name)},
+    .inputs = inputs_described,
+    .input_count = ${len(inputs)},
+    .outputs = outputs_described,
+    .output_count = ${len(outputs)},
+    .operators = operators_described,
+    .operator_count = ${len(operators)},
+    .rooms = rooms_described,
+    .room_count = ${len(rooms)},
+    .workspace_bytes = ${prefix}_WORKSPACE_BYTES,
+    .workspace_io_bytes = ${prefix}_WORKSPACE_IO_BYTES,
+    .alignment = ${prefix}_ALIGNMENT,
+    .tensor_alignment = ${prefix}_TENSOR_ALIGNMENT,
+};
+
+/* ---- interface ---- */
+
+static bool initialised(const ${name}_context_t *context)
+{
+    return context != NULL && context->context.network == &${name}_network;
+}
 % if memory:
-/* Brings constants in that stay. */
+
+/* Fills external memory from the image, and brings in constants that stay. */
 static int32_t load(void)
 {
-    MATCH_TRY(${memory.api.load}(memory.external, ${memory.image_bytes}));
+    MATCH_TRY(${memory.api.load}(current->external, ${memory.image_bytes}));
 % if memory.residents:
     ${memory.api.transfer} transfer = {0};
 % endif
 % for piece in memory.residents:
 
     /* ${piece.name} */
-    ${memory.api.copy_in}(&transfer, memory.main + ${piece.main}, memory.external + ${piece.external}, &(match_copy_t){.planes = 1, .rows = 1, .bytes = ${piece.bytes}});
+    ${memory.api.copy_in}(&transfer, current->workspace + ${piece.main}, current->external + ${piece.external}, &(match_copy_t){.planes = 1, .rows = 1, .bytes = ${piece.bytes}});
     MATCH_TRY(${memory.api.wait}(&transfer));
 % endfor
     return MATCH_OK;
 }
 
-int32_t match_open(void)
+static int32_t reserve(match_context_t *context)
 {
-<% missing = max(0, memory.alignment - target.main_memory.alignment) %>\
-    memory.block = ${target.api.allocate}(MATCH_WORKSPACE_BYTES${f' + {missing}' if missing else ''});
-    memory.external = ${memory.api.allocate}(MATCH_EXTERNAL_BYTES);
-    if (memory.block == NULL || memory.external == NULL) {
-        match_close();
+    context->external = ${memory.api.allocate}(${prefix}_EXTERNAL_BYTES);
+    if (context->external == NULL) {
         return MATCH_ERROR_MEMORY;
     }
-% if missing:
-    memory.main = (uint8_t *)memory.block + (-(uintptr_t)memory.block & ${memory.alignment - 1});
-% else:
-    memory.main = memory.block;
-% endif
+    current = context;
     const int32_t status = load();
     if (status != MATCH_OK) {
-        match_close();
+        ${memory.api.free}(context->external);
     }
+    current = NULL;
     return status;
 }
+% endif
 
-void match_close(void)
+int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes)
 {
-    ${memory.api.free}(memory.external);
-    ${target.api.free}(memory.block);
-    memory.external = NULL;
-    memory.block = NULL;
+    if (context == NULL) {
+        return MATCH_ERROR_ARGUMENT;
+    }
+    MATCH_TRY(match_check_workspace(&${name}_network, workspace, bytes));
+    match_context_t made = {
+        .network = &${name}_network,
+        .workspace = (uint8_t *)workspace,
+        .holds_tensors = bytes >= ${prefix}_WORKSPACE_IO_BYTES,
+    };
+% if memory:
+    if (!match_take_turn()) {
+        return MATCH_ERROR_BUSY;
+    }
+    const int32_t status = reserve(&made);
+    if (status == MATCH_OK) {
+        context->context = made;
+    }
+    match_give_turn();
+    return status;
+% else:
+    context->context = made;
+    return MATCH_OK;
+% endif
 }
 
-int32_t match_run(const match_inputs_t *inputs, const match_outputs_t *outputs)
+/* Runs the network for `current`. */
+static int32_t run(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
-<%
-    arguments = [f"({tensor.c_type} *)inputs->{tensor.c_name}" for tensor in inputs]
-    arguments += [f"outputs->{tensor.c_name}" for tensor in outputs]
-    arguments += ["memory.external" if pool == "external" else "memory.main" for pool in network.pools]
-%>\
-    if (memory.block == NULL) {
-        return MATCH_ERROR_PLATFORM;
-    }
+% for direction, group in (("inputs", inputs), ("outputs", outputs)):
+% for number, tensor in enumerate(group):
+    MATCH_TRY(match_check_tensor(current, &${direction}_described[${number}], ${direction}->${tensor.c_name}));
+% endfor
+% endfor
+% if memory:
 % for number in memory.first:
     start(${number});
 % endfor
-% if memory.fetches:
+% endif
+% if memory and memory.fetches:
     const int32_t status = ${network.main}(${", ".join(arguments)});
     for (int32_t number = 0; number < ${len(memory.fetches)}; number++) {
-        if (memory.pending[number]) { /* a layer before its own has failed */
+        if (pending[number]) { /* a layer before its own has failed */
             (void)arrive(number);
         }
     }
@@ -171,30 +260,62 @@ int32_t match_run(const match_inputs_t *inputs, const match_outputs_t *outputs)
     return ${network.main}(${", ".join(arguments)});
 % endif
 }
-% else:
-int32_t match_run(const match_inputs_t *inputs, const match_outputs_t *outputs)
+
+int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
-<%
-    missing = max(0, alignment - target.main_memory.alignment)
-    arguments = [f"({tensor.c_type} *)inputs->{tensor.c_name}" for tensor in inputs]
-    arguments += [f"outputs->{tensor.c_name}" for tensor in outputs]
-    arguments += ["(uint8_t *)&constants" if pool == "constants" else "workspace" for pool in network.pools]
-%>\
-% if "workspace" in network.pools:
-    void *const block = ${target.api.allocate}(MATCH_WORKSPACE_BYTES${f' + {missing}' if missing else ''});
-    if (block == NULL) {
-        return MATCH_ERROR_MEMORY;
+    if (!match_take_turn()) {
+        return MATCH_ERROR_BUSY;
     }
-% if missing:
-    uint8_t *const workspace = (uint8_t *)block + (-(uintptr_t)block & ${alignment - 1});
-% else:
-    uint8_t *const workspace = block;
-% endif
-    const int32_t status = ${network.main}(${", ".join(arguments)});
-    ${target.api.free}(block);
+    int32_t status = MATCH_ERROR_STATE;
+    if (initialised(context)) {
+        const ${name}_inputs_t inputs_inside = {
+% for tensor in inputs:
+            .${tensor.c_name} = ${name}_${tensor.variable}(context),
+% endfor
+        };
+        const ${name}_outputs_t outputs_inside = {
+% for tensor in outputs:
+            .${tensor.c_name} = ${name}_${tensor.variable}(context),
+% endfor
+        };
+        current = &context->context;
+        status = run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
+    }
+    match_give_turn();
     return status;
-% else:
-    return ${network.main}(${", ".join(arguments)});
-% endif
 }
+
+int32_t ${name}_deinit(${name}_context_t *context)
+{
+    if (!match_take_turn()) {
+        return MATCH_ERROR_BUSY;
+    }
+    int32_t status = MATCH_ERROR_STATE;
+    if (initialised(context)) {
+% if memory:
+        ${memory.api.free}(context->context.external);
 % endif
+        context->context = (match_context_t){.network = NULL};
+        status = MATCH_OK;
+    }
+    match_give_turn();
+    return status;
+}
+
+int32_t ${name}_set_hooks(${name}_context_t *context, const match_hooks_t *hooks)
+{
+    if (!initialised(context)) {
+        return MATCH_ERROR_STATE;
+    }
+    context->context.hooks = hooks;
+    return MATCH_OK;
+}
+% for direction, group in (("inputs", inputs), ("outputs", outputs)):
+% for number, tensor in enumerate(group):
+
+${tensor.c_type} *${name}_${tensor.variable}(const ${name}_context_t *context)
+{
+    return match_tensor_inside(initialised(context) ? &context->context : NULL, &${direction}_described[${number}]);
+}
+% endfor
+% endfor

@@ -1,54 +1,137 @@
-<% guard = header.upper().replace(".", "_") %>\
-/* Inference of ${comment(network.name)} on ${target.name}. */
-#ifndef ${guard}
-#define ${guard}
+<%
+    tensors = (*inputs, *outputs)
+    reached = target.main_memory.name
+    beyond = target.external.memory.name if network.memory else ""
+    scratch = [room for room in rooms if room.purpose == "blocks"]
+%>\
+/* ${comment(network.name)} on ${target.name}: the interface. In short:
+ *
+ *     static ${name}_context_t context;
+ *     match_platform_open();
+ *     ${name}_init(&context, ${name}_workspace, sizeof ${name}_workspace);
+ *     memcpy(${name}_${inputs[0].variable}(&context), data, ...);
+ *     ${name}_run(&context, NULL, NULL);
+ *     memcpy(result, ${name}_${outputs[0].variable}(&context), ...);
+ *
+ * Functions that return int32_t return MATCH_OK or a negative status; match_status_text has words for it. Nothing is
+ * allocated while the network runs. A context with its workspace is one use of the network; there may be several. */
+#ifndef ${prefix}_H
+#define ${prefix}_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "match_network.h"
 
-#include "match_status.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- memory, in bytes ---- */
+
+${note(f"The workspace, in {reached}: activations; the same with room for inputs and outputs; what its address is a multiple of.")}
+#define ${prefix}_WORKSPACE_BYTES ${network.workspace_bytes}
+#define ${prefix}_WORKSPACE_IO_BYTES ${network.inside.bytes}
+#define ${prefix}_ALIGNMENT ${alignment}
+
+${note(f"What the addresses of inputs and outputs are multiples of. They lie in {reached}.")}
+#define ${prefix}_TENSOR_ALIGNMENT ${target.main_memory.alignment}
 
 % if network.memory:
-/* Bytes of the tensors, which are dense; of what match_open reserves in ${target.main_memory.name} and in ${target.external.memory.name}; and of all constants. */
+${note(f"Constants, which are in the image {image}; what init reserves of {beyond} for them and for activations.")}
+#define ${prefix}_CONSTANT_BYTES ${network.constant_bytes}
+#define ${prefix}_EXTERNAL_BYTES ${network.memory.plan.external}
 % else:
-/* Bytes of the tensors, which are dense; of what match_run reserves in ${target.main_memory.name} while it runs; and of all constants. */
+/* Constants, read-only. Macros ${prefix}_WEIGHTS and ${prefix}_TABLES, attributes such as
+ * __attribute__((section(".flash"))), place those of layers and those of operators on the control core. */
+#define ${prefix}_CONSTANT_BYTES ${network.constant_bytes}
 % endif
-enum {
-% for tensor in (*inputs, *outputs):
-    ${tensor.size_name} = ${tensor.bytes},
-% endfor
-    MATCH_WORKSPACE_BYTES = ${network.workspace_bytes},
-% if network.memory:
-    MATCH_EXTERNAL_BYTES = ${network.memory.plan.external},
-% endif
-    MATCH_CONSTANT_BYTES = ${network.constant_bytes},
-};
+% for room in scratch:
 
+/* The most that a layer reserves of ${room.memory} while it runs. */
+#define ${prefix}_${room.memory.upper().replace(" ", "_")}_BYTES ${room.bytes}
+% endfor
+
+/* ---- inputs and outputs ---- */
+% for tensor in tensors:
+
+${note(f"{tensor.direction.capitalize()} {tensor.name}: {tensor.tensor.dtype}, {tensor.shape}" + (f", {tensor.tensor.layout}" if tensor.tensor.layout else ""))}
+#define ${tensor.macro}_BYTES ${tensor.bytes}
+#define ${tensor.macro}_ELEMENTS ${tensor.elements}
+% if tensor.quantization:
+#define ${tensor.macro}_SCALE ${tensor.scale}f
+#define ${tensor.macro}_ZERO_POINT (${tensor.quantization.zero_point})
+% endif
+% endfor
+
+/* Where they are, if they are the caller's. */
 typedef struct {
 % for tensor in inputs:
-    const ${tensor.c_type} *${tensor.c_name}; /* ${tensor.shape}, ${comment(tensor.name)} */
+    const ${tensor.c_type} *${tensor.c_name};
 % endfor
-} match_inputs_t;
+} ${name}_inputs_t;
 
 typedef struct {
 % for tensor in outputs:
-    ${tensor.c_type} *${tensor.c_name}; /* ${tensor.shape}, ${comment(tensor.name)} */
+    ${tensor.c_type} *${tensor.c_name};
 % endfor
-} match_outputs_t;
+} ${name}_outputs_t;
 
+/* ---- functions ---- */
+
+/* What is in here is the network's. */
+typedef struct {
+    match_context_t context;
+} ${name}_context_t;
+
+/* All that is said above, for programs; and every operator by its number. */
+extern const match_network_t ${name}_network;
+
+/* A workspace with room for inputs and outputs; a program that does not name it does not have it. The macro
+ * ${prefix}_WORKSPACE, an attribute, places it. */
+extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
+
+/* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit. With WORKSPACE_IO_BYTES
+ * or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if the workspace is NULL, too small or not aligned.
 % if network.memory:
-/* Reserves memory, and brings in what stays there, between ${target.api.open} and the first match_run. Returns MATCH_OK or an error. */
-int32_t match_open(void);
-
-/* Gives it back, between the last match_run and ${target.api.close}. */
-void match_close(void);
-
+ * Reserves ${beyond} and brings in what stays: the platform has to be open.
 % endif
-<% begin, end = ("match_open", "match_close") if network.memory else (target.api.open, target.api.close) %>\
-% if network.memory:
-/* Inputs and outputs are arrays of the caller in ${target.main_memory.name}, beside what match_open has reserved there. */
+ */
+int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
+
+/* Runs the network once. NULL for inputs or outputs: those inside the workspace. Inputs inside are lost; outputs there stay
+ * until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_ARGUMENT if a tensor is NULL, not aligned,
+ * or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); or the status of the
+ * operator that failed. The context may be used again after each of them. */
+int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
+
+/* Ends the use of the network; the workspace is the caller's again. */
+int32_t ${name}_deinit(${name}_context_t *context);
+
+/* Has `hooks` called around each operator of the context's runs from now on; they stay the caller's. NULL: no more. */
+int32_t ${name}_set_hooks(${name}_context_t *context, const match_hooks_t *hooks);
+
+/* Where inputs and outputs lie in the workspace; NULL where it has no room for them. */
+% for tensor in tensors:
+${tensor.c_type} *${name}_${tensor.variable}(const ${name}_context_t *context);
+% endfor
+% for tensor in (tensor for tensor in tensors if tensor.quantization and tensor.tensor.dtype in ("int8", "uint8")):
+% if tensor.direction == "input":
+
+/* Real numbers, one for each element, as the input's integers; rounded as the model's own quantization does. */
+static inline void ${name}_quantize_${tensor.c_name}(const float *values, ${tensor.c_type} *${tensor.c_name})
+{
+    match_quantize_${tensor.tensor.dtype}(values, ${tensor.c_name}, ${tensor.macro}_ELEMENTS, ${tensor.macro}_SCALE, ${tensor.macro}_ZERO_POINT, ${rounding});
+}
+% else:
+
+/* The real numbers that the output's integers stand for. */
+static inline void ${name}_dequantize_${tensor.c_name}(const ${tensor.c_type} *${tensor.c_name}, float *values)
+{
+    match_dequantize_${tensor.tensor.dtype}(${tensor.c_name}, values, ${tensor.macro}_ELEMENTS, ${tensor.macro}_SCALE, ${tensor.macro}_ZERO_POINT);
+}
 % endif
-/* Runs the network once, between ${begin} and ${end}. Returns MATCH_OK or the error of the layer that failed. */
-int32_t match_run(const match_inputs_t *inputs, const match_outputs_t *outputs);
+% endfor
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

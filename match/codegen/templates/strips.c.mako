@@ -5,7 +5,7 @@
 /* Its output is in external memory: it is made strip by strip, while the strip before leaves. */
 static int32_t ${text.function}(${", ".join(text.parameters)})
 {
-    uint8_t *const strips[2] = {memory.main + ${text.offset}, memory.main + ${text.offset + strips.distance}};
+    uint8_t *const strips[2] = {current->workspace + ${text.offset}, current->workspace + ${text.offset + strips.distance}};
     ${api.transfer} transfers[2] = {0};
     int32_t turn = 0;
     for (int32_t first = 0; first < ${count}; first += ${rows}) {

@@ -1,6 +1,7 @@
 /* NE16 on another machine: a model behind its registers, which executes a kernel when it is waited for. */
 #include "gap9.h"
 
+#include "match_host_faults.h"
 #include "ne16_driver.h"
 #include "ne16_model.h"
 #include "pulp_accelerator.h"
@@ -55,6 +56,9 @@ int32_t gap9_ne16_wait(void)
     ne16.kernel = NULL;
     if (kernel == NULL) {
         return MATCH_ERROR_COMPUTE;
+    }
+    if (match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
+        return MATCH_ERROR_TIMEOUT;
     }
     kernel(ne16.tile);
     ne16_wait(0);

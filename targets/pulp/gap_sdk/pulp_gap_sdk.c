@@ -6,98 +6,148 @@
 #include "match_stack.h"
 #include "pulp.h"
 
+/* How long a layer may take, in microseconds, and how often the control core looks; in between it sleeps. 0: as long as it
+ * takes, and the control core sleeps until then. */
+#ifndef PULP_TIMEOUT_US
+#define PULP_TIMEOUT_US 0
+#endif
+
+#ifndef PULP_LOOK_US
+#define PULP_LOOK_US 50
+#endif
+
 enum { MASTER_STACK = 4096, WORKER_STACK = 1024 };
 
 /* The chip: there is one. */
 static struct {
-    bool open;
-    struct pi_device cluster;
+    struct pi_device *cluster; /* NULL while it is not open */
+    struct pi_device own;      /* what `cluster` is unless it was handed in */
     struct pi_cluster_conf configuration;
-    void *l1_memory;
+    void *l1_memory; /* NULL if it was handed in */
+    uint32_t l1_bytes;
     match_stack_t l1;
     bool forked;
     match_kernel_t kernel; /* started and not waited for, or NULL */
     const match_tile_t *tile;
+    struct pi_cluster_task task; /* of the layer on the cluster, which may not end */
+    bool stuck;                  /* it did not: the cluster is of no use until it is closed */
+#if PULP_TIMEOUT_US != 0
+    pi_task_t ended;
+#endif
 } chip;
 
 /* A layer on its way to the cluster's master. */
 typedef struct {
     int32_t (*layer)(void *);
     void *arguments;
-    int32_t status;
+    volatile int32_t status;
+    volatile bool done;
 } offload_t;
+
+static offload_t offload;
 
 /* ---- platform ---- */
 
-int32_t pulp_open(void)
+/* Opens the cluster that the program has not opened. */
+static int32_t open_cluster(void)
 {
-    if (chip.open) {
-        return MATCH_ERROR_PLATFORM;
-    }
-    if (pi_freq_set(PI_FREQ_DOMAIN_FC, PULP_CLOCK_HZ) != 0) {
-        return MATCH_ERROR_PLATFORM;
-    }
     pi_cluster_conf_init(&chip.configuration);
     chip.configuration.id = 0;
-    pi_open_from_conf(&chip.cluster, &chip.configuration);
-    if (pi_cluster_open(&chip.cluster) != 0) {
+    pi_open_from_conf(&chip.own, &chip.configuration);
+    if (pi_cluster_open(&chip.own) != 0) {
         return MATCH_ERROR_PLATFORM;
     }
-    chip.open = true;
-    int32_t status = pi_freq_set(PI_FREQ_DOMAIN_CL, PULP_CLOCK_HZ) == 0 ? MATCH_OK : MATCH_ERROR_PLATFORM;
-    if (status == MATCH_OK) {
-        uint8_t *l1 = pi_cl_l1_malloc(&chip.cluster, PULP_L1_BYTES);
-        chip.l1_memory = l1;
-        if (l1 == NULL) {
-            status = MATCH_ERROR_MEMORY;
-        } else {
-            match_stack_reset(&chip.l1, l1, l1 + PULP_L1_BYTES);
-        }
+    chip.cluster = &chip.own;
+    return MATCH_OK;
+}
+
+int32_t pulp_open(void)
+{
+    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+}
+
+int32_t pulp_open_with(const pulp_setup_t *setup)
+{
+    if (chip.cluster != NULL) {
+        return MATCH_ERROR_PLATFORM;
     }
+    chip.cluster = setup->device;
+    const int32_t status = chip.cluster != NULL ? MATCH_OK : open_cluster();
     if (status != MATCH_OK) {
-        pulp_close();
+        return status;
     }
-    return status;
+    chip.l1_bytes = setup->l1_bytes != 0 ? setup->l1_bytes : PULP_L1_BYTES;
+    uint8_t *l1 = setup->l1;
+    if (l1 == NULL) {
+        l1 = chip.l1_memory = pi_cl_l1_malloc(chip.cluster, chip.l1_bytes);
+    }
+    if (l1 == NULL) {
+        pulp_close();
+        return MATCH_ERROR_MEMORY;
+    }
+    match_stack_reset(&chip.l1, l1, l1 + chip.l1_bytes / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT);
+    return MATCH_OK;
 }
 
 void pulp_close(void)
 {
-    if (chip.open) {
-        if (chip.l1_memory != NULL) {
-            pi_cl_l1_free(&chip.cluster, chip.l1_memory, PULP_L1_BYTES);
-        }
-        (void)pi_cluster_close(&chip.cluster);
+    if (chip.l1_memory != NULL) {
+        pi_cl_l1_free(chip.cluster, chip.l1_memory, (int)chip.l1_bytes);
         chip.l1_memory = NULL;
-        chip.open = false;
     }
+    if (chip.cluster == &chip.own) {
+        (void)pi_cluster_close(&chip.own);
+    }
+    chip.cluster = NULL;
+    chip.stuck = false;
 }
 
 static void run_layer(void *arg)
 {
-    offload_t *offload = arg;
-    offload->status = offload->layer(offload->arguments);
+    offload_t *self = arg;
+    self->status = self->layer(self->arguments);
+    self->done = true;
 }
 
 int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
 {
-    if (!chip.open) {
+    if (chip.cluster == NULL) {
         return MATCH_ERROR_PLATFORM;
     }
-    offload_t offload = {.layer = layer, .arguments = args, .status = MATCH_ERROR_PLATFORM};
-    struct pi_cluster_task task;
-    pi_cluster_task(&task, run_layer, &offload);
-    task.stack_size = MASTER_STACK;
-    task.slave_stack_size = WORKER_STACK;
-    task.nb_cores = PULP_CLUSTER_CORES;
-    (void)pi_cluster_send_task_to_cl(&chip.cluster, &task);
+    if (chip.stuck) {
+        return MATCH_ERROR_TIMEOUT;
+    }
+    offload = (offload_t){.layer = layer, .arguments = args, .status = MATCH_ERROR_PLATFORM};
+    pi_cluster_task(&chip.task, run_layer, &offload);
+    chip.task.stack_size = MASTER_STACK;
+    chip.task.slave_stack_size = WORKER_STACK;
+    chip.task.nb_cores = PULP_CLUSTER_CORES;
+#if PULP_TIMEOUT_US == 0
+    (void)pi_cluster_send_task_to_cl(chip.cluster, &chip.task);
     return offload.status;
+#else
+    pi_task_block(&chip.ended);
+    const uint32_t begin = pi_time_get_us();
+    if (pi_cluster_send_task_to_cl_async(chip.cluster, &chip.task, &chip.ended) != 0) {
+        return MATCH_ERROR_PLATFORM;
+    }
+    while (!offload.done) {
+        if (pi_time_get_us() - begin > PULP_TIMEOUT_US) {
+            chip.stuck = true;
+            return MATCH_ERROR_TIMEOUT;
+        }
+        pi_time_wait_us(PULP_LOOK_US);
+    }
+    pi_task_wait_on(&chip.ended);
+    return offload.status;
+#endif
 }
 
 /* ---- memory ---- */
 
 void *pulp_l1_alloc(uint32_t bytes)
 {
-    return chip.open ? match_stack_take(&chip.l1, bytes) : NULL;
+    return chip.cluster != NULL ? match_stack_take(&chip.l1, bytes) : NULL;
 }
 
 void pulp_l1_free(void *block)

@@ -1,7 +1,5 @@
-/* The program's entry: the SDK starts an application, which is what is called `main` elsewhere (the platform's macros). */
+/* The program's entry: the SDK starts an application, which is what is called `main` elsewhere (MATCH_MAIN). */
 #include <pmsis.h>
-
-#undef main
 
 int match_application(int argc, char **argv);
 

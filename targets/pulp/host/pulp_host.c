@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "match_host_arena.h"
+#include "match_host_faults.h"
 #include "match_host_team.h"
 #include "match_team.h"
 #include "pulp_accelerator.h"
@@ -30,10 +31,21 @@ static struct {
 
 int32_t pulp_open(void)
 {
-    if (chip.open) {
+    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+}
+
+int32_t pulp_open_with(const pulp_setup_t *setup)
+{
+    const uint32_t l1_bytes = setup->l1_bytes != 0 ? setup->l1_bytes : PULP_L1_BYTES;
+    if (chip.open || l1_bytes > PULP_L1_BYTES) {
         return MATCH_ERROR_PLATFORM;
     }
     int32_t status = pulp_machine_open(&chip.l1, &chip.l2);
+    if (setup->l1 != NULL) {
+        match_arena_close(&chip.l1);
+        match_arena_place(&chip.l1, setup->l1, l1_bytes, PULP_ALIGNMENT);
+    }
+    chip.l1.capacity = l1_bytes;
     if (status == MATCH_OK) {
         chip.cluster = match_host_team_open(PULP_CLUSTER_CORES);
         status = chip.cluster != NULL ? MATCH_OK : MATCH_ERROR_PLATFORM;
@@ -79,8 +91,11 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     }
     uint32_t l1_blocks = match_arena_live(&chip.l1);
     int32_t status = layer(args);
+    const int32_t left = leftovers(l1_blocks);
     if (status == MATCH_OK) {
-        status = leftovers(l1_blocks);
+        status = left;
+    } else if (left != MATCH_OK) {
+        status = MATCH_ERROR_PLATFORM;
     }
     chip.transfers = 0;
     chip.cluster_kernel = (started_t){0};
@@ -92,7 +107,10 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
 
 void *pulp_l1_alloc(uint32_t bytes)
 {
-    return chip.open ? match_arena_alloc(&chip.l1, bytes) : NULL;
+    if (!chip.open || match_host_strikes(MATCH_FAULT_ALLOCATION)) {
+        return NULL;
+    }
+    return match_arena_alloc(&chip.l1, bytes);
 }
 
 void pulp_l1_free(void *block)
@@ -110,17 +128,27 @@ void pulp_l2_free(void *block)
     match_arena_free(&chip.l2, block);
 }
 
+/* Whether the DMA reaches both sides: a block of L1, and what no program takes for L2 by mistake: nothing, L1 itself. */
+static bool reached(const void *local, const void *external, const match_copy_t *shape)
+{
+    const uintptr_t outside = (uintptr_t)external;
+    const uintptr_t l1 = (uintptr_t)chip.l1.memory;
+    const bool in_l1 = outside >= l1 && outside < l1 + chip.l1.memory_bytes;
+    const bool local_in_l1 = match_arena_holds(&chip.l1, local, match_host_dma_local_extent(shape));
+    return local_in_l1 && !in_l1 && !pulp_machine_unmapped(outside);
+}
+
 void pulp_dma_copy_in(pulp_dma_t *transfer, void *local, const void *external, const match_copy_t *shape)
 {
     match_host_dma_in(transfer, local, external, shape);
-    transfer->valid = match_arena_holds(&chip.l1, local, match_host_dma_local_extent(shape));
+    transfer->valid = reached(local, external, shape);
     chip.transfers += 1;
 }
 
 void pulp_dma_copy_out(pulp_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
 {
     match_host_dma_out(transfer, local, external, shape);
-    transfer->valid = match_arena_holds(&chip.l1, local, match_host_dma_local_extent(shape));
+    transfer->valid = reached(local, external, shape);
     chip.transfers += 1;
 }
 
@@ -132,9 +160,10 @@ int32_t pulp_dma_wait(pulp_dma_t *transfer)
         return MATCH_ERROR_TRANSFER;
     }
     chip.transfers -= 1;
-    if (!transfer->valid) {
+    const bool endless = match_host_strikes(MATCH_FAULT_ENDLESS_TRANSFER);
+    if (!transfer->valid || endless || match_host_strikes(MATCH_FAULT_TRANSFER)) {
         *transfer = (pulp_dma_t){0};
-        return MATCH_ERROR_TRANSFER;
+        return endless ? MATCH_ERROR_TIMEOUT : MATCH_ERROR_TRANSFER;
     }
     pulp_machine_pause();
     match_host_dma_complete(transfer);
@@ -153,6 +182,9 @@ int32_t pulp_cluster_wait(void)
     chip.cluster_kernel = (started_t){0};
     if (started.kernel == NULL) {
         return MATCH_ERROR_COMPUTE;
+    }
+    if (match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
+        return MATCH_ERROR_TIMEOUT;
     }
     return match_team_run(started.kernel, started.tile);
 }

@@ -10,6 +10,12 @@ int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
     return status == MATCH_OK ? match_arena_open(l2, PULP_L2_BYTES, PULP_ALIGNMENT) : status;
 }
 
+/* The first page, and what stands for addresses of external memory (pulp_external.c). */
+bool pulp_machine_unmapped(uintptr_t address)
+{
+    return address < 0x1000 || (address >= 0x10000000 && address < 0x10800000);
+}
+
 void pulp_machine_pause(void)
 {
 }

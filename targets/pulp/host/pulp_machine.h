@@ -2,12 +2,16 @@
 #ifndef PULP_MACHINE_H
 #define PULP_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "match_host_arena.h"
 
 /* L1 and L2, with PULP_L1_BYTES and PULP_L2_BYTES. MATCH_OK or MATCH_ERROR_MEMORY. */
 int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2);
+
+/* Whether nothing that a program may use lies at an address. */
+bool pulp_machine_unmapped(uintptr_t address);
 
 /* What is executed between the two is the work of the DMA or of an accelerator, not of a core, and is not counted. */
 void pulp_machine_pause(void);

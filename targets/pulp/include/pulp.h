@@ -14,6 +14,10 @@
 #include "match_status.h"
 #include "match_tile.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The sizes of GAP9, unless another chip defines its own. */
 #ifndef PULP_L1_BYTES
 #define PULP_L1_BYTES (128 * 1024)
@@ -32,15 +36,25 @@
 
 /* ---- platform ---- */
 
-/* Start the cluster and, where there is one, its accelerator. */
+/* Start the cluster and, where there is one, its accelerator. Clocks and voltage are the program's. */
 int32_t pulp_open(void);
+
+/* What a program that uses the cluster for more than networks hands to them. All zero: nothing, as pulp_open does. */
+typedef struct {
+    void *device;      /* the vendor's SDK: the open cluster, a struct pi_device; it stays open */
+    void *l1;          /* bytes of L1 that are the networks' from now on, at a multiple of 4; NULL: they are reserved */
+    uint32_t l1_bytes; /* how many; 0: PULP_L1_BYTES */
+} pulp_setup_t;
+
+/* The same with what is handed in. A layer that needs more of L1 returns MATCH_ERROR_MEMORY. */
+int32_t pulp_open_with(const pulp_setup_t *setup);
 
 /* Stop them. Blocks that are still allocated are gone. */
 void pulp_close(void);
 
 /* Run a layer's function on the cluster's master core and return its status. The host platform does not let one pass
  * that returns MATCH_OK but has left a transfer (MATCH_ERROR_TRANSFER) or kernel (MATCH_ERROR_COMPUTE) that was not
- * waited for, or a block of L1 (MATCH_ERROR_MEMORY). */
+ * waited for, or a block of L1 (MATCH_ERROR_MEMORY); of one that fails, these are MATCH_ERROR_PLATFORM. */
 int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args);
 
 /* ---- memory ---- */
@@ -87,5 +101,9 @@ int32_t pulp_cluster_cores(void);
 /* Start a kernel on all cluster cores (match_pulp.h). One at a time: wait for it before the next. `tile` and all it
  * points to must stay until the wait. On the host the cluster computes in pulp_cluster_wait, as late as possible. */
 int32_t pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -20,6 +20,12 @@ int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
     return MATCH_OK;
 }
 
+/* The machine has memory from here on. */
+bool pulp_machine_unmapped(uintptr_t address)
+{
+    return address < 0x80000000;
+}
+
 void pulp_machine_pause(void)
 {
     paused_at = pulp_mcycle();

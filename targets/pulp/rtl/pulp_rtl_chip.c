@@ -23,7 +23,14 @@ _Noreturn void pulp_rtl_trap(uint32_t cause, uint32_t address);
 
 int32_t pulp_open(void)
 {
-    pulp_open_memory_reset();
+    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+}
+
+int32_t pulp_open_with(const pulp_setup_t *setup)
+{
+    if (!pulp_open_memory_reset(setup)) {
+        return MATCH_ERROR_PLATFORM;
+    }
     pulp_open_dma_reset();
     running = true;
     return MATCH_OK;

@@ -14,17 +14,37 @@ volatile pulp_open_mailbox_t pulp_open_mailbox;
 /* In start.S. */
 extern const uint8_t pulp_open_start[];
 
-static bool running;
+/* How many cycles a layer may take; the control core's timer counts them. */
+#ifndef PULP_TIMEOUT_CYCLES
+#define PULP_TIMEOUT_CYCLES 0x40000000u
+#endif
 
-static void await_master(void)
+static bool running;
+static bool stuck; /* a layer did not end: the cluster is of no use until the chip is reset */
+
+/* Whether the master is ready in time. */
+static bool await_master(void)
 {
+    const uint32_t begin = pulp_open_read(PULP_OPEN_TIMER_COUNT);
     while (!pulp_open_mailbox.ready) {
+        if (pulp_open_read(PULP_OPEN_TIMER_COUNT) - begin > PULP_TIMEOUT_CYCLES) {
+            stuck = true;
+            return false;
+        }
     }
+    return true;
 }
 
 int32_t pulp_open(void)
 {
-    pulp_open_memory_reset();
+    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+}
+
+int32_t pulp_open_with(const pulp_setup_t *setup)
+{
+    if (!pulp_open_memory_reset(setup)) {
+        return MATCH_ERROR_PLATFORM;
+    }
     pulp_open_dma_reset();
     if (running) {
         return MATCH_OK;
@@ -37,8 +57,7 @@ int32_t pulp_open(void)
     }
     pulp_open_write(PULP_OPEN_CLOCK_ENABLE, ALL_CORES);
     pulp_open_write(PULP_OPEN_FETCH_ENABLE, ALL_CORES);
-    await_master();
-    return MATCH_OK;
+    return await_master() ? MATCH_OK : MATCH_ERROR_TIMEOUT;
 }
 
 void pulp_close(void)
@@ -51,12 +70,14 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     if (!running) {
         return MATCH_ERROR_PLATFORM;
     }
+    if (stuck) {
+        return MATCH_ERROR_TIMEOUT;
+    }
     pulp_open_mailbox.layer = layer;
     pulp_open_mailbox.arguments = args;
     pulp_open_mailbox.ready = false;
     pulp_open_write(PULP_OPEN_TRIGGER_EVENT0, 1u << PULP_OPEN_MASTER);
-    await_master();
-    return pulp_open_mailbox.status;
+    return await_master() ? pulp_open_mailbox.status : MATCH_ERROR_TIMEOUT;
 }
 
 /* Cycles since the program's start. */

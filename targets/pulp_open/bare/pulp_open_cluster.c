@@ -1,6 +1,7 @@
 /* The cluster of the open PULP platform: a master that runs layers, and 8 workers that run kernels for it. */
 #include "pulp_open_cluster.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "pulp.h"
@@ -65,6 +66,34 @@ static void join(void)
     arrive(BARRIER_JOIN);
 }
 
+/* ---- stacks ---- */
+
+#define CANARY 0x5ca1ab1eu
+
+/* The last word of a core's stack: of a worker at its end, of the master in front of what all cores share. */
+static volatile uint32_t *last_word(int32_t core)
+{
+    const uint32_t shared_end = PULP_OPEN_L1 + PULP_L1_BYTES + sizeof(shared_t);
+    const uint32_t top = PULP_OPEN_L1 + PULP_L1_BYTES + PULP_OPEN_STACKS - (uint32_t)core * PULP_OPEN_WORKER_STACK;
+    return (volatile uint32_t *)(uintptr_t)(core == PULP_OPEN_MASTER ? shared_end : top - PULP_OPEN_WORKER_STACK);
+}
+
+static void set_canaries(void)
+{
+    for (int32_t core = 0; core <= PULP_OPEN_MASTER; core++) {
+        *last_word(core) = CANARY;
+    }
+}
+
+static bool canaries_live(void)
+{
+    bool live = true;
+    for (int32_t core = 0; core <= PULP_OPEN_MASTER; core++) {
+        live = live && *last_word(core) == CANARY;
+    }
+    return live;
+}
+
 /* ---- from start to end ---- */
 
 static _Noreturn void work(void)
@@ -83,10 +112,12 @@ static _Noreturn void lead(void)
     shared()->team = 0;
     shared()->kernel = NULL;
     set_team(PULP_CLUSTER_CORES);
+    set_canaries();
     for (;;) {
         pulp_open_mailbox.ready = true;
         pulp_open_wait_event(PULP_OPEN_EVENT_SOFTWARE0);
-        pulp_open_mailbox.status = pulp_open_mailbox.layer(pulp_open_mailbox.arguments);
+        const int32_t status = pulp_open_mailbox.layer(pulp_open_mailbox.arguments);
+        pulp_open_mailbox.status = canaries_live() ? status : MATCH_ERROR_STACK;
     }
 }
 

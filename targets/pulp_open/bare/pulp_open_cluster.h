@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pulp.h"
+
 /* The layer that the master is to run. In L2; volatile because two cores share it. */
 typedef struct {
     int32_t (*layer)(void *);
@@ -15,8 +17,8 @@ typedef struct {
 
 extern volatile pulp_open_mailbox_t pulp_open_mailbox;
 
-/* Forget all blocks of L1 and L2, and all transfers. */
-void pulp_open_memory_reset(void);
+/* Forget all blocks of L1 and L2, and all transfers. False if what is handed in leaves the L1 of blocks. */
+bool pulp_open_memory_reset(const pulp_setup_t *setup);
 void pulp_open_dma_reset(void);
 
 /* On every core of the cluster, from its start. */

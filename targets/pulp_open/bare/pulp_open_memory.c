@@ -1,4 +1,6 @@
 /* L1 in front of the stacks, and what programs leave of L2. */
+#include <stddef.h>
+
 #include "match_stack.h"
 #include "pulp.h"
 #include "pulp_open_cluster.h"
@@ -11,11 +13,18 @@ static match_stack_t l2;
 extern uint8_t __heap_start[];
 extern uint8_t __heap_end[];
 
-void pulp_open_memory_reset(void)
+bool pulp_open_memory_reset(const pulp_setup_t *setup)
 {
-    uint8_t *start = (uint8_t *)(uintptr_t)PULP_OPEN_L1;
-    match_stack_reset(&l1, start, start + PULP_L1_BYTES);
+    const uint32_t bytes = setup->l1_bytes != 0 ? setup->l1_bytes : PULP_L1_BYTES;
+    uint8_t *const first = (uint8_t *)(uintptr_t)PULP_OPEN_L1;
+    uint8_t *const start = setup->l1 != NULL ? setup->l1 : first;
+    const uint32_t before = (uint32_t)((uintptr_t)start - (uintptr_t)first);
+    if (before > PULP_L1_BYTES || bytes > PULP_L1_BYTES - before || before % MATCH_STACK_ALIGNMENT != 0) {
+        return false;
+    }
+    match_stack_reset(&l1, start, start + bytes / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT);
     match_stack_reset(&l2, __heap_start, __heap_end);
+    return true;
 }
 
 void *pulp_l1_alloc(uint32_t bytes)

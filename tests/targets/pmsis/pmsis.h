@@ -17,14 +17,20 @@ void pi_open_from_conf(struct pi_device *device, void *conf);
 int pmsis_kickoff(void *arg);
 void pmsis_exit(int err);
 
-typedef enum { PI_FREQ_DOMAIN_FC = 0, PI_FREQ_DOMAIN_CL = 1, PI_FREQ_DOMAIN_PERIPH = 2 } pi_freq_domain_e;
-
-int32_t pi_freq_set(pi_freq_domain_e domain, uint32_t freq);
-
 void *pi_l2_malloc(int size);
 void pi_l2_free(void *chunk, int size);
 
 uint32_t pi_core_id(void);
+
+typedef struct pi_task {
+    int id;
+} pi_task_t;
+
+pi_task_t *pi_task_block(pi_task_t *task);
+void pi_task_wait_on(pi_task_t *task);
+
+uint32_t pi_time_get_us(void);
+void pi_time_wait_us(int time_us);
 
 /* ---- the cluster ---- */
 
@@ -46,6 +52,7 @@ int pi_cluster_open(struct pi_device *device);
 int pi_cluster_close(struct pi_device *device);
 struct pi_cluster_task *pi_cluster_task(struct pi_cluster_task *task, void (*entry)(void *), void *arg);
 int pi_cluster_send_task_to_cl(struct pi_device *device, struct pi_cluster_task *task);
+int pi_cluster_send_task_to_cl_async(struct pi_device *device, struct pi_cluster_task *task, pi_task_t *end);
 
 void pi_cl_team_fork(int nb_cores, void (*entry)(void *), void *arg);
 void pi_cl_team_barrier(void);
@@ -53,6 +60,9 @@ int pi_cl_team_nb_cores(void);
 
 void *pi_cl_l1_malloc(struct pi_device *device, uint32_t size);
 void pi_cl_l1_free(struct pi_device *device, void *chunk, int size);
+
+/* Sleep until an event of the mask has come; those of the mask are forgotten. */
+unsigned int eu_evt_maskWaitAndClr(unsigned int mask);
 
 /* ---- its DMA ---- */
 

@@ -17,7 +17,7 @@
 #include "mock.h"
 #include "mock_external.h"
 #include "match_layer.h"
-#include "match_layers.h"
+#include "layers.h"
 #include "match_trace.h"
 
 /* The layer, in elements. */
@@ -152,19 +152,23 @@ static bool advance_oy1(l1_position_t *at, const part_t *part)
     return at->oy1 < part->oy_end;
 }
 
-/* The part of the layer whose blocks are in L2. */
-static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
+/* What may be under way into and out of L1. */
+typedef struct {
+    mock_transfer_t input;
+    mock_transfer_t addend;
+    mock_transfer_t weights;
+    mock_transfer_t output;
+} l1_transfers_t;
+
+/* All iterations. */
+static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfers_t *transfers)
 {
-    mock_transfer_t input_transfer = {0};
-    mock_transfer_t addend_transfer = {0};
-    mock_transfer_t weights_transfer = {0};
-    mock_transfer_t output_transfer = {0};
     int32_t input_turn = 0;
     bool output_pending = false;
 
-    fetch_input_l1(&input_transfer, l1->input[input_turn], part, match_span(part->oy, part->oy + OY1_TILE));
-    fetch_weights_l1(&weights_transfer, l1->weights, part);
-    MATCH_TRY(await_l1(&weights_transfer));
+    fetch_input_l1(&transfers->input, l1->input[input_turn], part, match_span(part->oy, part->oy + OY1_TILE));
+    fetch_weights_l1(&transfers->weights, l1->weights, part);
+    MATCH_TRY(await_l1(&transfers->weights));
 
     /* Output rows, 2 at a time. */
     for (int32_t oy1 = part->oy; oy1 < part->oy_end; oy1 += OY1_TILE) {
@@ -175,16 +179,16 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
         const bool more_oy1 = advance_oy1(&next_oy1, part);
 
         /* The next block of the input comes in while this one is used. */
-        MATCH_TRY(await_l1(&input_transfer));
+        MATCH_TRY(await_l1(&transfers->input));
         const uint8_t *const input = l1->input[input_turn];
         input_turn ^= 1;
         if (more_oy1) {
-            fetch_input_l1(&input_transfer, l1->input[input_turn], part,
+            fetch_input_l1(&transfers->input, l1->input[input_turn], part,
                 match_span(next_oy1.oy1, next_oy1.oy1 + OY1_TILE));
         }
 
-        fetch_addend_l1(&addend_transfer, l1->addend, part, addend_rows);
-        MATCH_TRY(await_l1(&addend_transfer));
+        fetch_addend_l1(&transfers->addend, l1->addend, part, addend_rows);
+        MATCH_TRY(await_l1(&transfers->addend));
 
         const match_tile_t tile = {
             .input = input,
@@ -213,7 +217,7 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
         };
 
         if (output_pending) {
-            MATCH_TRY(await_l1(&output_transfer));
+            MATCH_TRY(await_l1(&transfers->output));
             output_pending = false;
         }
 
@@ -221,11 +225,26 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
         MATCH_TRY(mock_start(mock_add, &tile));
         MATCH_TRY(mock_wait_compute());
 
-        store_output_l1(&output_transfer, l1->output, part, output_rows);
+        store_output_l1(&transfers->output, l1->output, part, output_rows);
         output_pending = true;
     }
 
-    return await_l1(&output_transfer);
+    return await_l1(&transfers->output);
+}
+
+/* The part of the layer whose blocks are in L2; nothing is under way behind it, even if it fails. */
+static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
+{
+    l1_transfers_t transfers = {0};
+    const int32_t status = iterate_l1(part, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)mock_wait_compute();
+        (void)mock_wait_transfer(&transfers.input);
+        (void)mock_wait_transfer(&transfers.addend);
+        (void)mock_wait_transfer(&transfers.weights);
+        (void)mock_wait_transfer(&transfers.output);
+    }
+    return status;
 }
 
 /* Starts the transfer of a block of the input into L2. */
@@ -283,24 +302,28 @@ static bool advance_oy0(l2_position_t *at)
     return at->oy0 < OUT_HEIGHT;
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+/* What may be under way into and out of L2. */
+typedef struct {
+    mock_external_transfer_t input;
+    mock_external_transfer_t addend;
+    mock_external_transfer_t output[2];
+} l2_transfers_t;
+
+/* All iterations. */
+static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, l2_transfers_t *transfers)
 {
     const l2_buffers_t l2 = {
         .input = {arguments->blocks, arguments->blocks + 192},
         .addend = {arguments->blocks + 384, arguments->blocks + 576},
         .output = {arguments->blocks + 768, arguments->blocks + 960},
     };
-    mock_external_transfer_t input_transfer = {0};
-    mock_external_transfer_t addend_transfer = {0};
-    mock_external_transfer_t output_transfer[2] = {0};
     int32_t input_turn = 0;
     int32_t addend_turn = 0;
     int32_t output_turn = 0;
     bool output_pending[2] = {false, false};
 
-    fetch_input_l2(&input_transfer, l2.input[input_turn], arguments->input, match_span(0, OY0_TILE));
-    fetch_addend_l2(&addend_transfer, l2.addend[addend_turn], arguments->addend, match_span(0, OY0_TILE));
+    fetch_input_l2(&transfers->input, l2.input[input_turn], arguments->input, match_span(0, OY0_TILE));
+    fetch_addend_l2(&transfers->addend, l2.addend[addend_turn], arguments->addend, match_span(0, OY0_TILE));
 
     /* Output rows, 4 at a time. */
     for (int32_t oy0 = 0; oy0 < OUT_HEIGHT; oy0 += OY0_TILE) {
@@ -311,20 +334,20 @@ static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
         const bool more_oy0 = advance_oy0(&next_oy0);
 
         /* The next block of the input comes in while this one is used. */
-        MATCH_TRY(await_l2(&input_transfer));
+        MATCH_TRY(await_l2(&transfers->input));
         const uint8_t *const input = l2.input[input_turn];
         input_turn ^= 1;
         if (more_oy0) {
-            fetch_input_l2(&input_transfer, l2.input[input_turn], arguments->input,
+            fetch_input_l2(&transfers->input, l2.input[input_turn], arguments->input,
                 match_span(next_oy0.oy0, next_oy0.oy0 + OY0_TILE));
         }
 
         /* The next block of the addend comes in while this one is used. */
-        MATCH_TRY(await_l2(&addend_transfer));
+        MATCH_TRY(await_l2(&transfers->addend));
         const uint8_t *const addend = l2.addend[addend_turn];
         addend_turn ^= 1;
         if (more_oy0) {
-            fetch_addend_l2(&addend_transfer, l2.addend[addend_turn], arguments->addend,
+            fetch_addend_l2(&transfers->addend, l2.addend[addend_turn], arguments->addend,
                 match_span(next_oy0.oy0, next_oy0.oy0 + OY0_TILE));
         }
         uint8_t *const output = l2.output[output_turn];
@@ -342,19 +365,33 @@ static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
         };
 
         if (output_pending[output_turn]) {
-            MATCH_TRY(await_l2(&output_transfer[output_turn]));
+            MATCH_TRY(await_l2(&transfers->output[output_turn]));
             output_pending[output_turn] = false;
         }
 
         MATCH_TRY(execute_part(&part, l1));
 
-        store_output_l2(&output_transfer[output_turn], l2.output[output_turn], arguments->output, output_rows);
+        store_output_l2(&transfers->output[output_turn], l2.output[output_turn], arguments->output, output_rows);
         output_pending[output_turn] = true;
         output_turn ^= 1;
     }
 
-    MATCH_TRY(await_l2(&output_transfer[output_turn]));
-    return await_l2(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(await_l2(&transfers->output[output_turn]));
+    return await_l2(&transfers->output[output_turn ^ 1]);
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+{
+    l2_transfers_t transfers = {0};
+    const int32_t status = iterate_l2(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)mock_external_wait(&transfers.input);
+        (void)mock_external_wait(&transfers.addend);
+        (void)mock_external_wait(&transfers.output[0]);
+        (void)mock_external_wait(&transfers.output[1]);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

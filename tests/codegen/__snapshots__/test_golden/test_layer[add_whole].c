@@ -47,8 +47,13 @@ typedef struct {
     uint8_t *output;
 } buffers_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef ADD_WHOLE_WEIGHTS
+#define ADD_WHOLE_WEIGHTS
+#endif
+
 /* Requantization, packed in the order of fetch. */
-static const uint8_t constants[24];
+static const uint8_t constants[24] ADD_WHOLE_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
 static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input)
@@ -105,20 +110,23 @@ static int32_t await(pulp_dma_t *transfer)
     return pulp_dma_wait(transfer);
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
-{
-    pulp_dma_t input_transfer = {0};
-    pulp_dma_t addend_transfer = {0};
-    pulp_dma_t weights_transfer = {0};
-    pulp_dma_t output_transfer = {0};
+/* What may be under way. */
+typedef struct {
+    pulp_dma_t input;
+    pulp_dma_t addend;
+    pulp_dma_t weights;
+    pulp_dma_t output;
+} transfers_t;
 
-    fetch_input(&input_transfer, l1->input, arguments->input);
-    fetch_addend(&addend_transfer, l1->addend, arguments->addend);
-    fetch_weights(&weights_transfer, l1->weights);
-    MATCH_TRY(await(&input_transfer));
-    MATCH_TRY(await(&addend_transfer));
-    MATCH_TRY(await(&weights_transfer));
+/* All iterations. */
+static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
+{
+    fetch_input(&transfers->input, l1->input, arguments->input);
+    fetch_addend(&transfers->addend, l1->addend, arguments->addend);
+    fetch_weights(&transfers->weights, l1->weights);
+    MATCH_TRY(await(&transfers->input));
+    MATCH_TRY(await(&transfers->addend));
+    MATCH_TRY(await(&transfers->weights));
 
     const match_tile_t tile = {
         .input = l1->input,
@@ -150,9 +158,24 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
     MATCH_TRY(pulp_cluster_run(match_pulp_add, &tile));
     MATCH_TRY(pulp_cluster_wait());
 
-    store_output(&output_transfer, l1->output, arguments->output);
+    store_output(&transfers->output, l1->output, arguments->output);
 
-    return await(&output_transfer);
+    return await(&transfers->output);
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    transfers_t transfers = {0};
+    const int32_t status = iterate(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)pulp_cluster_wait();
+        (void)pulp_dma_wait(&transfers.input);
+        (void)pulp_dma_wait(&transfers.addend);
+        (void)pulp_dma_wait(&transfers.weights);
+        (void)pulp_dma_wait(&transfers.output);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

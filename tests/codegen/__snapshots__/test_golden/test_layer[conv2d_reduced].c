@@ -76,8 +76,13 @@ typedef struct {
     int32_t k;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef CONV2D_REDUCED_WEIGHTS
+#define CONV2D_REDUCED_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[11520];
+static const uint8_t constants[11520] CONV2D_REDUCED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)
@@ -159,20 +164,24 @@ static bool advance_k(position_t *at)
     return at->oy < OUT_HEIGHT;
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+/* What may be under way. */
+typedef struct {
+    pulp_dma_t input;
+    pulp_dma_t weights;
+    pulp_dma_t output[2];
+} transfers_t;
+
+/* All iterations. */
+static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
 {
-    pulp_dma_t input_transfer = {0};
-    pulp_dma_t weights_transfer = {0};
-    pulp_dma_t output_transfer[2] = {0};
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
     bool output_pending[2] = {false, false};
 
-    fetch_input(&input_transfer, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
+    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
         match_span(0, C_TILE));
-    fetch_weights(&weights_transfer, l1->weights[weights_turn], 0);
+    fetch_weights(&transfers->weights, l1->weights[weights_turn], 0);
 
     /* Output rows, 3 at a time; the last 2. */
     for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
@@ -189,11 +198,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
             const bool more_c = advance_c(&next_c);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(await(&input_transfer));
+            MATCH_TRY(await(&transfers->input));
             const uint8_t *const input = l1->input[input_turn];
             input_turn ^= 1;
             if (more_c) {
-                fetch_input(&input_transfer, l1->input[input_turn], arguments->input,
+                fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
                     input_rows_under(next_c.oy, match_min(next_c.oy + OY_TILE, OUT_HEIGHT)),
                     match_span(next_c.c, match_min(next_c.c + C_TILE, IN_CHANNELS)));
             }
@@ -205,11 +214,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_k = advance_k(&next_k);
 
                 /* The next block of the weights comes in while this one is used. */
-                MATCH_TRY(await(&weights_transfer));
+                MATCH_TRY(await(&transfers->weights));
                 const uint8_t *const weights = l1->weights[weights_turn];
                 weights_turn ^= 1;
                 if (more_k) {
-                    fetch_weights(&weights_transfer, l1->weights[weights_turn], next_k.c / C_TILE * 2
+                    fetch_weights(&transfers->weights, l1->weights[weights_turn], next_k.c / C_TILE * 2
                         + next_k.k / K_TILE);
                 }
 
@@ -252,7 +261,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending[output_turn]) {
-                    MATCH_TRY(await(&output_transfer[output_turn]));
+                    MATCH_TRY(await(&transfers->output[output_turn]));
                     output_pending[output_turn] = false;
                 }
 
@@ -262,13 +271,28 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
             }
         }
 
-        store_output(&output_transfer[output_turn], l1->output[output_turn], arguments->output, output_rows);
+        store_output(&transfers->output[output_turn], l1->output[output_turn], arguments->output, output_rows);
         output_pending[output_turn] = true;
         output_turn ^= 1;
     }
 
-    MATCH_TRY(await(&output_transfer[output_turn]));
-    return await(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(await(&transfers->output[output_turn]));
+    return await(&transfers->output[output_turn ^ 1]);
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    transfers_t transfers = {0};
+    const int32_t status = iterate(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)pulp_cluster_wait();
+        (void)pulp_dma_wait(&transfers.input);
+        (void)pulp_dma_wait(&transfers.weights);
+        (void)pulp_dma_wait(&transfers.output[0]);
+        (void)pulp_dma_wait(&transfers.output[1]);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

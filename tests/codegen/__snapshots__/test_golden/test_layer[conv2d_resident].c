@@ -67,8 +67,13 @@ typedef struct {
     int32_t oy;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef CONV2D_RESIDENT_WEIGHTS
+#define CONV2D_RESIDENT_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[640];
+static const uint8_t constants[640] CONV2D_RESIDENT_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
 static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)
@@ -119,18 +124,22 @@ static bool advance_oy(position_t *at)
     return at->oy < OUT_HEIGHT;
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+/* What may be under way. */
+typedef struct {
+    pulp_dma_t input;
+    pulp_dma_t weights;
+    pulp_dma_t output;
+} transfers_t;
+
+/* All iterations. */
+static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
 {
-    pulp_dma_t input_transfer = {0};
-    pulp_dma_t weights_transfer = {0};
-    pulp_dma_t output_transfer = {0};
     int32_t input_turn = 0;
     bool output_pending = false;
 
-    fetch_input(&input_transfer, l1->input[input_turn], arguments->input, match_span(0, OY_TILE));
-    fetch_weights(&weights_transfer, l1->weights);
-    MATCH_TRY(await(&weights_transfer));
+    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, match_span(0, OY_TILE));
+    fetch_weights(&transfers->weights, l1->weights);
+    MATCH_TRY(await(&transfers->weights));
 
     /* Output rows, 2 at a time. */
     for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
@@ -140,11 +149,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         const bool more_oy = advance_oy(&next_oy);
 
         /* The next block of the input comes in while this one is used. */
-        MATCH_TRY(await(&input_transfer));
+        MATCH_TRY(await(&transfers->input));
         const uint8_t *const input = l1->input[input_turn];
         input_turn ^= 1;
         if (more_oy) {
-            fetch_input(&input_transfer, l1->input[input_turn], arguments->input,
+            fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
                 match_span(next_oy.oy, next_oy.oy + OY_TILE));
         }
 
@@ -182,7 +191,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
             };
 
             if (output_pending) {
-                MATCH_TRY(await(&output_transfer));
+                MATCH_TRY(await(&transfers->output));
                 output_pending = false;
             }
 
@@ -191,11 +200,25 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
             MATCH_TRY(gap9_ne16_wait());
         }
 
-        store_output(&output_transfer, l1->output, arguments->output, output_rows);
+        store_output(&transfers->output, l1->output, arguments->output, output_rows);
         output_pending = true;
     }
 
-    return await(&output_transfer);
+    return await(&transfers->output);
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    transfers_t transfers = {0};
+    const int32_t status = iterate(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)gap9_ne16_wait();
+        (void)pulp_dma_wait(&transfers.input);
+        (void)pulp_dma_wait(&transfers.weights);
+        (void)pulp_dma_wait(&transfers.output);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

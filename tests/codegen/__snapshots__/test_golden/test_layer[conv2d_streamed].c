@@ -74,8 +74,13 @@ typedef struct {
     int32_t ox;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef CONV2D_STREAMED_WEIGHTS
+#define CONV2D_STREAMED_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[612];
+static const uint8_t constants[612] CONV2D_STREAMED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)
@@ -163,20 +168,24 @@ static bool advance_ox(position_t *at)
     return at->k < OUT_CHANNELS;
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+/* What may be under way. */
+typedef struct {
+    pulp_dma_t input;
+    pulp_dma_t weights;
+    pulp_dma_t output[2];
+} transfers_t;
+
+/* All iterations. */
+static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
 {
-    pulp_dma_t input_transfer = {0};
-    pulp_dma_t weights_transfer = {0};
-    pulp_dma_t output_transfer[2] = {0};
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
     bool output_pending[2] = {false, false};
 
-    fetch_input(&input_transfer, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
+    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
         input_columns_under(0, OX_TILE));
-    fetch_weights(&weights_transfer, l1->weights[weights_turn], 0);
+    fetch_weights(&transfers->weights, l1->weights[weights_turn], 0);
 
     /* Output channels, 4 at a time; the last 2. */
     for (int32_t k = 0; k < OUT_CHANNELS; k += K_TILE) {
@@ -185,11 +194,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         const bool more_k = advance_k(&next_k);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await(&weights_transfer));
+        MATCH_TRY(await(&transfers->weights));
         const uint8_t *const weights = l1->weights[weights_turn];
         weights_turn ^= 1;
         if (more_k) {
-            fetch_weights(&weights_transfer, l1->weights[weights_turn], next_k.k / K_TILE);
+            fetch_weights(&transfers->weights, l1->weights[weights_turn], next_k.k / K_TILE);
         }
 
         /* Output rows, 3 at a time. */
@@ -206,11 +215,11 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_ox = advance_ox(&next_ox);
 
                 /* The next block of the input comes in while this one is used. */
-                MATCH_TRY(await(&input_transfer));
+                MATCH_TRY(await(&transfers->input));
                 const uint8_t *const input = l1->input[input_turn];
                 input_turn ^= 1;
                 if (more_ox) {
-                    fetch_input(&input_transfer, l1->input[input_turn], arguments->input,
+                    fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
                         input_rows_under(next_ox.oy, next_ox.oy + OY_TILE),
                         input_columns_under(next_ox.ox, match_min(next_ox.ox + OX_TILE, OUT_WIDTH)));
                 }
@@ -252,7 +261,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending[output_turn]) {
-                    MATCH_TRY(await(&output_transfer[output_turn]));
+                    MATCH_TRY(await(&transfers->output[output_turn]));
                     output_pending[output_turn] = false;
                 }
 
@@ -260,7 +269,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 MATCH_TRY(pulp_cluster_run(match_pulp_conv2d, &tile));
                 MATCH_TRY(pulp_cluster_wait());
 
-                store_output(&output_transfer[output_turn], l1->output[output_turn], arguments->output, output_rows,
+                store_output(&transfers->output[output_turn], l1->output[output_turn], arguments->output, output_rows,
                     output_columns, output_channels);
                 output_pending[output_turn] = true;
                 output_turn ^= 1;
@@ -268,8 +277,23 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
         }
     }
 
-    MATCH_TRY(await(&output_transfer[output_turn]));
-    return await(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(await(&transfers->output[output_turn]));
+    return await(&transfers->output[output_turn ^ 1]);
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    transfers_t transfers = {0};
+    const int32_t status = iterate(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)pulp_cluster_wait();
+        (void)pulp_dma_wait(&transfers.input);
+        (void)pulp_dma_wait(&transfers.weights);
+        (void)pulp_dma_wait(&transfers.output[0]);
+        (void)pulp_dma_wait(&transfers.output[1]);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

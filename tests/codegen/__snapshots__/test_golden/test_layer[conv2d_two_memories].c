@@ -16,7 +16,7 @@
 #include "mock.h"
 #include "mock_external.h"
 #include "match_layer.h"
-#include "match_layers.h"
+#include "layers.h"
 #include "match_trace.h"
 
 /* The layer, in elements. */
@@ -207,20 +207,24 @@ static bool advance_k1(l1_position_t *at, const part_t *part)
     return at->ox < OUT_WIDTH;
 }
 
-/* The part of the layer whose blocks are in L2. */
-static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
+/* What may be under way into and out of L1. */
+typedef struct {
+    mock_transfer_t input;
+    mock_transfer_t weights;
+    mock_transfer_t output[2];
+} l1_transfers_t;
+
+/* All iterations. */
+static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfers_t *transfers)
 {
-    mock_transfer_t input_transfer = {0};
-    mock_transfer_t weights_transfer = {0};
-    mock_transfer_t output_transfer[2] = {0};
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
     bool output_pending[2] = {false, false};
 
-    fetch_input_l1(&input_transfer, l1->input[input_turn], part, input_rows_under(part->oy, part->oy + OY1_TILE),
+    fetch_input_l1(&transfers->input, l1->input[input_turn], part, input_rows_under(part->oy, part->oy + OY1_TILE),
         input_columns_under(0, OX_TILE));
-    fetch_weights_l1(&weights_transfer, l1->weights[weights_turn], part, 0);
+    fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part, 0);
 
     /* Output columns, 5 at a time; the last 4. */
     for (int32_t ox = 0; ox < OUT_WIDTH; ox += OX_TILE) {
@@ -235,11 +239,11 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
             const bool more_oy1 = advance_oy1(&next_oy1, part);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(await_l1(&input_transfer));
+            MATCH_TRY(await_l1(&transfers->input));
             const uint8_t *const input = l1->input[input_turn];
             input_turn ^= 1;
             if (more_oy1) {
-                fetch_input_l1(&input_transfer, l1->input[input_turn], part,
+                fetch_input_l1(&transfers->input, l1->input[input_turn], part,
                     input_rows_under(next_oy1.oy1, match_min(next_oy1.oy1 + OY1_TILE, part->oy_end)),
                     input_columns_under(next_oy1.ox, match_min(next_oy1.ox + OX_TILE, OUT_WIDTH)));
             }
@@ -254,11 +258,11 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
                 const bool more_k1 = advance_k1(&next_k1, part);
 
                 /* The next block of the weights comes in while this one is used. */
-                MATCH_TRY(await_l1(&weights_transfer));
+                MATCH_TRY(await_l1(&transfers->weights));
                 const uint8_t *const weights = l1->weights[weights_turn];
                 weights_turn ^= 1;
                 if (more_k1) {
-                    fetch_weights_l1(&weights_transfer, l1->weights[weights_turn], part,
+                    fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part,
                         (next_k1.k1 - part->k) / K1_TILE);
                 }
                 uint8_t *const output = l1->output[output_turn];
@@ -298,7 +302,7 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
                 };
 
                 if (output_pending[output_turn]) {
-                    MATCH_TRY(await_l1(&output_transfer[output_turn]));
+                    MATCH_TRY(await_l1(&transfers->output[output_turn]));
                     output_pending[output_turn] = false;
                 }
 
@@ -306,7 +310,7 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
                 MATCH_TRY(mock_start(mock_conv2d, &tile));
                 MATCH_TRY(mock_wait_compute());
 
-                store_output_l1(&output_transfer[output_turn], l1->output[output_turn], part, output_rows,
+                store_output_l1(&transfers->output[output_turn], l1->output[output_turn], part, output_rows,
                     output_columns, output_channels);
                 output_pending[output_turn] = true;
                 output_turn ^= 1;
@@ -314,8 +318,23 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
         }
     }
 
-    MATCH_TRY(await_l1(&output_transfer[output_turn]));
-    return await_l1(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(await_l1(&transfers->output[output_turn]));
+    return await_l1(&transfers->output[output_turn ^ 1]);
+}
+
+/* The part of the layer whose blocks are in L2; nothing is under way behind it, even if it fails. */
+static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
+{
+    l1_transfers_t transfers = {0};
+    const int32_t status = iterate_l1(part, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)mock_wait_compute();
+        (void)mock_wait_transfer(&transfers.input);
+        (void)mock_wait_transfer(&transfers.weights);
+        (void)mock_wait_transfer(&transfers.output[0]);
+        (void)mock_wait_transfer(&transfers.output[1]);
+    }
+    return status;
 }
 
 /* Starts the transfer of a block of the input into L2. */
@@ -385,24 +404,28 @@ static bool advance_oy0(l2_position_t *at)
     return at->k0 < OUT_CHANNELS;
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+/* What may be under way into and out of L2. */
+typedef struct {
+    mock_external_transfer_t input;
+    mock_external_transfer_t weights;
+    mock_external_transfer_t output[2];
+} l2_transfers_t;
+
+/* All iterations. */
+static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, l2_transfers_t *transfers)
 {
     const l2_buffers_t l2 = {
         .input = {arguments->blocks, arguments->blocks + 316},
         .weights = {arguments->blocks + 632, arguments->blocks + 1376},
         .output = {arguments->blocks + 2120, arguments->blocks + 2528},
     };
-    mock_external_transfer_t input_transfer = {0};
-    mock_external_transfer_t weights_transfer = {0};
-    mock_external_transfer_t output_transfer[2] = {0};
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
     bool output_pending[2] = {false, false};
 
-    fetch_input_l2(&input_transfer, l2.input[input_turn], arguments->input, input_rows_under(0, OY0_TILE));
-    fetch_weights_l2(&weights_transfer, l2.weights[weights_turn], arguments->constants, 0, K0_TILE);
+    fetch_input_l2(&transfers->input, l2.input[input_turn], arguments->input, input_rows_under(0, OY0_TILE));
+    fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, 0, K0_TILE);
 
     /* Output channels, 9 at a time; the last 2. */
     for (int32_t k0 = 0; k0 < OUT_CHANNELS; k0 += K0_TILE) {
@@ -411,11 +434,11 @@ static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
         const bool more_k0 = advance_k0(&next_k0);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await_l2(&weights_transfer));
+        MATCH_TRY(await_l2(&transfers->weights));
         const uint8_t *const weights = l2.weights[weights_turn];
         weights_turn ^= 1;
         if (more_k0) {
-            fetch_weights_l2(&weights_transfer, l2.weights[weights_turn], arguments->constants, next_k0.k0,
+            fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, next_k0.k0,
                 match_min(next_k0.k0 + K0_TILE, OUT_CHANNELS));
         }
 
@@ -429,11 +452,11 @@ static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
             const bool more_oy0 = advance_oy0(&next_oy0);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(await_l2(&input_transfer));
+            MATCH_TRY(await_l2(&transfers->input));
             const uint8_t *const input = l2.input[input_turn];
             input_turn ^= 1;
             if (more_oy0) {
-                fetch_input_l2(&input_transfer, l2.input[input_turn], arguments->input,
+                fetch_input_l2(&transfers->input, l2.input[input_turn], arguments->input,
                     input_rows_under(next_oy0.oy0, match_min(next_oy0.oy0 + OY0_TILE, OUT_HEIGHT)));
             }
             uint8_t *const output = l2.output[output_turn];
@@ -452,21 +475,35 @@ static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
             };
 
             if (output_pending[output_turn]) {
-                MATCH_TRY(await_l2(&output_transfer[output_turn]));
+                MATCH_TRY(await_l2(&transfers->output[output_turn]));
                 output_pending[output_turn] = false;
             }
 
             MATCH_TRY(execute_part(&part, l1));
 
-            store_output_l2(&output_transfer[output_turn], l2.output[output_turn], arguments->output, output_rows,
+            store_output_l2(&transfers->output[output_turn], l2.output[output_turn], arguments->output, output_rows,
                 output_channels);
             output_pending[output_turn] = true;
             output_turn ^= 1;
         }
     }
 
-    MATCH_TRY(await_l2(&output_transfer[output_turn]));
-    return await_l2(&output_transfer[output_turn ^ 1]);
+    MATCH_TRY(await_l2(&transfers->output[output_turn]));
+    return await_l2(&transfers->output[output_turn ^ 1]);
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+{
+    l2_transfers_t transfers = {0};
+    const int32_t status = iterate_l2(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)mock_external_wait(&transfers.input);
+        (void)mock_external_wait(&transfers.weights);
+        (void)mock_external_wait(&transfers.output[0]);
+        (void)mock_external_wait(&transfers.output[1]);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

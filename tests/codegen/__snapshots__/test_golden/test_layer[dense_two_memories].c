@@ -15,7 +15,7 @@
 #include "mock.h"
 #include "mock_external.h"
 #include "match_layer.h"
-#include "match_layers.h"
+#include "layers.h"
 #include "match_trace.h"
 
 /* The layer, in elements. */
@@ -139,19 +139,23 @@ static bool advance_c(l1_position_t *at)
     return at->c < IN_CHANNELS;
 }
 
-/* The part of the layer whose blocks are in L2. */
-static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
+/* What may be under way into and out of L1. */
+typedef struct {
+    mock_transfer_t input;
+    mock_transfer_t weights;
+    mock_transfer_t output;
+} l1_transfers_t;
+
+/* All iterations. */
+static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfers_t *transfers)
 {
-    mock_transfer_t input_transfer = {0};
-    mock_transfer_t weights_transfer = {0};
-    mock_transfer_t output_transfer = {0};
     int32_t weights_turn = 0;
 
-    fetch_input_l1(&input_transfer, l1->input, part);
-    fetch_weights_l1(&weights_transfer, l1->weights[weights_turn], part, 0);
+    fetch_input_l1(&transfers->input, l1->input, part);
+    fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part, 0);
 
     const match_span_t output_channels = match_span(part->k, part->k_end);
-    MATCH_TRY(await_l1(&input_transfer));
+    MATCH_TRY(await_l1(&transfers->input));
 
     /* Input channels, 32 at a time. */
     for (int32_t c = 0; c < IN_CHANNELS; c += C_TILE) {
@@ -159,11 +163,11 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
         const bool more_c = advance_c(&next_c);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await_l1(&weights_transfer));
+        MATCH_TRY(await_l1(&transfers->weights));
         const uint8_t *const weights = l1->weights[weights_turn];
         weights_turn ^= 1;
         if (more_c) {
-            fetch_weights_l1(&weights_transfer, l1->weights[weights_turn], part, next_c.c / C_TILE);
+            fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part, next_c.c / C_TILE);
         }
 
         const match_span_t tile_input_channels = match_span(c, c + C_TILE);
@@ -200,9 +204,23 @@ static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
         MATCH_TRY(mock_wait_compute());
     }
 
-    store_output_l1(&output_transfer, l1->output, part, output_channels);
+    store_output_l1(&transfers->output, l1->output, part, output_channels);
 
-    return await_l1(&output_transfer);
+    return await_l1(&transfers->output);
+}
+
+/* The part of the layer whose blocks are in L2; nothing is under way behind it, even if it fails. */
+static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
+{
+    l1_transfers_t transfers = {0};
+    const int32_t status = iterate_l1(part, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)mock_wait_compute();
+        (void)mock_wait_transfer(&transfers.input);
+        (void)mock_wait_transfer(&transfers.weights);
+        (void)mock_wait_transfer(&transfers.output);
+    }
+    return status;
 }
 
 /* Starts the transfer of a block of the weights into L2. */
@@ -229,16 +247,20 @@ static bool advance_k(l2_position_t *at)
     return at->k < OUT_CHANNELS;
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+/* What may be under way into and out of L2. */
+typedef struct {
+    mock_external_transfer_t weights;
+} l2_transfers_t;
+
+/* All iterations. */
+static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, l2_transfers_t *transfers)
 {
     const l2_buffers_t l2 = {
         .weights = {arguments->blocks, arguments->blocks + 2304},
     };
-    mock_external_transfer_t weights_transfer = {0};
     int32_t weights_turn = 0;
 
-    fetch_weights_l2(&weights_transfer, l2.weights[weights_turn], arguments->constants, 0);
+    fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, 0);
 
     /* Output channels, 16 at a time; the last 8. */
     for (int32_t k = 0; k < OUT_CHANNELS; k += K_TILE) {
@@ -247,11 +269,11 @@ static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
         const bool more_k = advance_k(&next_k);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await_l2(&weights_transfer));
+        MATCH_TRY(await_l2(&transfers->weights));
         const uint8_t *const weights = l2.weights[weights_turn];
         weights_turn ^= 1;
         if (more_k) {
-            fetch_weights_l2(&weights_transfer, l2.weights[weights_turn], arguments->constants, next_k.k / K_TILE);
+            fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, next_k.k / K_TILE);
         }
 
         const part_t part = {
@@ -266,6 +288,17 @@ static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
     }
 
     return MATCH_OK;
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+{
+    l2_transfers_t transfers = {0};
+    const int32_t status = iterate_l2(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)mock_external_wait(&transfers.weights);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

@@ -68,8 +68,13 @@ typedef struct {
     int32_t k1;
 } position_t;
 
+/* Attributes of the constants: where they are placed. */
+#ifndef DEPTHWISE_NESTED_WEIGHTS
+#define DEPTHWISE_NESTED_WEIGHTS
+#endif
+
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[380];
+static const uint8_t constants[380] DEPTHWISE_NESTED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)
@@ -143,16 +148,20 @@ static bool advance_k1(position_t *at)
     return at->k0 < CHANNELS;
 }
 
-/* The layer, once its blocks are reserved. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+/* What may be under way. */
+typedef struct {
+    pulp_dma_t input;
+    pulp_dma_t weights;
+    pulp_dma_t output;
+} transfers_t;
+
+/* All iterations. */
+static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
 {
-    pulp_dma_t input_transfer = {0};
-    pulp_dma_t weights_transfer = {0};
-    pulp_dma_t output_transfer = {0};
     int32_t input_turn = 0;
     bool output_pending = false;
 
-    fetch_input(&input_transfer, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
+    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
         match_span(0, K1_TILE));
 
     /* Output channels, 7 at a time; the last 5. */
@@ -173,18 +182,18 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 const bool more_k1 = advance_k1(&next_k1);
 
                 /* The next block of the input comes in while this one is used. */
-                MATCH_TRY(await(&input_transfer));
+                MATCH_TRY(await(&transfers->input));
                 const uint8_t *const input = l1->input[input_turn];
                 input_turn ^= 1;
                 if (more_k1) {
-                    fetch_input(&input_transfer, l1->input[input_turn], arguments->input,
+                    fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
                         input_rows_under(next_k1.oy, next_k1.oy + OY_TILE),
                         match_span(next_k1.k1,
                             match_min(next_k1.k1 + K1_TILE, match_min(next_k1.k0 + K0_TILE, CHANNELS))));
                 }
 
-                fetch_weights(&weights_transfer, l1->weights, k0 / K0_TILE * 3 + (k1 - k0) / K1_TILE);
-                MATCH_TRY(await(&weights_transfer));
+                fetch_weights(&transfers->weights, l1->weights, k0 / K0_TILE * 3 + (k1 - k0) / K1_TILE);
+                MATCH_TRY(await(&transfers->weights));
 
                 const match_span_t tile_output_channels = match_span(k1, k1_end);
                 const match_tile_t tile = {
@@ -218,7 +227,7 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 };
 
                 if (output_pending) {
-                    MATCH_TRY(await(&output_transfer));
+                    MATCH_TRY(await(&transfers->output));
                     output_pending = false;
                 }
 
@@ -227,12 +236,26 @@ static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
                 MATCH_TRY(pulp_cluster_wait());
             }
 
-            store_output(&output_transfer, l1->output, arguments->output, output_rows, output_channels);
+            store_output(&transfers->output, l1->output, arguments->output, output_rows, output_channels);
             output_pending = true;
         }
     }
 
-    return await(&output_transfer);
+    return await(&transfers->output);
+}
+
+/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
+static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
+{
+    transfers_t transfers = {0};
+    const int32_t status = iterate(arguments, l1, &transfers);
+    if (status != MATCH_OK) {
+        (void)pulp_cluster_wait();
+        (void)pulp_dma_wait(&transfers.input);
+        (void)pulp_dma_wait(&transfers.weights);
+        (void)pulp_dma_wait(&transfers.output);
+    }
+    return status;
 }
 
 /* Reserves the blocks. */

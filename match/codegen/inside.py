@@ -1,0 +1,81 @@
+"""Where a network's inputs and outputs lie in its workspace, for callers that have no arrays of their own for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from match.codegen.network import Inside
+from match.codegen.steps import CallStep
+from match.frontend.model import Tensor, tensor_bytes
+from match.schedule.mapping import align
+
+
+class _Room(NamedTuple):
+    """Bytes of the workspace that something takes from its first step to its last."""
+
+    first: int
+    last: int
+    offset: int
+    bytes: int
+
+
+def beside(
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    steps: Sequence[CallStep],
+    offsets: Mapping[str, int],
+    workspace_bytes: int,
+    alignment: int,
+) -> Inside:
+    """Places among the activations: an input until the last step reads it, an output from the first that writes it.
+
+    Args:
+        inputs: of the network.
+        outputs: of the network.
+        steps: its calls, which tell which tensors they touch.
+        offsets: of the activations in the workspace, by the names of their buffers.
+        workspace_bytes: of the workspace without inputs and outputs.
+        alignment: of each place, in bytes.
+    """
+    rooms = _activations(steps, offsets)
+    tensors = (*inputs, *outputs)
+    lives: dict[int, tuple[int, int]] = {}
+    for number in range(len(tensors)):
+        touching = [step for step, call in enumerate(steps) if number in call.tensors]
+        last = len(steps)
+        lives[number] = (0, max(touching, default=0)) if number < len(inputs) else (min(touching, default=0), last)
+    found: dict[int, int] = {}
+    for number in sorted(lives, key=lambda n: (-tensor_bytes([tensors[n]]), n)):
+        first, last = lives[number]
+        size = tensor_bytes([tensors[number]])
+        alive = [room for room in rooms if room.first <= last and first <= room.last]
+        candidates = sorted({0, *(align(room.offset + room.bytes, alignment) for room in alive)})
+        found[number] = next(at for at in candidates if _free(at, size, alive))
+        rooms.append(_Room(first, last, found[number], size))
+    end = max((found[n] + tensor_bytes([tensors[n]]) for n in found), default=0)
+    return Inside(tuple(found[n] for n in range(len(tensors))), max(workspace_bytes, align(end, alignment)))
+
+
+def behind(inputs: Sequence[Tensor], outputs: Sequence[Tensor], workspace_bytes: int, alignment: int) -> Inside:
+    """Places behind all else."""
+    offsets: list[int] = []
+    end = workspace_bytes
+    for tensor in (*inputs, *outputs):
+        offsets.append(align(end, alignment))
+        end = offsets[-1] + tensor_bytes([tensor])
+    return Inside(tuple(offsets), align(end, alignment))
+
+
+def _activations(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> list[_Room]:
+    rooms: dict[str, _Room] = {}
+    for number, step in enumerate(steps):
+        for buffer in (*step.arguments, *step.own):
+            if buffer is not None:
+                first = rooms[buffer.name].first if buffer.name in rooms else number
+                rooms[buffer.name] = _Room(first, number, offsets[buffer.name], buffer.bytes)
+    return list(rooms.values())
+
+
+def _free(at: int, size: int, alive: Sequence[_Room]) -> bool:
+    return all(at + size <= room.offset or room.offset + room.bytes <= at for room in alive)

@@ -1,0 +1,15 @@
+/* The chip's modules, for all networks of a program. */
+#include "match_network.h"
+% for header in target.api.headers:
+#include "${header}"
+% endfor
+
+int32_t match_platform_open(void)
+{
+    return ${target.api.open}();
+}
+
+void match_platform_close(void)
+{
+    ${target.api.close}();
+}

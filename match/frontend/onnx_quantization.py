@@ -1,0 +1,56 @@
+"""Scales and zero points of an ONNX graph's integer inputs and outputs, as the operators beside them say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+
+from match.frontend.model import Quantization, Tensor
+
+_QLINEAR_INPUTS = {"QLinearConv": ((0, 1),), "QLinearMatMul": ((0, 1),), "QGemm": ((0, 1),)}
+"""Of operators on quantized tensors: positions of activations among the inputs, and of their scales."""
+
+_QLINEAR_OUTPUTS = {"QLinearConv": 6, "QLinearMatMul": 6, "QGemm": 7, "QuantizeLinear": 1}
+"""Position of the output's scale among the inputs."""
+
+
+def with_quantization(
+    graph: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """The tensors with what their readers and writers say of them; zero points stand behind scales."""
+    constants = {initializer.name: initializer for initializer in graph.initializer}
+    constants |= {
+        node.output[0]: attribute.t
+        for node in graph.node
+        if node.op_type == "Constant"
+        for attribute in node.attribute
+        if attribute.name == "value"
+    }
+    found: dict[str, Quantization] = {}
+    for node in graph.node:
+        if node.op_type == "DequantizeLinear":
+            _take(found, node.input[0], node, 1, constants)
+        for tensor, scale in _QLINEAR_INPUTS.get(node.op_type, ()):
+            _take(found, node.input[tensor], node, scale, constants)
+        if node.op_type in _QLINEAR_OUTPUTS:
+            _take(found, node.output[0], node, _QLINEAR_OUTPUTS[node.op_type], constants)
+    return tuple(_quantized(t, found) for t in inputs), tuple(_quantized(t, found) for t in outputs)
+
+
+def _take(found: dict[str, Quantization], tensor: str, node: Any, at: int, constants: dict[str, Any]) -> None:
+    given = [constants.get(name) for name in node.input[at : at + 2]]
+    if not given or given[0] is None:
+        return
+    scale = np.ravel(onnx.numpy_helper.to_array(given[0]))
+    zero = np.ravel(onnx.numpy_helper.to_array(given[1])) if len(given) > 1 and given[1] is not None else np.zeros(1)
+    if scale.size == 1 and zero.size == 1:
+        found[tensor] = Quantization(float(np.float32(scale[0])), int(zero[0]))
+
+
+def _quantized(tensor: Tensor, found: dict[str, Quantization]) -> Tensor:
+    known = tensor.dtype in ("int8", "uint8") and tensor.name in found
+    return replace(tensor, quantization=found[tensor.name]) if known else tensor

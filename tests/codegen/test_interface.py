@@ -1,0 +1,212 @@
+"""The interface for firmware: programs that link a network's archive and do with it what they may, and may not."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import match
+from match import zoo
+from match.compiler import CompiledModel
+
+PROJECT = Path(__file__).resolve().parents[2]
+DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
+FIRMWARE = PROJECT / "examples" / "firmware"
+PREFIXES = ("match_", "pulp_", "gap9_", "ne16_")
+
+OK, PLATFORM, ARGUMENT, STATE, BUSY = 0, -1, -5, -6, -7
+
+
+def call(*command: object, cwd: Path | None = None) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def digits() -> CompiledModel:
+    return match.compile(DIGITS, "gap9", name="digits")
+
+
+@pytest.fixture(scope="module")
+def folder(digits: CompiledModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("firmware") / "digits"
+    digits.save(place)
+    return place
+
+
+def images(*steps: int) -> list[np.ndarray]:
+    flat = np.arange(256)
+    return [((flat % n).astype(np.float32) / np.float32(n - 1)).reshape(1, 1, 16, 16) for n in steps]
+
+
+def linked(folder: Path, sanitize: str) -> Path:
+    """The program of scenarios with the archive."""
+    call("make", "-s", "-C", folder, "WERROR=1", f"SANITIZE={sanitize}", "lib")
+    program = folder / f"scenarios-{sanitize}"
+    folders = ("include", "kernels/include", "kernels/host", "targets/pulp/include", "targets/pulp/host")
+    include = [f"-I{folder / part}" for part in folders]
+    archive = folder / "build" / f"host-{sanitize.replace(',', '-')}" / "libdigits.a"
+    flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", f"-fsanitize={sanitize}", "-pthread")
+    call("cc", *flags, *include, Path(__file__).parent / "firmware.c", archive, "-o", program, "-lm")
+    return program
+
+
+@pytest.fixture(scope="module")
+def scenario(folder: Path) -> Callable[[str], list[str]]:
+    program = linked(folder, "address,undefined")
+    return lambda name: call(program, name).splitlines()
+
+
+def test_contexts_do_not_disturb_one_another(scenario: Callable[[str], list[str]], digits: CompiledModel) -> None:
+    lines = scenario("two_contexts")
+    first, second, third = digits.run({"image": np.stack(images(17, 5, 3))})["scores"].reshape(3, -1)
+    scores = [np.array(line.split(), np.float32) for line in lines if " " in line]
+    for got, wanted in zip(scores, (first, second, third, third, second), strict=True):
+        assert np.array_equal(got, wanted)
+    assert [line for line in lines if " " not in line] == ["0"] * 9
+
+
+def test_what_is_refused(scenario: Callable[[str], list[str]]) -> None:
+    before = [ARGUMENT] * 4 + [STATE] * 4 + [1, OK, PLATFORM, OK]
+    after = [ARGUMENT] * 3 + [OK, OK, STATE, OK, 1, OK]
+    assert list(map(int, scenario("arguments"))) == before + after
+
+
+def test_hooks_see_every_operator_and_another_task_is_refused(
+    scenario: Callable[[str], list[str]], digits: CompiledModel
+) -> None:
+    lines = scenario("hooks")
+    operators = [line.split() for line in lines if " " in line]
+    rows = [(layer.name, layer.module) for layer in digits.layers if layer.plan]
+    assert [(name, module) for name, module, _ in operators if module != "cpu"] == rows
+    assert {status for *_, status in operators} == {"0"}
+    assert [line for line in lines if " " not in line].count(str(BUSY)) == 2
+    assert lines[-3:] == ["0", "0", "1"]
+
+
+@pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
+def test_two_tasks(folder: Path, sanitize: str) -> None:
+    program = linked(folder, sanitize)
+    assert call(program, "two_tasks").split()[:4] == ["0", "0", "0", "1"]
+    assert call(program, "two_tasks_in_turn").split() == ["0", "0", "0", "1", "0"]
+
+
+def test_every_fault_is_a_status_and_the_next_run_is_right(scenario: Callable[[str], list[str]]) -> None:
+    """200 runs: a block refused, a transfer that fails or does not end, an endless kernel, a small L1, another task.
+
+    The platform has another status for layers that leave something under way.
+    """
+    *statuses, result = scenario("faults")
+    assert set(statuses) == {"0"}
+    wrong, counts = result.split(" wrong; ")
+    assert wrong == "0"
+    done, _, memory, transfer, *_ = map(int, counts.split())
+    assert min(done, memory, transfer, int(counts.split()[8])) > 10
+    assert sum(map(int, counts.split())) == 200
+
+
+def test_description(scenario: Callable[[str], list[str]], digits: CompiledModel) -> None:
+    name, tensor, *rooms = scenario("description")
+    assert name == "digits gap9 1 1"
+    assert tensor == "image 9 1024 4 16"
+    totals = digits.report.totals
+    sizes = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in rooms}
+    assert sizes["L2 constants"] == totals.constant_bytes
+    assert sizes["L2 workspace"] + sizes["L2 constants"] + 1024 + 40 == totals.l2_peak_bytes
+    assert sizes["L1 blocks"] == max(layer.l1_bytes for layer in digits.report.layers)
+
+
+def test_real_numbers_become_integers_as_numpy_rounds_them(scenario: Callable[[str], list[str]]) -> None:
+    values = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 0.49999997, 1e30, -1e30, 0, 100.6, -129.5], np.float32)
+    away = np.copysign(np.floor(np.abs(values.astype(float)) + 0.5), values)
+    *rounded, int8, uint8 = scenario("quantize")
+    for line, whole in zip(rounded, (away, np.rint(values)), strict=True):
+        pairs = np.array(line.split(), int).reshape(-1, 2)
+        assert pairs[:, 0].tolist() == np.clip(whole + 3, -128, 127).astype(int).tolist()
+        assert pairs[:, 1].tolist() == np.clip(whole + 128, 0, 255).astype(int).tolist()
+    assert (int8, uint8) == ("0", "32")
+
+
+@pytest.mark.parametrize(
+    ("platform", "tools"),
+    [("host", ""), ("qemu", "riscv64-unknown-elf-"), ("gap_sdk", "riscv64-unknown-elf-")],
+)
+@pytest.mark.usefixtures("qemu")
+def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, tools: str) -> None:
+    options = ["CC=riscv64-unknown-elf-gcc", f"CFLAGS={sdk_flags()}"] if platform == "gap_sdk" else []
+    call("make", "-s", "-C", folder, "WERROR=1", f"PLATFORM={platform}", *options, "lib")
+    printed = call(f"{tools}nm", "-g", "--defined-only", folder / "build" / platform / "libdigits.a")
+    names = {line.split()[2] for line in printed.splitlines() if len(line.split()) == 3}
+    assert "digits_run" in names
+    assert not [name for name in names if not name.startswith(("digits_", *PREFIXES))]
+    assert "match_pulp_avg_pool2d_int32" in names
+    assert "match_pulp_pointwise" not in names
+    assert not names & {"main", "match_io_open", "match_application"}
+
+
+def sdk_flags() -> str:
+    from tests.targets.test_gap_sdk import FLAGS
+
+    return " ".join(FLAGS)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Og", "-Os", "-O3"])
+def test_every_level_of_optimisation_is_without_warnings(folder: Path, level: str, tmp_path: Path) -> None:
+    call("cp", "-r", folder, tmp_path / "digits")
+    assert "warning" not in call("make", "-s", "-C", tmp_path / "digits", "WERROR=1", f"CFLAGS={level}", "all", "lib")
+
+
+@pytest.mark.usefixtures("qemu")
+def test_two_networks_in_one_program(digits: CompiledModel, folder: Path, tmp_path: Path) -> None:
+    """The example, on a RISC-V core without an operating system; outputs are printed in thousandths, cut off."""
+    keywords = match.compile(zoo.ds_cnn(), "gap9", name="keywords")
+    keywords.save(tmp_path / "keywords")
+    options = (f"DIGITS={folder}", f"KEYWORDS={tmp_path / 'keywords'}", f"OUTPUT={tmp_path}")
+    printed = call("make", "-s", "-C", FIRMWARE, *options, "run").splitlines()
+    first, second = digits.run({"image": np.stack(images(17, 5))})["scores"].reshape(2, -1)
+    sound = (np.arange(490) % 11).astype(np.float32) / np.float32(5) - np.float32(1)
+    third = keywords.run({"cepstrum": sound.reshape(1, 1, 49, 10)})["probabilities"].reshape(-1)
+    wanted = {"first": first, "second": second, "keywords": third}
+    assert printed == [f"{name}: {thousandths(values)}" for name, values in wanted.items()] + ["done"]
+
+
+def thousandths(values: np.ndarray) -> str:
+    return " ".join(str(int(value * np.float32(1000))) for value in values)
+
+
+def test_as_a_library_of_cmake_and_of_another_makefile(folder: Path, tmp_path: Path) -> None:
+    """Two networks each; what they share comes once into a program that compiles all sources itself."""
+    again = tmp_path / "again"
+    match.compile(DIGITS, "gap9", name="again").save(again)
+    body = "return digits_network.name == again_network.name;"
+    (tmp_path / "main.c").write_text(f'#include "digits.h"\n#include "again.h"\nint main(void) {{ {body} }}\n')
+    lines = ["include RULES", f"include {folder}/digits.mk", f"include {again}/again.mk"]
+    lines += ["all: main.c $(APP_SRCS)", "\tcc -std=c11 $(APP_CFLAGS) $(APP_INC:%=-I%) $^ -o program -pthread -lm", ""]
+    (tmp_path / "RULES").write_text("DIGITS_PLATFORM := host\nAGAIN_PLATFORM := host\n")
+    (tmp_path / "Makefile").write_text("\n".join(lines))
+    call("make", "-s", "all", cwd=tmp_path)
+    call(tmp_path / "program")
+    lists = (
+        f"project(app C)\ninclude({folder}/digits.cmake)\ninclude({again}/again.cmake)\nadd_executable(app main.c)\n"
+    )
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.13)\n{lists}target_link_libraries(app PRIVATE digits again pthread)\n"
+    )
+    call("cmake", "-S", tmp_path, "-B", tmp_path / "build")
+    call("cmake", "--build", tmp_path / "build")
+    call(tmp_path / "build" / "app")
+
+
+def test_names_in_c_come_from_the_option(folder: Path) -> None:
+    header = (folder / "include" / "digits.h").read_text()
+    macros: Sequence[str] = re.findall(r"#define (\w+)", header)
+    assert all(macro.startswith("DIGITS_") for macro in macros)
+    with pytest.raises(match.OptionError, match="'3x3' cannot name a network in C"):
+        match.compile(DIGITS, "gap9", name="3x3")
