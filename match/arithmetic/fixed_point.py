@@ -34,10 +34,10 @@ def product(a: Int64Array, b: Int64Array | int) -> Int64Array:
     return (a * b + (1 << 30)) >> 31
 
 
-def shifted_right(x: Int64Array, bits: int) -> Int64Array:
+def shifted_right(x: Int64Array, bits: int | Int64Array) -> Int64Array:
     """``x / 2**bits``, rounded half away from zero."""
-    half = (1 << bits) >> 1
-    return (x + np.where(x < 0, max(half - 1, 0), half)) >> bits
+    half = np.left_shift(np.int64(1), bits) >> 1
+    return (x + np.where(x < 0, np.maximum(half - 1, 0), half)) >> bits
 
 
 def exp(x: Int64Array, integer_bits: int) -> Int64Array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.fixed_point import shifted_right
 from match.arithmetic.interface import Accumulator, Quantization, product_range, sum_range
 from match.arithmetic.line_fit import fit_line, with_channels
 from match.ir.requantization import UNREACHED, Int64Array, Requantization
@@ -55,7 +56,7 @@ class TfliteArithmetic:
         self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
     ) -> Int64Array:
         """Both addends, shifted left by 20 bits, are scaled to twice the larger scale, added, scaled to the output."""
-        first, second, last = addition_factors(a.scale, b.scale, output.scale, subtracts=sign < 0)
+        first, second, last = addition_factors(a.scale, b.scale, output.scale)
         total = np.zeros((256, 256), np.int64)
         for operand, factor, axis, counts in ((a, first, (256, 1), 1), (b, second, (1, 256), sign)):
             shifted = (operand.levels - operand.zero_point) << ADD_LEFT_SHIFT
@@ -74,17 +75,11 @@ class TfliteArithmetic:
         return np.clip(multiply(x.levels - x.zero_point, factor) + output.zero_point, *clip)
 
 
-def addition_factors(
-    a: np.float32, b: np.float32, output: np.float32, *, subtracts: bool
-) -> tuple[np.float64, np.float64, np.float64]:
-    """Of an addition the factors of both addends and of their sum, from scales.
-
-    TFLite Micro divides the scales in double precision for an addition, in single precision for a subtraction.
-    """
-    real = np.float32 if subtracts else np.float64
-    twice = real(2) * real(max(a, b))
-    last = twice / (real(1 << ADD_LEFT_SHIFT) * real(output))
-    return np.float64(real(a) / twice), np.float64(real(b) / twice), np.float64(last)
+def addition_factors(a: np.float32, b: np.float32, output: np.float32) -> tuple[np.float64, np.float64, np.float64]:
+    """Of an addition or subtraction the factors of both operands and of their sum, from scales."""
+    twice = 2 * np.float64(max(a, b))
+    last = twice / (np.float64(1 << ADD_LEFT_SHIFT) * np.float64(output))
+    return np.float64(a) / twice, np.float64(b) / twice, last
 
 
 def quantize_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
@@ -113,9 +108,7 @@ def multiply(value: npt.NDArray[np.int64], factor: np.float64) -> Int64Array:
 def multiply_by(value: Int64Array, mantissa: Int64Array, exponent: Int64Array) -> Int64Array:
     """`value` (int32 range) times ``mantissa * 2**(exponent - 31)``, with both roundings."""
     high = ((value << np.maximum(exponent, 0)) * mantissa + (1 << 30)) >> 31
-    right = np.maximum(-exponent, 0)
-    half = (np.int64(1) << right) >> 1
-    return (high + np.where(high < 0, np.maximum(half - 1, 0), half)) >> right
+    return shifted_right(high, np.maximum(-exponent, 0))
 
 
 def _scaled(

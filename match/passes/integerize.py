@@ -192,6 +192,7 @@ def _convolution(linear: Linear, new: New) -> tuple[relay.Expr, Int8Array, relay
         dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
         groups=groups,
         pad_value=linear.input.zero_point,
+        depthwise=depthwise,
     )
     return new(x), weights.reshape(-1, len(linear.bias) if depthwise else weights.shape[3]).T, sums
 

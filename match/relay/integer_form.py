@@ -89,13 +89,14 @@ def convolution(
     dilation: tuple[int, int] = (1, 1),
     groups: int = 1,
     pad_value: int = 0,
+    depthwise: bool | None = None,
 ) -> relay.Expr:
     """int32 sums of x (N, H, W, C) and weights HWIO, or HWOI (FY, FX, C, 1) where `groups` is C > 1 (depthwise).
 
     `x_dtype` is x's type and `pad_value` the integer in the padding; other than 0 it becomes an `nn.pad` before the
-    convolution.
+    convolution. `depthwise` None: a convolution in groups is one.
     """
-    depthwise = groups > 1 and weights.shape[2] == groups
+    depthwise = groups > 1 if depthwise is None else depthwise
     if any(padding) and pad_value != 0:
         rows, columns = (padding.top, padding.bottom), (padding.left, padding.right)
         x = relay.nn.pad(x, ((0, 0), rows, columns, (0, 0)), relay.const(pad_value, x_dtype))

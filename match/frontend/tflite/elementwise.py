@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tflite
 
-from match.arithmetic.fixed_point import reciprocal_of_one_plus
+from match.arithmetic.fixed_point import reciprocal_of_one_plus, shifted_right
 from match.arithmetic.interface import Quantization
 from match.arithmetic.tflite import (
     ADD_LEFT_SHIFT,
@@ -48,7 +48,7 @@ def _addition(read: Reader, operator: Operator, activation: int, sign: int) -> r
     a, b, output, clip = _operands(read, operator, activation)
 
     def of_levels(x: Int64Array, y: Int64Array) -> Int64Array:
-        first, second, last = addition_factors(a.scale, b.scale, output.scale, subtracts=sign < 0)
+        first, second, last = addition_factors(a.scale, b.scale, output.scale)
         left = multiply((x - a.zero_point) << ADD_LEFT_SHIFT, first)
         right = multiply((y - b.zero_point) << ADD_LEFT_SHIFT, second)
         return np.clip(multiply(left + sign * right, last) + output.zero_point, *clip)
@@ -60,7 +60,7 @@ def _addition(read: Reader, operator: Operator, activation: int, sign: int) -> r
     if same and not any(read.constant(operator, at) is not None for at in (0, 1)):
         build = relay.qnn.op.add if sign > 0 else relay.qnn.op.subtract
         return _clipped(build(*_qnn_operands(read, operator, a, b, output)), clip, output)
-    first, second, last = addition_factors(a.scale, b.scale, output.scale, subtracts=sign < 0)
+    first, second, last = addition_factors(a.scale, b.scale, output.scale)
     left, right = (
         integers.scaled(_shifted(read, operator, at, values, ADD_LEFT_SHIFT), factor)
         for at, values, factor in ((0, a, first), (1, b, second))
@@ -89,7 +89,8 @@ def multiplication(read: Reader, operator: Operator) -> relay.Expr:
 def division(read: Reader, operator: Operator) -> relay.Expr:
     """DIV: a table of pairs, since the kernel takes a reciprocal of each divisor. 0 divides nothing, and gives 0."""
     a, b, output, clip = _operands(read, operator, operator.options(tflite.DivOptions).FusedActivationFunction())
-    mantissa, exponent = quantize_multiplier(np.float64(a.scale / (b.scale * output.scale)))
+    factor = np.float64(a.scale) / (np.float64(b.scale) * np.float64(output.scale))
+    mantissa, exponent = quantize_multiplier(factor)
 
     def of_levels(x: Int64Array, y: Int64Array) -> Int64Array:
         dividend, divisor = np.broadcast_arrays(x - a.zero_point, y - b.zero_point)
@@ -100,7 +101,7 @@ def division(read: Reader, operator: Operator) -> relay.Expr:
         size = np.where(dividend < 0, -1 - dividend, dividend)
         headroom = 31 - np.frexp(size.astype(np.float64))[1].astype(np.int64)
         quotient = multiply_by(dividend, inverse, headroom)
-        scaled = multiply_by(quotient, mantissa, np.maximum(exponent - (bits - 1) - headroom, -62))
+        scaled = _divided(multiply_by(quotient, mantissa, 0), headroom + (bits - 1) - exponent)
         return np.where(divisor == 0, output.zero_point, np.clip(scaled + output.zero_point, *clip))
 
     table = _table_of_one(read, operator, of_levels, output)
@@ -109,6 +110,16 @@ def division(read: Reader, operator: Operator) -> relay.Expr:
     outputs = of_levels(a.levels[:, None], b.levels[None, :])
     dtypes = a.dtype, b.dtype
     return integer_form.lookup_pair(read.expr(operator), read.expr(operator, 1), outputs, dtypes, output.dtype)
+
+
+def _divided(x: Int64Array, bits: Int64Array) -> Int64Array:
+    """``x / 2**bits``, half away from zero.
+
+    Of more than 31 bits C says nothing; as TFLite Micro's build for PCs does, shifts then begin at 0 again and the rest
+    is compared with -1.
+    """
+    beyond = (x >> (bits % 32)) + (x > np.where(x < 0, 0, -1))
+    return np.where(bits > 31, beyond, shifted_right(x, np.minimum(bits, 31)))
 
 
 def squared_difference(read: Reader, operator: Operator) -> relay.Expr:
@@ -195,9 +206,7 @@ def logical(build: Callable[..., relay.Expr]) -> Handler:
 
 
 def cast(read: Reader, operator: Operator) -> relay.Expr:
-    """CAST of the integers, whatever their scales are."""
-    if "float" in read.output(operator).dtype + read.tensor(operator).dtype:
-        raise read.error(operator, "casts to or from floating point; quantize instead")
+    """CAST of the numbers as they are, whatever their scales."""
     return relay.cast(read.expr(operator), read.output(operator).dtype)
 
 

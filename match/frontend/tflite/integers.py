@@ -54,6 +54,29 @@ def rounded_shift(x: relay.Expr, bits: npt.ArrayLike) -> relay.Expr:
     return relay.right_shift(relay.add(relay.add(x, int64(half)), negative), int64(bits))
 
 
+def product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+    """`match.arithmetic.fixed_point.product` of int64 tensors."""
+    return relay.right_shift(relay.add(relay.multiply(a, b), int64(1 << 30)), int64(31))
+
+
+def saturated(x: relay.Expr) -> relay.Expr:
+    """int64 numbers clipped to the range of int32."""
+    return relay.minimum(relay.maximum(x, int64(-(1 << 31))), int64((1 << 31) - 1))
+
+
+def bits_of(x: relay.Expr, least: int, most: int) -> relay.Expr:
+    """How many bits positive int64 numbers have, which is from `least` to `most`."""
+    count: relay.Expr = int64(least)
+    for bits in range(least, most):
+        count = relay.add(count, relay.cast(relay.greater_equal(x, int64(1 << bits)), "int64"))
+    return count
+
+
+def alone(x: relay.Expr) -> relay.Expr:
+    """A value that is computed once: TVM writes out again at each place what it makes one loop of with its readers."""
+    return relay.annotation.stop_fusion(x)
+
+
 def narrowed(x: relay.Expr, output: Quantization, clip: tuple[int, int] | None = None) -> relay.Expr:
     """An int64 tensor plus the output's zero point, clipped to the type's values or to fewer."""
     if output.zero_point:

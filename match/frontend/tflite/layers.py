@@ -214,23 +214,16 @@ def _dense(
     inputs, x = read.input_quantization(operator), read.expr(operator)
     if len(read.tensor(operator).shape) != 2 or read.tensor(operator).shape[1] != depth:
         x = relay.reshape(x, (-1, depth))
-    scale, kernel_scale = inputs.scale, weights.relay_scale
-    if weights.scales.size == 1:
-        # With one scale TFLite Micro multiplies it by the input's in single precision, and that is what counts.
-        scale, kernel_scale = scale * weights.scales[0], relay.const(np.float32(1))
-        weights = _Weights(weights.values, np.ones(1, np.float32), weights.zero_points)
     sums = relay.qnn.op.dense(
         x,
         relay.const(weights.values),
         relay.const(inputs.zero_point, "int32"),
         weights.relay_zero_point,
-        relay.const(scale),
-        kernel_scale,
+        relay.const(inputs.scale),
+        weights.relay_scale,
         units=len(weights.values),
     )
-    return _requantized(
-        read, operator, sums, weights, 2 if bias else None, activation, accumulator_scale=scale * weights.scales
-    )
+    return _requantized(read, operator, sums, weights, 2 if bias else None, activation)
 
 
 def _requantized(
@@ -242,7 +235,6 @@ def _requantized(
     activation: int,
     *,
     position: int = 0,
-    accumulator_scale: npt.NDArray[np.float32] | None = None,
 ) -> relay.Expr:
     """Sums plus a bias, in the output's quantization, clipped to the fused activation."""
     inputs, output = read.input_quantization(operator, position), read.output_quantization(operator)
@@ -252,7 +244,7 @@ def _requantized(
         if values is None:
             raise read.error(operator, "has a bias that the network computes; only constant ones are supported")
         sums = relay.nn.bias_add(sums, relay.const(_bias(read, operator, values)), axis=axis)
-    scale = inputs.scale * weights.scales if accumulator_scale is None else accumulator_scale
+    scale = inputs.scale * weights.scales
     result = relay.qnn.op.requantize(
         sums,
         relay.const(scale if scale.size > 1 else scale[0]),
@@ -297,7 +289,7 @@ def _activations_product(
         sums = relay.squeeze(sums, [0])
     if bias is not None and read.has(operator, bias):
         sums = relay.add(sums, read.expr(operator, bias))
-    factor = np.float64(first.scale * second.scale) / np.float64(output.scale)
+    factor = np.float64(first.scale) * np.float64(second.scale) / np.float64(output.scale)
     clip = integers.clip_of(read, operator, activation, output)
     result = integers.narrowed(integers.scaled(integers.wide(sums), factor), output, clip)
     return relay.reshape(result, read.output(operator).shape) if flat else result

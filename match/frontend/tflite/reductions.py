@@ -10,7 +10,7 @@ import tflite
 from match.arithmetic.tflite import mean_multiplier, quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import Operator
-from match.frontend.tflite.integers import int64
+from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
 from match.frontend.tflite.reader import Reader
 from match.relay import relay
 
@@ -92,7 +92,7 @@ def l2_normalization(read: Reader, operator: Operator) -> relay.Expr:
     # The kernel's shift may go either way: 7 bits for the output's scale, less the root's own.
     left = relay.maximum(relay.subtract(int64(7), shift), int64(0))
     right = relay.maximum(relay.subtract(shift, int64(7)), int64(0))
-    high = _rounded(relay.multiply(relay.left_shift(x, left), multiplier), 31)
+    high = product(relay.left_shift(x, left), multiplier)
     half = relay.right_shift(relay.left_shift(int64(1), right), int64(1))
     negative = relay.multiply(relay.right_shift(high, int64(63)), relay.minimum(right, int64(1)))
     result = relay.right_shift(relay.add(relay.add(high, half), negative), right)
@@ -101,39 +101,21 @@ def l2_normalization(read: Reader, operator: Operator) -> relay.Expr:
 
 def _inverse_square_root(x: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
     """`match.arithmetic.fixed_point.inverse_square_root` of int64 tensors below 2**31, in Relay."""
-    large = [relay.cast(relay.greater_equal(x, int64(1 << bits)), "int64") for bits in (29, 31)]
-    quarters = relay.add(*large)
+    quarters = relay.cast(relay.greater_equal(x, int64(1 << 29)), "int64")  # x stays below 2**31
     wide = relay.right_shift(x, relay.multiply(quarters, int64(2)))
-    pairs: relay.Expr = int64(14)  # of a number from 1 on, less one for every two bits that it has
-    for bits in range(1, 29, 2):
-        pairs = relay.subtract(pairs, relay.cast(relay.greater_equal(wide, int64(1 << bits)), "int64"))
-    pairs = relay.annotation.stop_fusion(pairs)
+    pairs = relay.subtract(int64(15), relay.right_shift(bits_of(wide, 1, 29), int64(1)))
+    pairs = alone(relay.subtract(pairs, int64(1)))
     fraction = relay.right_shift(relay.left_shift(wide, relay.multiply(pairs, int64(2))), int64(1))
-    half = relay.annotation.stop_fusion(integers.rounded_shift(fraction, 1))
+    half = alone(integers.rounded_shift(fraction, 1))
     shift = relay.subtract(relay.add(quarters, int64(11)), pairs)
-    result: relay.Expr = int64(1 << 28)
-    for step in range(5):
-        cube = _saturated(relay.left_shift(_product(_product(result, result), result), int64(6)))
-        part = relay.subtract(_product(int64(3 << 27), result), _product(half, cube))
-        result = _saturated(relay.left_shift(part, int64(3)))
-        # The kernel's steps read their number three times: computed once, and not again in each of the next.
-        result = relay.annotation.stop_fusion(result) if step < 4 else result
-    multiplier = _product(result, int64(round(2**30.5)))
+    result: relay.Expr = relay.full_like(half, int64(1 << 28))
+    for _ in range(5):
+        cube = saturated(relay.left_shift(product(product(result, result), result), int64(6)))
+        step = relay.subtract(product(int64(3 << 27), result), product(half, cube))
+        result = alone(saturated(relay.left_shift(step, int64(3))))
+    multiplier = product(result, int64(round(2**30.5)))
     multiplier = relay.left_shift(multiplier, relay.maximum(relay.negative(shift), int64(0)))
     small = relay.less_equal(x, int64(1))
     multiplier = relay.where(small, int64((1 << 31) - 1), multiplier)
     shift = relay.where(small, int64(0), relay.maximum(shift, int64(0)))
-    return relay.annotation.stop_fusion(multiplier), relay.annotation.stop_fusion(shift)
-
-
-def _product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-    return _rounded(relay.multiply(a, b), 31)
-
-
-def _rounded(x: relay.Expr, bits: int) -> relay.Expr:
-    """``x / 2**bits``, rounded half up."""
-    return relay.right_shift(relay.add(x, int64(1 << (bits - 1))), int64(bits))
-
-
-def _saturated(x: relay.Expr) -> relay.Expr:
-    return relay.minimum(relay.maximum(x, int64(-(1 << 31))), int64((1 << 31) - 1))
+    return alone(multiplier), alone(shift)

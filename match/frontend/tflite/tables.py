@@ -69,7 +69,7 @@ def relu(read: Reader, operator: Operator) -> relay.Expr:
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if inputs == output:
         return relay.clip(read.expr(operator), max(inputs.zero_point, value_range(inputs.dtype)[0]), _largest(inputs))
-    return _table(read, operator, lambda x, a, b: np.maximum(multiply(x, np.float64(a.scale / b.scale)), 0))
+    return _table(read, operator, lambda x, a, b: np.maximum(multiply(x, _ratio(a, b)), 0))
 
 
 def relu6(read: Reader, operator: Operator) -> relay.Expr:
@@ -83,14 +83,18 @@ def _largest(values: Quantization) -> int:
     return value_range(values.dtype)[1]
 
 
+def _ratio(inputs: Quantization, output: Quantization) -> np.float64:
+    return np.float64(inputs.scale) / np.float64(output.scale)
+
+
 def leaky_relu(read: Reader, operator: Operator) -> relay.Expr:
     """LEAKY_RELU."""
     alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
 
     def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
-        slope = np.float64(inputs.scale * alpha / output.scale)
+        slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
         below = np.sign(slope).astype(np.int64) * multiply(x, np.abs(slope))
-        return np.where(x >= 0, multiply(x, np.float64(inputs.scale / output.scale)), below)
+        return np.where(x >= 0, multiply(x, _ratio(inputs, output)), below)
 
     return _table(read, operator, function)
 
@@ -99,7 +103,7 @@ def prelu(read: Reader, operator: Operator) -> relay.Expr:
     """PRELU: a table for one slope, else arithmetic."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     slopes = read.quantization(operator, read.tensor(operator, 1))
-    identity = np.float64(inputs.scale) / np.float64(output.scale)
+    identity = _ratio(inputs, output)
     factor = np.float64(inputs.scale) * np.float64(slopes.scale) / np.float64(output.scale)
     alpha = read.constant(operator, 1)
     if alpha is not None and alpha.size == 1:
@@ -116,7 +120,7 @@ def prelu(read: Reader, operator: Operator) -> relay.Expr:
 
 def absolute(read: Reader, operator: Operator) -> relay.Expr:
     """ABS."""
-    return _table(read, operator, lambda x, a, b: multiply(np.abs(x), np.float64(a.scale / b.scale)))
+    return _table(read, operator, lambda x, a, b: multiply(np.abs(x), _ratio(a, b)))
 
 
 def inverse_root(read: Reader, operator: Operator) -> relay.Expr:
