@@ -10,16 +10,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from match.errors import ModelError
 from match.frontend.model import Model, Rounding, Tensor
-from match.frontend.relay import check_quantized, reason
+from match.frontend.relay import reason
 from match.frontend.tflite import (
     borders,
     elementwise,
     exponentials,
     layers,
     pooling,
+    reals,
     recurrent,
     reductions,
     resize,
@@ -30,8 +32,8 @@ from match.frontend.tflite.file import MALFORMED, File, Operator, read_file
 from match.frontend.tflite.reader import Reader
 from match.relay import relay, tvm
 
-Handler = Callable[[Reader, Operator], relay.Expr | tuple[relay.Expr, ...]]
-"""Makes an operator's output, or its outputs, of what it reads."""
+Handler = Callable[[Reader, Operator], Any]
+"""Makes an operator's output of what it reads, or a tuple of its outputs."""
 
 _DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 
@@ -43,20 +45,18 @@ def from_tflite(data: bytes, path: Path) -> Model:
         ModelError: as `match.frontend.load`.
     """
     file = read_file(data, path)
+    if not any(tensor.dtype in ("int8", "uint8") for tensor in file.tensors):
+        raise ModelError(f"{path} is a float model: nothing in it is quantized; quantize it to int8 before compiling")
     read, handlers = Reader(file, path), _handlers()
     inputs, outputs = (tuple(_border(file, number, path) for number in side) for side in (file.inputs, file.outputs))
     for number, given in zip(file.inputs, inputs, strict=True):
         read.expressions[number] = relay.var(given.name, shape=given.shape, dtype=given.dtype)
     parameters = [read.expressions[number] for number in file.inputs]
     for operator in file.operators:
-        if operator.name not in handlers:
-            raise read.error(operator, "cannot be compiled; replace it in the model")
         try:
-            results = handlers[operator.name](read, operator)
+            _compute(read, operator, handlers)
         except (*MALFORMED, tvm.TVMError) as error:
             raise read.error(operator, f"does not fit its tensors ({reason(error)}); export the model again") from error
-        results = results if isinstance(results, tuple) else (results,)
-        read.expressions.update(zip(operator.outputs, results, strict=True))
     return Model(
         path.stem,
         hashlib.sha256(data).hexdigest(),
@@ -65,6 +65,22 @@ def from_tflite(data: bytes, path: Path) -> Model:
         outputs,
         Rounding.TFLITE,
     )
+
+
+def _compute(read: Reader, operator: Operator, handlers: Mapping[str, Handler]) -> None:
+    """Add what an operator computes to what is known."""
+    function = reals.functions(operator)
+    if function is not None and operator.inputs[0] in read.reals:
+        read.reals[operator.outputs[0]] = read.reals[operator.inputs[0]].then(function)
+        return
+    if operator.name not in handlers:
+        raise read.error(operator, "cannot be compiled; replace it in the model")
+    handler = handlers[operator.name]
+    if reals.is_moved(read, operator):
+        read.reals[operator.outputs[0]] = reals.moved(read, operator, handler)
+        return
+    results = handler(read, operator)
+    read.expressions.update(zip(operator.outputs, results if isinstance(results, tuple) else (results,), strict=True))
 
 
 def _border(file: File, number: int, path: Path) -> Tensor:
@@ -79,16 +95,15 @@ def _module(read: Reader, parameters: list[relay.Expr], outputs: tuple[Tensor, .
     """The network, types inferred and compared with those of the file."""
     path, results = read.path, []
     for number, output in zip(read.file.outputs, outputs, strict=True):
-        if number not in read.expressions:
+        if number not in read.expressions and number not in read.reals:
             raise ModelError(f"{path} has the output {output.name!r}, which nothing computes; export the model again")
-        results.append(read.expressions[number])
+        results.append(read.expressions[number] if number in read.expressions else read.reals[number].expr)
     body = results[0] if len(results) == 1 else relay.Tuple(results)
     try:
         function = relay.Function(parameters, body)
         module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
     except tvm.TVMError as error:
         raise ModelError(f"{path} has tensors that do not fit together ({reason(error)}); export it again") from error
-    check_quantized(module, str(path))
     kind = module["main"].ret_type
     kinds = list(kind.fields) if isinstance(kind, tvm.ir.TupleType) else [kind]
     for output, found in zip(outputs, kinds, strict=True):
@@ -154,6 +169,8 @@ def _handlers() -> Mapping[str, Handler]:
         "ELU": tables.elu,
         "ABS": tables.absolute,
         "RSQRT": tables.inverse_root,
+        "EXP": tables.exponential,
+        "NEG": tables.negative,
         "QUANTIZE": borders.quantize,
         "DEQUANTIZE": borders.dequantize,
         "RESIZE_BILINEAR": resize.bilinear,
@@ -182,6 +199,7 @@ def _handlers() -> Mapping[str, Handler]:
         "DEPTH_TO_SPACE": shapes.depth_to_space,
         "SPACE_TO_BATCH_ND": shapes.space_to_batch,
         "BATCH_TO_SPACE_ND": shapes.batch_to_space,
+        "DYNAMIC_UPDATE_SLICE": shapes.dynamic_update_slice,
         "SHAPE": shapes.shape,
         "FILL": shapes.fill,
         "ZEROS_LIKE": shapes.zeros_like,

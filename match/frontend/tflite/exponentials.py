@@ -30,8 +30,10 @@ def softmax(read: Reader, operator: Operator) -> relay.Expr:
             "has an output with another quantization than the kernel's (scale 1/256, lowest zero point)",
         )
     width = read.tensor(operator).shape[-1]
-    if width > LONGEST_ROW:
-        raise read.error(operator, f"has rows of {width} elements; integer kernels hold sums of {LONGEST_ROW}")
+    if width > LONGEST_ROW:  # in floating point, since integers of 32 bits do not hold the sums of all rows
+        scales = [(relay.const(one.scale), relay.const(one.zero_point, "int32")) for one in (inputs, output)]
+        scores = relay.multiply(relay.qnn.op.dequantize(read.expr(operator), *scales[0]), relay.const(beta))
+        return relay.qnn.op.quantize(relay.nn.softmax(scores, axis=-1), *scales[1], out_dtype=output.dtype)
     exponentials = tflite_functions.exponentials(inputs.scale, beta)
     return integer_softmax(read.expr(operator), width, exponentials, output.dtype)
 

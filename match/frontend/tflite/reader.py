@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from match.arithmetic.interface import Quantization
 from match.errors import ModelError
 from match.frontend.tflite.file import Array, File, Operator, Tensor
+from match.frontend.tflite.real import Real
 from match.relay import relay, tvm
 
 
@@ -22,6 +24,13 @@ class Reader:
         self.file = file
         self.path = path
         self.expressions: dict[int, relay.Expr] = {}
+        self.reals: dict[int, Real] = {}
+
+    def with_expressions(self, expressions: Mapping[int, relay.Expr]) -> Reader:
+        """The same, but for what some tensors are."""
+        other = Reader(self.file, self.path)
+        other.expressions, other.reals = {**self.expressions, **expressions}, self.reals
+        return other
 
     def error(self, operator: Operator, problem: str) -> ModelError:
         """What is wrong with an operator, as the end of the sentence '... has <operator>, which'."""
@@ -45,6 +54,8 @@ class Reader:
         """An input as Relay; constants, too."""
         tensor = self.tensor(operator, position)
         number = operator.inputs[position]
+        if number not in self.expressions and number in self.reals:
+            self.expressions[number] = self.reals[number].expr
         if number not in self.expressions:
             if tensor.data is None:
                 if tensor.variable:

@@ -5,12 +5,16 @@ State is zero at the start of every inference, as TFLite Micro's is after a rese
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 import tflite
 
+from match.arithmetic.interface import Quantization
 from match.frontend.tflite import integers
-from match.frontend.tflite.file import Operator
-from match.frontend.tflite.integers import int64
+from match.frontend.tflite.file import Array, Operator
+from match.frontend.tflite.integers import alone, int64
 from match.frontend.tflite.reader import Reader
 from match.ir.requantization import Int64Array
 from match.relay import relay
@@ -50,58 +54,64 @@ def lstm(read: Reader, operator: Operator) -> relay.Expr:
     if not options.TimeMajor() and batch > 1:
         sequence = relay.transpose(sequence, (1, 0, 2))
     rows = relay.reshape(sequence, (steps * batch, x.shape[2]))
-    fed = _gates(read, operator, rows, _INPUT_WEIGHTS, (inputs.scale, inputs.zero_point), bias=True)
+    fed = _gates(read, operator, _INPUT_WEIGHTS, inputs, bias=True).sums(rows)
+    gates = _gates(read, operator, _RECURRENT_WEIGHTS, hidden_values, bias=False)
     power = round(float(np.log2(cell_scale)))
     clip = float(options.CellClip())
     limit = int(min(clip / float(cell_scale), 32767.0)) if clip > 0 else 32767
     state: relay.Expr = relay.const(np.full((batch, units), hidden_values.zero_point, hidden.dtype))
-    memory: relay.Expr = relay.const(np.zeros((batch, units), np.int64))
+    memory: relay.Expr = int64(np.zeros((batch, units)))
     states: list[relay.Expr] = []
     for step in range(steps):
-        recurrent = _gates(
-            read, operator, state, _RECURRENT_WEIGHTS, (hidden_values.scale, hidden_values.zero_point), bias=False
-        )
         here = relay.strided_slice(fed, [step * batch], [(step + 1) * batch], axes=[0])
-        sums = _narrow(relay.add(here, recurrent))
+        sums = alone(_narrow(relay.add(here, gates.sums(state))))
         parts = [relay.strided_slice(sums, [gate * units], [(gate + 1) * units], axes=[1]) for gate in range(_GATES)]
-        let_in, forget, let_out = (_logistic(parts[gate]) for gate in (0, 1, 3))
-        kept = _narrow(integers.scaled(relay.multiply(forget, memory), _FUNCTION_SCALE))
-        new = relay.multiply(let_in, _tanh(parts[2], -12))
+        let_in, forget, let_out = (alone(_logistic(parts[gate])) for gate in (0, 1, 3))
+        kept = alone(_narrow(integers.scaled(relay.multiply(forget, memory), _FUNCTION_SCALE)))
+        new = relay.multiply(let_in, alone(_tanh(parts[2], -12)))
         factor = np.float64(_FUNCTION_SCALE) * np.float64(_FUNCTION_SCALE)
-        added = _narrow(integers.scaled(new, factor / np.float64(cell_scale)))
+        added = alone(_narrow(integers.scaled(new, factor / np.float64(cell_scale))))
         memory = _narrow(relay.add(kept, added))
         if limit < 32767:
             memory = relay.clip(memory, -limit, limit)
-        memory = relay.annotation.stop_fusion(memory)
-        shown = relay.multiply(_tanh(memory, power), let_out)
+        memory = alone(memory)
+        shown = relay.multiply(alone(_tanh(memory, power)), let_out)
         state = integers.narrowed(integers.scaled(shown, factor / np.float64(hidden_values.scale)), hidden_values)
         states.append(state)
     stacked = relay.stack(states, 0 if options.TimeMajor() else 1)
     return relay.reshape(stacked, output.shape)
 
 
-def _gates(
-    read: Reader, operator: Operator, x: relay.Expr, first: int, inputs: tuple[np.float32, int], *, bias: bool
-) -> relay.Expr:
-    """Rows of x times the weights of all gates, side by side: input, forget, cell, output; int64 in 16 bits."""
-    scale, zero_point = inputs
-    weights: list[np.ndarray] = []
+@dataclass(frozen=True)
+class _Gates:
+    """The weights (4 * units, depth) of all gates, input, forget, cell and output, with offsets and factors alike."""
+
+    weights: relay.Expr
+    offset: relay.Expr
+    factor: npt.NDArray[np.float64]
+
+    def sums(self, x: relay.Expr) -> relay.Expr:
+        """Rows of x times the weights of all gates, side by side, int64 in 16 bits."""
+        products = relay.nn.dense(x, self.weights, units=len(self.factor), out_dtype="int32")
+        return alone(_narrow(integers.scaled(integers.wide(relay.add(products, self.offset)), self.factor)))
+
+
+def _gates(read: Reader, operator: Operator, first: int, inputs: Quantization, *, bias: bool) -> _Gates:
+    weights: list[Array] = []
     offsets: list[Int64Array] = []
-    factors: list[np.ndarray] = []
+    factors: list[npt.NDArray[np.float64]] = []
     for gate in range(_GATES):
         tensor, values = read.tensor(operator, first + gate), read.constant(operator, first + gate)
-        if values is None or values.dtype != np.int8 or len(tensor.scales) != 1:
+        if values is None or str(values.dtype) != "int8" or len(tensor.scales) != 1:
             raise read.error(operator, f"has weights {tensor.name!r} that are no int8 constants with one scale")
         weights.append(values)
-        offset = -zero_point * values.sum(axis=1, dtype=np.int64)
+        offset = -inputs.zero_point * values.sum(axis=1, dtype=np.int64)
         biases = read.constant(operator, _BIASES + gate) if bias else None
         offsets.append(offset if biases is None else offset + biases.astype(np.int64))
-        factor = np.float64(scale) * np.float64(tensor.scales[0]) / np.float64(_GATE_SCALE)
+        factor = np.float64(inputs.scale) * np.float64(tensor.scales[0]) / np.float64(_GATE_SCALE)
         factors.append(np.full(len(values), factor))
-    matrix = np.concatenate(weights)
-    sums = relay.nn.dense(x, relay.const(matrix), units=len(matrix), out_dtype="int32")
-    sums = relay.add(sums, relay.const(np.concatenate(offsets).astype(np.int32)))
-    return _narrow(integers.scaled(integers.wide(sums), np.concatenate(factors)))
+    offset = relay.const(np.concatenate(offsets).astype(np.int32))
+    return _Gates(relay.const(np.concatenate(weights)), offset, np.concatenate(factors))
 
 
 def _narrow(x: relay.Expr) -> relay.Expr:
@@ -110,7 +120,7 @@ def _narrow(x: relay.Expr) -> relay.Expr:
 
 def _logistic(x: relay.Expr) -> relay.Expr:
     """The logistic function of 16-bit numbers with 3 integer bits, without integer bits."""
-    moved = relay.multiply(x, int64(3))
+    moved = alone(relay.multiply(x, int64(3)))
     positive = _interpolated(moved, 9)
     rounding = 1 << 9
     below = relay.subtract(int64((1 << 25) + rounding - 1), positive)
@@ -124,6 +134,7 @@ def _tanh(x: relay.Expr, power: int) -> relay.Expr:
     moved = relay.multiply(x, int64(3 << max(left, 0)))
     if left < 0:
         moved = relay.right_shift(relay.add(moved, int64(1 << (-left - 1))), int64(-left))
+    moved = alone(moved)
     positive = _interpolated(moved, 8)
     half, rounding = 1 << 23, 1 << 7
     below = relay.subtract(int64(half + rounding - 1), positive)
@@ -133,12 +144,10 @@ def _tanh(x: relay.Expr, power: int) -> relay.Expr:
 
 def _interpolated(x: relay.Expr, bits: int) -> relay.Expr:
     """Between two entries of the logistic function's table, `bits` below the index, for the magnitude of x."""
-    table, size = _table(), relay.abs(x)
+    table, size = _table(), alone(relay.abs(x))
     index = relay.right_shift(size, int64(bits))
     bounded = relay.minimum(index, int64(254))
-    low, high = (
-        relay.take(relay.const(values), relay.cast(bounded, "int32"), mode="fast") for values in (table[:-1], table[1:])
-    )
+    low, high = (relay.take(int64(values), relay.cast(bounded, "int32")) for values in (table[:-1], table[1:]))
     rest = relay.bitwise_and(size, int64((1 << bits) - 1))
     between = relay.add(relay.left_shift(low, int64(bits)), relay.multiply(rest, relay.subtract(high, low)))
     most = 0x7FFF << 10 if bits == 9 else 0xFFFF << 8

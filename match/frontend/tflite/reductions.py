@@ -73,7 +73,8 @@ def where_extreme(build: Callable[..., relay.Expr]) -> Handler:
 
     def handler(read: Reader, operator: Operator) -> relay.Expr:
         (axis,) = read.integers(operator, 1)
-        found = build(read.expr(operator), axis % len(read.tensor(operator).shape))
+        # In 32 bits, or TVM would find no element that beats the least of 8.
+        found = build(relay.cast(read.expr(operator), "int32"), axis % len(read.tensor(operator).shape))
         return relay.cast(found, read.output(operator).dtype)
 
     return handler

@@ -28,7 +28,7 @@ def nearest(read: Reader, operator: Operator) -> relay.Expr:
         whole = np.floor(positions.astype(np.float64) + (0.5 if align else 0)).astype(np.int32)
         chosen = np.clip(whole, 0, size - 1)
         if not np.array_equal(chosen, np.arange(size)):
-            x = relay.take(x, relay.const(chosen), axis=axis, mode="fast")
+            x = relay.take(x, relay.const(chosen), axis=axis)
     return x
 
 
@@ -43,9 +43,7 @@ def bilinear(read: Reader, operator: Operator) -> relay.Expr:
             *extents[axis - 1], align=bool(options.AlignCorners()), half=bool(options.HalfPixelCenters())
         )
         weight = (positions - _ONE * first).astype(np.int32).reshape(-1, *[1] * (3 - axis))
-        lower, upper = (
-            relay.take(x, relay.const(chosen.astype(np.int32)), axis=axis, mode="fast") for chosen in (first, second)
-        )
+        lower, upper = (relay.take(x, relay.const(chosen.astype(np.int32)), axis=axis) for chosen in (first, second))
         x = relay.add(
             relay.multiply(lower, relay.const(np.int32(_ONE) - weight)), relay.multiply(upper, relay.const(weight))
         )

@@ -99,21 +99,17 @@ def strided_slice(read: Reader, operator: Operator) -> relay.Expr:
     x = read.expr(operator)
     backwards = [axis for axis, step in enumerate(steps) if step < 0]
     for axis in backwards:
-        x = relay.take(x, relay.const(np.array(positions[axis], np.int32)), axis=axis, mode="fast")
+        x = relay.take(x, relay.const(np.array(positions[axis], np.int32)), axis=axis)
         positions[axis], steps[axis] = list(range(len(positions[axis]))), 1
     firsts, lasts = [chosen[0] for chosen in positions], [chosen[-1] + 1 for chosen in positions]
     return relay.reshape(relay.strided_slice(x, firsts, lasts, steps), read.output(operator).shape)
 
 
 def gather(read: Reader, operator: Operator) -> relay.Expr:
-    """GATHER along one axis."""
-    options = operator.options(tflite.GatherOptions)
-    if options.BatchDims():
-        raise read.error(
-            operator, f"has the option BatchDims of {options.BatchDims()}, which cannot be compiled; only 0 can"
-        )
-    axis = options.Axis() % len(read.tensor(operator).shape)
-    return relay.take(read.expr(operator), read.expr(operator, 1), axis=axis)
+    """GATHER along one axis, in each of the first axes that are batches."""
+    options, rank = operator.options(tflite.GatherOptions), len(read.tensor(operator).shape)
+    batch = options.BatchDims() % len(read.tensor(operator, 1).shape) if options.BatchDims() else 0
+    return relay.take(read.expr(operator), read.expr(operator, 1), axis=options.Axis() % rank, batch_dims=batch)
 
 
 def gather_nd(read: Reader, operator: Operator) -> relay.Expr:
@@ -168,7 +164,7 @@ def mirror_pad(read: Reader, operator: Operator) -> relay.Expr:
         if before or behind:
             kind = "reflect" if mode == tflite.MirrorPadMode.REFLECT else "symmetric"
             chosen = np.pad(np.arange(extent, dtype=np.int32), (before, behind), mode=kind)
-            x = relay.take(x, relay.const(chosen), axis=axis, mode="fast")
+            x = relay.take(x, relay.const(chosen), axis=axis)
     return x
 
 
@@ -220,6 +216,20 @@ def batch_to_space(read: Reader, operator: Operator) -> relay.Expr:
     begins = [0, *crops[::2], *[0] * (len(shape) - count - 1)]
     ends = [images, *(extent - crop for extent, crop in zip(spread, crops[1::2], strict=True)), *shape[count + 1 :]]
     return relay.strided_slice(x, begins, ends)
+
+
+def dynamic_update_slice(read: Reader, operator: Operator) -> relay.Expr:
+    """DYNAMIC_UPDATE_SLICE at a constant place."""
+    shape, size = read.tensor(operator).shape, read.tensor(operator, 1).shape
+    starts = [
+        min(max(start, 0), extent - length)
+        for start, extent, length in zip(read.integers(operator, 2), shape, size, strict=True)
+    ]
+    inside = np.zeros(shape, np.bool_)
+    inside[tuple(slice(start, start + length) for start, length in zip(starts, size, strict=True))] = True
+    pairs = [(start, extent - start - length) for start, extent, length in zip(starts, shape, size, strict=True)]
+    update = relay.nn.pad(read.expr(operator, 1), pairs, relay.const(0, read.tensor(operator).dtype))
+    return relay.where(relay.const(inside), update, read.expr(operator))
 
 
 def shape(read: Reader, operator: Operator) -> relay.Expr:

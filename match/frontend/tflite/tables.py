@@ -108,9 +108,11 @@ def prelu(read: Reader, operator: Operator) -> relay.Expr:
     alpha = read.constant(operator, 1)
     if alpha is not None and alpha.size == 1:
         slope = int(alpha.reshape(-1)[0]) - slopes.zero_point
-        return _table(
-            read, operator, lambda x, *_: np.where(x >= 0, multiply(x, identity), multiply(x * slope, factor))
-        )
+
+        def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+            return np.where(x >= 0, multiply(x, identity), multiply(x * slope, factor))
+
+        return _table(read, operator, function)
     x = integers.wide(read.expr(operator), inputs.zero_point)
     by_slope = relay.multiply(x, integers.wide(read.expr(operator, 1), slopes.zero_point))
     positive = relay.greater_equal(x, int64(0))
@@ -137,20 +139,19 @@ def inverse_root(read: Reader, operator: Operator) -> relay.Expr:
     return _table(read, operator, function)
 
 
-def real(function: Callable[[Float32Array], Float32Array], *, by_reciprocal: bool = True) -> Callable[..., relay.Expr]:
-    """A reader of a function that the kernel tabulates in float32, as ELU's does.
-
-    `by_reciprocal` tells whether results are multiplied by 1 over the output's scale, or divided by the scale.
-    """
+def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[Reader, Operator], relay.Expr]:
+    """A reader of a function that the kernel tabulates in float32, as ELU's does: times one over the output's scale."""
 
     def of(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
         values = function(inputs.scale * x.astype(np.float32))
-        quotient = values * (np.float32(1) / output.scale) if by_reciprocal else values / output.scale
-        wide = quotient.astype(np.float64)
+        wide = (values * (np.float32(1) / output.scale)).astype(np.float64)
         rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
         return np.nan_to_num(np.clip(rounded, -(2**30), 2**30)).astype(np.int64)
 
-    return lambda read, operator: _table(read, operator, of)
+    def handler(read: Reader, operator: Operator) -> relay.Expr:
+        return _table(read, operator, of)
+
+    return handler
 
 
 def _elu(x: Float32Array) -> Float32Array:
@@ -163,3 +164,5 @@ def _exp(x: Float32Array) -> Float32Array:
 
 
 elu = real(_elu)
+exponential = real(_exp)
+negative = real(np.negative)
