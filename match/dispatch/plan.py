@@ -63,7 +63,10 @@ class LayerPlan:
 
 @dataclass(frozen=True)
 class LayerDecision:
-    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken."""
+    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
+
+    `reference` tells whether the control core is known to compute the reference's numbers.
+    """
 
     name: str
     op: str
@@ -73,3 +76,4 @@ class LayerDecision:
     cycles: float
     candidates: tuple[Candidate, ...] = ()
     plan: LayerPlan | None = None
+    reference: bool = True

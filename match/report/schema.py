@@ -164,7 +164,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `cycles` and its parts `compute_cycles`, `dma_cycles` and `overhead_cycles` are predicted; the parts are counted as
     if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
-    predicted for what is less than the chip, by the name that `match run --on` has for it.
+    predicted for what is less than the chip, by the name that `match run --on` has for it. `exact` tells whether the
+    layer is known to compute the reference's numbers, whatever its inputs are.
     """
 
     name: str
@@ -183,6 +184,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requantization: RequantizationSummary | None
     candidates: tuple[CandidateSummary, ...]
     platform_cycles: dict[str, int] = {}
+    exact: bool = True
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from tflite_micro.python.tflite_micro import runtime
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
 
 schema: Any = schema_py_generated
-_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int8": 9}
+_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
 
 
 @dataclass
