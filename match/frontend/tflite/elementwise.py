@@ -158,10 +158,10 @@ def cumulative_sum(read: Reader, operator: Operator) -> relay.Expr:
     # TFLite Micro turns all axes around, which is the same as one.
     x = relay.reverse(x, axis) if options.Reverse() else x
     sums = relay.cumsum(x, axis, exclusive=bool(options.Exclusive()))
-    sums = integers.wide(relay.cast(sums, "int32"))  # which is what TFLite Micro sums in
     sums = relay.reverse(sums, axis) if options.Reverse() else sums
     first = int(multiply(np.array([-a.zero_point << ADD_LEFT_SHIFT]), half)[0])
-    sums = relay.add(sums, int64(first)) if first else sums
+    sums = relay.cast(relay.add(sums, int64(first)), "int32")  # TFLite Micro sums in 32 bits
+    sums = integers.wide(sums)
     return integers.narrowed(integers.scaled(sums, _addition_last(a, output)), output)
 
 

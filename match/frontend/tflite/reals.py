@@ -16,7 +16,7 @@ from match.arithmetic.interface import Float32Array, Quantization
 from match.frontend.tflite.file import Operator
 from match.frontend.tflite.reader import Reader
 from match.frontend.tflite.real import Function, Real
-from match.frontend.tflite.tables import lookup
+from match.frontend.tflite.tables import gaussian_error_unit, lookup
 from match.relay import relay
 from match.relay.rewrite import value_range
 
@@ -44,6 +44,8 @@ def functions(operator: Operator) -> Callable[[Float32Array], Float32Array] | No
     if operator.name == "LEAKY_RELU":
         alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
         return lambda x: np.where(x > 0, x, x * alpha)
+    if operator.name == "GELU":
+        return gaussian_error_unit(operator)
     known: Mapping[str, Callable[[Float32Array], Float32Array]] = {
         "NEG": np.negative,
         "ABS": np.abs,

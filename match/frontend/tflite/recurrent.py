@@ -82,6 +82,15 @@ def lstm(read: Reader, operator: Operator) -> relay.Expr:
     return relay.reshape(stacked, output.shape)
 
 
+def svdf(read: Reader, operator: Operator) -> relay.Expr:
+    """SVDF, of which one inference says nothing: it looks back on those before.
+
+    Raises:
+        ModelError: always.
+    """
+    raise read.error(operator, "keeps state from one inference to the next; replace it by layers over a window of time")
+
+
 @dataclass(frozen=True)
 class _Gates:
     """The weights (4 * units, depth) of all gates, input, forget, cell and output, with offsets and factors alike."""

@@ -219,17 +219,20 @@ def batch_to_space(read: Reader, operator: Operator) -> relay.Expr:
 
 
 def dynamic_update_slice(read: Reader, operator: Operator) -> relay.Expr:
-    """DYNAMIC_UPDATE_SLICE at a constant place."""
+    """DYNAMIC_UPDATE_SLICE: at a place that is computed, moved so far that all of the update is inside."""
     shape, size = read.tensor(operator).shape, read.tensor(operator, 1).shape
-    starts = [
-        min(max(start, 0), extent - length)
-        for start, extent, length in zip(read.integers(operator, 2), shape, size, strict=True)
-    ]
-    inside = np.zeros(shape, np.bool_)
-    inside[tuple(slice(start, start + length) for start, length in zip(starts, size, strict=True))] = True
-    pairs = [(start, extent - start - length) for start, extent, length in zip(starts, shape, size, strict=True)]
-    update = relay.nn.pad(read.expr(operator, 1), pairs, relay.const(0, read.tensor(operator).dtype))
-    return relay.where(relay.const(inside), update, read.expr(operator))
+    starts = relay.cast(read.expr(operator, 2), "int32")
+    starts = relay.maximum(starts, relay.const(np.zeros(len(shape), np.int32)))
+    starts = relay.minimum(starts, relay.const(np.array(shape, np.int32) - np.array(size, np.int32)))
+    update, inside = read.expr(operator, 1), None
+    for axis, (extent, length) in enumerate(zip(shape, size, strict=True)):
+        start = relay.strided_slice(starts, [axis], [axis + 1])
+        position = relay.subtract(relay.const(np.arange(extent, dtype=np.int32)), start)
+        bounded = relay.maximum(relay.minimum(position, relay.const(length - 1)), relay.const(0))
+        update = relay.take(update, bounded, axis=axis)
+        here = relay.reshape(relay.equal(position, bounded), (-1, *[1] * (len(shape) - axis - 1)))
+        inside = here if inside is None else relay.logical_and(inside, here)
+    return relay.where(inside, update, read.expr(operator))
 
 
 def shape(read: Reader, operator: Operator) -> relay.Expr:

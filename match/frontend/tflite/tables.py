@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -163,6 +164,32 @@ def _exp(x: Float32Array) -> Float32Array:
     return np.exp(x.astype(np.float64)).astype(np.float32)
 
 
+def _log(x: Float32Array) -> Float32Array:
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(x, 0).astype(np.float64)).astype(np.float32)
+
+
+def gelu(read: Reader, operator: Operator) -> relay.Expr:
+    """GELU, by the error function or by the hyperbolic tangent."""
+    return real(gaussian_error_unit(operator))(read, operator)
+
+
+def gaussian_error_unit(operator: Operator) -> Callable[[Float32Array], Float32Array]:
+    """The function of a GELU operator."""
+    approximate = bool(operator.options(tflite.GeluOptions).Approximate())
+
+    def function(x: Float32Array) -> Float32Array:
+        wide = x.astype(np.float64)
+        if approximate:
+            gate = np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
+        else:
+            gate = np.array([math.erf(value / math.sqrt(2)) for value in wide.reshape(-1)]).reshape(wide.shape)
+        return (0.5 * wide * (1 + gate)).astype(np.float32)
+
+    return function
+
+
 elu = real(_elu)
+logarithm = real(_log)
 exponential = real(_exp)
 negative = real(np.negative)
