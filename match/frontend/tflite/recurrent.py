@@ -20,7 +20,8 @@ from match.ir.requantization import Int64Array
 from match.relay import relay
 from match.relay.rewrite import value_range
 
-_GATES = 4
+_GATES = (0, 1, 3, 2)
+"""Input, forget, output and cell gate, by their places in the file: three of them have one function."""
 _INPUT_WEIGHTS, _RECURRENT_WEIGHTS, _BIASES = 1, 5, 12
 _HIDDEN, _CELL = 18, 19
 _VARIANTS = (9, 10, 11, 16, 17, 20, 21, 22, 23)
@@ -65,10 +66,10 @@ def lstm(read: Reader, operator: Operator) -> relay.Expr:
     for step in range(steps):
         here = relay.strided_slice(fed, [step * batch], [(step + 1) * batch], axes=[0])
         sums = alone(_narrow(relay.add(here, gates.sums(state))))
-        parts = [relay.strided_slice(sums, [gate * units], [(gate + 1) * units], axes=[1]) for gate in range(_GATES)]
-        let_in, forget, let_out = (alone(_logistic(parts[gate])) for gate in (0, 1, 3))
+        gated = alone(_logistic(_columns(sums, 0, 3 * units)))
+        let_in, forget, let_out = (_columns(gated, gate * units, units) for gate in range(3))
         kept = alone(_narrow(integers.scaled(relay.multiply(forget, memory), _FUNCTION_SCALE)))
-        new = relay.multiply(let_in, alone(_tanh(parts[2], -12)))
+        new = relay.multiply(let_in, alone(_tanh(_columns(sums, 3 * units, units), -12)))
         factor = np.float64(_FUNCTION_SCALE) * np.float64(_FUNCTION_SCALE)
         added = alone(_narrow(integers.scaled(new, factor / np.float64(cell_scale))))
         memory = _narrow(relay.add(kept, added))
@@ -93,7 +94,7 @@ def svdf(read: Reader, operator: Operator) -> relay.Expr:
 
 @dataclass(frozen=True)
 class _Gates:
-    """The weights (4 * units, depth) of all gates, input, forget, cell and output, with offsets and factors alike."""
+    """The weights (4 * units, depth) of all gates, with offsets and factors alike."""
 
     weights: relay.Expr
     offset: relay.Expr
@@ -109,7 +110,7 @@ def _gates(read: Reader, operator: Operator, first: int, inputs: Quantization, *
     weights: list[Array] = []
     offsets: list[Int64Array] = []
     factors: list[npt.NDArray[np.float64]] = []
-    for gate in range(_GATES):
+    for gate in _GATES:
         tensor, values = read.tensor(operator, first + gate), read.constant(operator, first + gate)
         if values is None or str(values.dtype) != "int8" or len(tensor.scales) != 1:
             raise read.error(operator, f"has weights {tensor.name!r} that are no int8 constants with one scale")
@@ -121,6 +122,10 @@ def _gates(read: Reader, operator: Operator, first: int, inputs: Quantization, *
         factors.append(np.full(len(values), factor))
     offset = relay.const(np.concatenate(offsets).astype(np.int32))
     return _Gates(relay.const(np.concatenate(weights)), offset, np.concatenate(factors))
+
+
+def _columns(x: relay.Expr, first: int, count: int) -> relay.Expr:
+    return relay.strided_slice(x, [first], [first + count], axes=[1])
 
 
 def _narrow(x: relay.Expr) -> relay.Expr:
