@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import msgspec
 from rich.console import Console
 
 from match.report import Report, show
@@ -41,6 +42,16 @@ def test_cycles_are_called_predicted(report: Report) -> None:
     assert "predicted" in text
     assert "Predicted: 8,000 cycles, 0.040 ms at 200 MHz, 9.22 MAC/cycle" in text
     assert "not exact in 1 layer;" in text
+
+
+def test_what_the_core_may_round_otherwise_is_said(report: Report) -> None:
+    assert "Floating point" not in text_of(report)
+    layers = tuple(msgspec.structs.replace(layer, exact=layer.name != "softmax") for layer in report.layers)
+    totals = msgspec.structs.replace(report.totals, inexact_layers=1)
+    text = text_of(msgspec.structs.replace(report, layers=layers, totals=totals))
+    assert "Floating point: 1 layer on the control core may round otherwise than the reference" in text
+    row = next(line for line in text.splitlines() if line.startswith("softmax "))
+    assert " no " in row
 
 
 def test_a_narrow_terminal_gets_fewer_columns_not_broken_ones(report: Report) -> None:

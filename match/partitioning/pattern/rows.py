@@ -10,7 +10,7 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.graph import post_order, users
 from match.relay.rewrite import dtype, is_call, operator_name, shape
-from match.relay.softmax import inside
+from match.relay.softmax import ALONE, inside
 
 _ELEMENTWISE = (0, 1)
 """TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
@@ -60,8 +60,8 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
 
 def called(chain: Chain) -> str:
     """What the operators are called in a report."""
-    names = [operator_name(call) or "function" for call in chain]
-    return SOFTMAX if len(chain) > 1 and inside(chain[-1]) else "+".join(names)
+    names = [operator_name(call) or "function" for call in chain if not is_call(call, ALONE)]
+    return SOFTMAX if len(chain) > 1 and inside(chain[-1]) else "+".join(names) or ALONE
 
 
 def is_floating(chain: Chain) -> bool:
@@ -108,7 +108,9 @@ def products(chain: Chain) -> tuple[Op, int] | None:
 
 
 def _continues(call: relay.Call, previous: relay.Call) -> bool:
-    """Whether TVM computes `call` in the loop of `previous`, element by element."""
+    """Whether TVM computes `call` in the loop of `previous`, element by element, or the loop ends there."""
+    if is_call(call, ALONE):
+        return True
     return _elementwise(call) and _elementwise(previous) and shape(call) == shape(previous)
 
 
