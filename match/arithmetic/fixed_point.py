@@ -87,7 +87,7 @@ def inverse_square_root(x: Int64Array) -> tuple[Int64Array, Int64Array]:
     result = np.full_like(x, 1 << 28)
     for _ in range(5):
         cube = _saturated(product(product(result, result), result) << 6)
-        result = _saturated((product(np.int64(3 << 27), result) - product(half, cube)) << 3)
+        result = _saturated((product(result, 3 << 27) - product(half, cube)) << 3)
     multiplier = product(result, _HALF_SQUARE_ROOT_OF_TWO)
     multiplier, shift = np.where(shift < 0, multiplier << np.maximum(-shift, 0), multiplier), np.maximum(shift, 0)
     return np.where(x <= 1, ONE, multiplier), np.where(x <= 1, 0, shift)

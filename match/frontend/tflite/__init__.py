@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from match.errors import ModelError
 from match.frontend.model import Model, Rounding, Tensor
@@ -80,7 +80,8 @@ def _compute(read: Reader, operator: Operator, handlers: Mapping[str, Handler]) 
         read.reals[operator.outputs[0]] = reals.moved(read, operator, handler)
         return
     results = handler(read, operator)
-    read.expressions.update(zip(operator.outputs, results if isinstance(results, tuple) else (results,), strict=True))
+    computed = cast("tuple[relay.Expr, ...]", results) if isinstance(results, tuple) else (results,)
+    read.expressions.update(zip(operator.outputs, computed, strict=True))
 
 
 def _border(file: File, number: int, path: Path) -> Tensor:
@@ -93,7 +94,8 @@ def _border(file: File, number: int, path: Path) -> Tensor:
 
 def _module(read: Reader, parameters: list[relay.Expr], outputs: tuple[Tensor, ...]) -> tvm.IRModule:
     """The network, types inferred and compared with those of the file."""
-    path, results = read.path, []
+    path = read.path
+    results: list[relay.Expr] = []
     for number, output in zip(read.file.outputs, outputs, strict=True):
         if number not in read.expressions and number not in read.reals:
             raise ModelError(f"{path} has the output {output.name!r}, which nothing computes; export the model again")

@@ -97,11 +97,12 @@ def division(read: Reader, operator: Operator) -> relay.Expr:
         dividend, divisor = dividend * np.where(divisor < 0, -1, 1), np.abs(divisor)
         bits = np.frexp(divisor.astype(np.float64))[1].astype(np.int64)
         # Normalized to 1.x in 31 bits below the point; the 1 is left out.
-        inverse = reciprocal_of_one_plus((np.maximum(divisor, 1) << np.maximum(32 - bits, 0)) - (1 << 31))
+        normal = np.maximum(divisor, 1) << np.maximum(32 - bits, 0)
+        inverse = reciprocal_of_one_plus((normal - (1 << 31)).astype(np.int64))
         size = np.where(dividend < 0, -1 - dividend, dividend)
         headroom = 31 - np.frexp(size.astype(np.float64))[1].astype(np.int64)
         quotient = multiply_by(dividend, inverse, headroom)
-        scaled = _divided(multiply_by(quotient, mantissa, 0), headroom + (bits - 1) - exponent)
+        scaled = _divided(multiply_by(quotient, mantissa, np.zeros_like(mantissa)), headroom + (bits - 1) - exponent)
         return np.where(divisor == 0, output.zero_point, np.clip(scaled + output.zero_point, *clip))
 
     table = _table_of_one(read, operator, of_levels, output)

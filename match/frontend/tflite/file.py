@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import flatbuffers
 import numpy as np
 import numpy.typing as npt
 import tflite
@@ -21,6 +20,8 @@ MALFORMED = (struct.error, IndexError, KeyError, ValueError, TypeError, Attribut
 """What reading a file with wild offsets and lengths can raise."""
 
 _IDENTIFIER = b"TFL3"
+_EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
+"""A table without fields, at byte 4: before it the sizes of what lists the fields and of the table itself."""
 
 
 def _names(enumeration: type) -> dict[int, str]:
@@ -64,11 +65,7 @@ class Operator:
         table = self.table.BuiltinOptions()
         expected = getattr(tflite.BuiltinOptions, type(options).__name__)
         if table is None:
-            builder = flatbuffers.Builder(16)
-            builder.StartObject(0)
-            builder.Finish(builder.EndObject())
-            data = bytes(builder.Output())
-            options.Init(data, int.from_bytes(data[:4], "little"))
+            options.Init(_EMPTY_TABLE, 4)
         elif self.table.BuiltinOptionsType() != expected:
             raise ValueError(f"{self.what} has the options of another operator")
         else:
@@ -133,8 +130,8 @@ def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> Te
         raise ModelError(f"{path} has the sparse tensor {name!r}; convert the model without sparsity")
     shape = _numbers(tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
     kind = _names(tflite.TensorType)[tensor.Type()].lower()
-    raw = buffers[tensor.Buffer()]
-    data = None
+    raw: npt.NDArray[np.uint8] = buffers[int(tensor.Buffer())]
+    data: Array | None = None
     if len(raw) and kind not in ("string", "resource", "variant"):
         data = _unpacked(raw, shape) if kind == "int4" else raw.view(np.dtype(kind)).reshape(shape)
         kind = str(data.dtype)

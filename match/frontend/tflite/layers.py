@@ -164,7 +164,7 @@ def _weights(read: Reader, operator: Operator, axis: int, position: int = 1) -> 
     tensor = read.tensor(operator, position)
     if tensor.data is None:
         raise read.error(operator, "has weights that the network computes; only constant ones are supported")
-    if tensor.data.dtype not in (np.int8, np.uint8):
+    if str(tensor.data.dtype) not in ("int8", "uint8"):
         read.output_quantization(operator)  # a float network has a sentence of its own
         raise read.error(operator, f"has weights of type {tensor.dtype}; quantize them to int8")
     channels = tensor.shape[axis] if tensor.data.ndim > axis else 0
@@ -258,7 +258,7 @@ def _requantized(
 
 
 def _bias(read: Reader, operator: Operator, values: Array) -> npt.NDArray[np.int32]:
-    if values.dtype not in (np.int32, np.int64):
+    if str(values.dtype) not in ("int32", "int64"):
         raise read.error(operator, f"has a bias of type {values.dtype}; quantize it to int32")
     if np.any(np.abs(values.astype(np.float64)) > np.iinfo(np.int32).max):
         raise read.error(operator, "has a bias that 32 bits do not hold; quantize it to int8")

@@ -46,12 +46,13 @@ def functions(operator: Operator) -> Callable[[Float32Array], Float32Array] | No
         return lambda x: np.where(x > 0, x, x * alpha)
     if operator.name == "GELU":
         return gaussian_error_unit(operator)
+    square_root = _in_double(lambda x: np.sqrt(np.maximum(x, 0)))
     known: Mapping[str, Callable[[Float32Array], Float32Array]] = {
         "NEG": np.negative,
         "ABS": np.abs,
         "SQUARE": np.square,
-        "SQRT": lambda x: np.sqrt(np.maximum(x, zero)),
-        "RSQRT": lambda x: one / np.sqrt(np.maximum(x, zero)),
+        "SQRT": square_root,
+        "RSQRT": lambda x: one / square_root(x),
         "FLOOR": np.floor,
         "CEIL": np.ceil,
         "RELU": lambda x: np.maximum(x, zero),
