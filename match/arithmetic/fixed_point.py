@@ -25,6 +25,7 @@ RECIPROCAL_STEPS = 3
 _LEAST, _LARGEST = -(1 << 31), (1 << 31) - 1
 _QUARTER = -2
 _THIRD = round((1 << 31) / 3)
+_HALF_SQUARE_ROOT_OF_TWO = round(math.sqrt(2) / 2 * (1 << 31))
 _EXP_OF_MINUS_EIGHTH = round(math.exp(-1 / 8) * (1 << 31))
 
 
@@ -33,10 +34,10 @@ def product(a: Int64Array, b: Int64Array | int) -> Int64Array:
     return (a * b + (1 << 30)) >> 31
 
 
-def shifted_right(x: Int64Array, bits: int) -> Int64Array:
+def shifted_right(x: Int64Array, bits: int | Int64Array) -> Int64Array:
     """``x / 2**bits``, rounded half away from zero."""
-    half = (1 << bits) >> 1
-    return (x + np.where(x < 0, max(half - 1, 0), half)) >> bits
+    half = np.left_shift(np.int64(1), bits) >> 1
+    return (x + np.where(x < 0, np.maximum(half - 1, 0), half)) >> bits
 
 
 def exp(x: Int64Array, integer_bits: int) -> Int64Array:
@@ -54,14 +55,42 @@ def exp(x: Int64Array, integer_bits: int) -> Int64Array:
 
 def logistic(x: Int64Array, integer_bits: int) -> Int64Array:
     """``1 / (1 + exp(-x))`` without integer bits."""
-    positive = _saturated(_reciprocal_of_half(_half_of_one_plus(exp(-np.abs(x), integer_bits))) << 1)
+    positive = reciprocal_of_one_plus(exp(-np.abs(x), integer_bits))
     return np.where(x == 0, 1 << 30, np.where(x > 0, positive, ONE - positive))
+
+
+def reciprocal_of_one_plus(x: Int64Array) -> Int64Array:
+    """``1 / (1 + x)`` without integer bits, of numbers x from 0 to 1 without integer bits."""
+    return _saturated(_reciprocal_of_half(_half_of_one_plus(x)) << 1)
 
 
 def tanh(x: Int64Array, integer_bits: int) -> Int64Array:
     """The hyperbolic tangent without integer bits: ``(1 - y) / (1 + y)`` of ``y = exp(-2 * abs(x))``, with x's sign."""
     reciprocal = _reciprocal_of_half(_half_of_one_plus(exp(-np.abs(x), integer_bits + 1)))
     return np.sign(x) * _saturated((reciprocal - (1 << 29)) << 2)
+
+
+def inverse_square_root(x: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """A multiplier and right shift with ``1 / sqrt(x)`` about ``multiplier * 2**(-31 - shift)``, of integers from 1 on.
+
+    TFLite Micro brings x between 1/4 and 1 with 3 integer bits by an even shift and starts Newton's iteration at 1.
+    """
+    shift = np.full_like(x, 11)
+    wide = x.copy()
+    for _ in range(2):  # from 2**29 on, a quarter at a time, rounded down
+        large = wide >= 1 << 29
+        wide, shift = np.where(large, wide >> 2, wide), shift + large
+    pairs = (30 - np.floor(np.log2(np.maximum(wide, 1))).astype(np.int64)) // 2 - 1
+    fraction = (wide << (2 * pairs)) >> 1
+    shift = shift - pairs
+    half = shifted_right(fraction, 1)
+    result = np.full_like(x, 1 << 28)
+    for _ in range(5):
+        cube = _saturated(product(product(result, result), result) << 6)
+        result = _saturated((product(result, 3 << 27) - product(half, cube)) << 3)
+    multiplier = product(result, _HALF_SQUARE_ROOT_OF_TWO)
+    multiplier, shift = np.where(shift < 0, multiplier << np.maximum(-shift, 0), multiplier), np.maximum(shift, 0)
+    return np.where(x <= 1, ONE, multiplier), np.where(x <= 1, 0, shift)
 
 
 def _exp_of_last_quarter(x: Int64Array) -> Int64Array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.fixed_point import shifted_right
 from match.arithmetic.interface import Accumulator, Quantization, product_range, sum_range
 from match.arithmetic.line_fit import fit_line, with_channels
 from match.ir.requantization import UNREACHED, Int64Array, Requantization
@@ -20,7 +21,8 @@ from match.ir.step_function import StepFunction, step_function
 _SMALLEST_EXPONENT = -31
 _WIDEST_SHIFT = 52
 _SMALLEST_FACTOR = 2.0**-60
-_ADD_LEFT_SHIFT = 20
+ADD_LEFT_SHIFT = 20
+"""Bits by which both addends of an addition are shifted left before they are scaled."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,7 @@ class TfliteArithmetic:
 
     def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
         """One fixed-point multiplication of the sum, its mantissa divided by the count."""
-        mantissa, exponent = quantize_multiplier(np.array([np.float64(x.scale) / np.float64(output.scale)]))
-        shift = np.minimum(min(count.bit_length() - 1, 32), 31 + exponent)
-        divided = (mantissa << shift) // count, exponent - shift
+        divided = mean_multiplier(np.array([np.float64(x.scale) / np.float64(output.scale)]), count)
         offset = np.array([-x.zero_point * count])
         return _scaled(divided, offset, output.zero_point, clip, sum_range(x.dtype, count))
 
@@ -56,13 +56,12 @@ class TfliteArithmetic:
         self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
     ) -> Int64Array:
         """Both addends, shifted left by 20 bits, are scaled to twice the larger scale, added, scaled to the output."""
-        twice = 2 * np.float64(max(a.scale, b.scale))
+        first, second, last = addition_factors(a.scale, b.scale, output.scale)
         total = np.zeros((256, 256), np.int64)
-        for operand, axis, factor in ((a, (256, 1), 1), (b, (1, 256), sign)):
-            shifted = (operand.levels - operand.zero_point) << _ADD_LEFT_SHIFT
-            total = total + factor * multiply(shifted, np.float64(operand.scale) / twice).reshape(axis)
-        factor = twice / (np.float64(1 << _ADD_LEFT_SHIFT) * np.float64(output.scale))
-        return np.clip(multiply(total, factor) + output.zero_point, *clip)
+        for operand, factor, axis, counts in ((a, first, (256, 1), 1), (b, second, (1, 256), sign)):
+            shifted = (operand.levels - operand.zero_point) << ADD_LEFT_SHIFT
+            total = total + counts * multiply(shifted, factor).reshape(axis)
+        return np.clip(multiply(total, last) + output.zero_point, *clip)
 
     def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
         """One fixed-point multiplication of the product."""
@@ -76,6 +75,13 @@ class TfliteArithmetic:
         return np.clip(multiply(x.levels - x.zero_point, factor) + output.zero_point, *clip)
 
 
+def addition_factors(a: np.float32, b: np.float32, output: np.float32) -> tuple[np.float64, np.float64, np.float64]:
+    """Of an addition or subtraction the factors of both operands and of their sum, from scales."""
+    twice = 2 * np.float64(max(a, b))
+    last = twice / (np.float64(1 << ADD_LEFT_SHIFT) * np.float64(output))
+    return np.float64(a) / twice, np.float64(b) / twice, last
+
+
 def quantize_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
     """Mantissa m (31 bits, at least 2**30, or 0) and exponent e with ``factor`` about ``m * 2**(e - 31)``."""
     fraction, exponent = np.frexp(np.asarray(factor, np.float64))
@@ -87,13 +93,22 @@ def quantize_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
     return np.where(vanished, 0, mantissa), np.where(vanished, 0, exponent)
 
 
+def mean_multiplier(factor: npt.ArrayLike, count: int) -> tuple[Int64Array, Int64Array]:
+    """Mantissa and exponent for a sum of `count` values whose mean is multiplied by a factor."""
+    mantissa, exponent = quantize_multiplier(factor)
+    shift = np.minimum(min(count.bit_length() - 1, 32), 31 + exponent)
+    return (mantissa << shift) // count, exponent - shift
+
+
 def multiply(value: npt.NDArray[np.int64], factor: np.float64) -> Int64Array:
     """`value` (int32 range) times `factor`, with both roundings."""
-    mantissa, exponent = (int(part) for part in quantize_multiplier(factor))
-    high = ((value << max(exponent, 0)) * mantissa + (1 << 30)) >> 31
-    right = max(-exponent, 0)
-    half = (1 << right) >> 1
-    return (high + np.where(high < 0, max(half - 1, 0), half)) >> right
+    return multiply_by(value, *quantize_multiplier(factor))
+
+
+def multiply_by(value: Int64Array, mantissa: Int64Array, exponent: Int64Array) -> Int64Array:
+    """`value` (int32 range) times ``mantissa * 2**(exponent - 31)``, with both roundings."""
+    high = ((value << np.maximum(exponent, 0)) * mantissa + (1 << 30)) >> 31
+    return shifted_right(high, np.maximum(-exponent, 0))
 
 
 def _scaled(

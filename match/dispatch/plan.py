@@ -69,6 +69,7 @@ class LayerDecision:
     """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
 
     `source` is the name of the model's tensor or operator, empty if it is not known.
+    `reference` tells whether the control core is known to compute the reference's numbers.
     """
 
     name: str
@@ -80,6 +81,7 @@ class LayerDecision:
     candidates: tuple[Candidate, ...] = ()
     plan: LayerPlan | None = None
     source: str = ""
+    reference: bool = True
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -22,7 +22,7 @@ from match.ir.names import network_prefix
 from match.mapping.storage import Storage, storage
 from match.partitioning.layouts import Conversion, Tensors, from_layout, to_layout
 from match.partitioning.pattern import Match, Rejection, find
-from match.partitioning.pattern.rows import Chain, called, is_floating, products, rows
+from match.partitioning.pattern.rows import Chain, called, is_floating, is_reference, products, rows
 from match.partitioning.sums import apart
 from match.relay import relay, tvm
 from match.relay.graph import post_order
@@ -117,7 +117,7 @@ def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list
 def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDecision:
     """The decision for what no module is asked about."""
     candidates: tuple[Candidate, ...] = ()
-    floating = False
+    floating, reference = False, True
     if isinstance(row, Rejection):
         op = kind = row.op.value
         macs, outputs = row.macs, row.outputs
@@ -125,14 +125,13 @@ def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDec
     else:
         op, layer = called(row), products(row)
         kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
-        floating = layer is None and is_floating(row)
+        floating, reference = layer is None and is_floating(row), is_reference(row)
         outputs = _elements(row[-1].checked_type)
     name = f"{op}_{index}"
     cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
     source = first_source(reversed(row.covered if isinstance(row, Rejection) else row))
-    return LayerDecision(
-        name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)), None, source
-    )
+    candidates = (*candidates, Candidate(CPU, cost=cost))
+    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, candidates, source=source, reference=reference)
 
 
 def _with_conversions(

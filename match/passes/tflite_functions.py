@@ -73,11 +73,27 @@ def hard_swish(x: Quantization, output: Quantization) -> Int64Array | None:
 
 def exponentials(scale: np.float32, beta: np.float32) -> Int64Array:
     """``exp(-beta * scale * d)`` without integer bits for distances d from 0 to 255, 0 where that is below exp(-31)."""
+    distances, inside = scaled_distances(scale, beta)
+    return np.where(inside, fixed_point.exp(distances, _EXPONENT_BITS), 0)
+
+
+def scaled_distances(scale: np.float32, beta: np.float32) -> tuple[Int64Array, Mask]:
+    """``-beta * scale * d`` with 5 integer bits for distances d from 0 to 255, 0 where it does not fit; what fits."""
     distances = np.arange(256, dtype=np.int64)
-    factor = min(np.float64(beta) * np.float64(scale) * (1 << (31 - _EXPONENT_BITS)), np.float64(fixed_point.ONE))
+    factor = _distance_factor(scale, beta)
     inside = distances <= _radius(factor, _EXPONENT_BITS)
-    values = fixed_point.exp(multiply(np.where(inside, -distances, 0), factor), _EXPONENT_BITS)
-    return np.where(inside, values, 0)
+    return multiply(np.where(inside, -distances, 0), factor), inside
+
+
+def distance_divisor(scale: np.float32) -> np.float64:
+    """What brings a number with 5 integer bits back to a distance, as the inverse of the factor's mantissa."""
+    mantissa, exponent = quantize_multiplier(_distance_factor(scale, np.float32(1)))
+    return np.float64(1 << int(31 - exponent)) / np.float64(mantissa)
+
+
+def _distance_factor(scale: np.float32, beta: np.float32) -> np.float64:
+    factor = np.float64(beta) * np.float64(scale) * (1 << (31 - _EXPONENT_BITS))
+    return min(factor, np.float64(fixed_point.ONE))
 
 
 def _fixed(x: Quantization) -> tuple[Int64Array, Mask]:

@@ -18,7 +18,8 @@ LONGEST_ROW = 4095
 """Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
 
 _SUM_FRACTION = 19
-_ALONE = "annotation.stop_fusion"
+ALONE = "annotation.stop_fusion"
+"""The operator behind a value that TVM is to compute once, in a loop of its own."""
 _OUTPUT_BITS = 8
 
 
@@ -52,7 +53,7 @@ def inside(root: relay.Expr) -> frozenset[relay.Call]:
         if isinstance(call, relay.Call) and call not in found and (call == root or _within(call)):
             found.add(call)
             waiting += call.args
-    return frozenset(found) if any(is_call(call, _ALONE) for call in found) else frozenset()
+    return frozenset(found) if any(is_call(call, ALONE) for call in found) else frozenset()
 
 
 def _within(call: relay.Call) -> bool:

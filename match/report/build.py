@@ -90,7 +90,7 @@ def build(
                 operand.bytes_moved for layer in layers if layer.schedule for operand in layer.schedule.operands
             ),
             energy_pj=_sum([layer.energy_pj for layer in layers]),
-            inexact_layers=sum(layer.requantization is not None and not layer.requantization.exact for layer in layers),
+            inexact_layers=sum(not layer.exact for layer in layers),
             compile_seconds=dict(compile_seconds),
         ),
         layers=layers,
@@ -141,6 +141,7 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
     schedule = decision.plan.schedule if decision.plan else None
     cost = taken.cost if taken and schedule else None
     moved = dict(cost.moved) if cost else {}
+    requantization = _requantization(taken) if taken and schedule else None
     return LayerSummary(
         name=decision.name,
         op=decision.op,
@@ -155,10 +156,11 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         energy_pj=taken.cost.energy if taken and taken.cost else None,
         l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
         schedule=_schedule(schedule, moved) if schedule else None,
-        requantization=_requantization(taken) if taken and schedule else None,
+        requantization=requantization,
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
         platform_cycles=_on_platforms(decision, target),
         source=decision.source,
+        exact=decision.reference if requantization is None else requantization.exact,
     )
 
 

@@ -165,7 +165,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
     predicted for what is less than the chip, by the name that `match run --on` has for it. `source` is what the model
-    calls the tensor or operator that is computed, empty if that is not known.
+    calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
+    to compute the reference's numbers, whatever its inputs are.
     """
 
     name: str
@@ -185,6 +186,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     candidates: tuple[CandidateSummary, ...]
     platform_cycles: dict[str, int] = {}
     source: str = ""
+    exact: bool = True
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -128,10 +128,10 @@ def _buffers(schedule: ScheduleSummary | None) -> str:
 
 
 def _exact(layer: LayerSummary) -> str:
-    if layer.requantization is None:
-        return ""
-    if layer.requantization.exact:
+    if layer.exact:
         return "yes"
+    if layer.requantization is None:
+        return "no"
     share = layer.requantization.share
     return f"{share:.2%} off" if share >= LEAST_SHARE else f"<{LEAST_SHARE:.2%} off"
 
@@ -164,7 +164,7 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
         *(_measured_total(measurement, report) for measurement in report.measured),
         *map(Text, _memory(report)),
         *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
-        Text(_exactness(totals.inexact_layers, explained=explained)),
+        *map(Text, _exactness(report, explained=explained)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
 
@@ -194,9 +194,22 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _exactness(inexact: int, *, explained: bool) -> str:
-    """`explained` tells whether the column has to be."""
-    if not inexact:
-        return "Requantization: exact in every layer on a module."
-    off = "; 'off' is the share of reachable accumulators between the clamps whose output moves" if explained else ""
-    return f"Requantization: not exact in {_count(inexact, 'layer')}{off}."
+def _exactness(report: Report, *, explained: bool) -> list[str]:
+    """What is said of layers that are not known to compute the reference's numbers.
+
+    `explained` tells whether the column has to be.
+    """
+    if not report.totals.inexact_layers:
+        return ["Exact: every layer computes the reference's numbers."]
+    inexact = [layer for layer in report.layers if not layer.exact]
+    scaled = sum(layer.requantization is not None for layer in inexact)
+    lines: list[str] = []
+    if scaled:
+        off = "; 'off' is the share of reachable accumulators between the clamps whose output moves"
+        lines.append(f"Requantization: not exact in {_count(scaled, 'layer')}{off if explained else ''}.")
+    if scaled < len(inexact):
+        lines.append(
+            f"Floating point: {_count(len(inexact) - scaled, 'layer')} on the control core may round otherwise than "
+            "the reference; what that moves is not known."
+        )
+    return lines

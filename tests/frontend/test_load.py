@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -116,7 +117,7 @@ def test_corrupt_tflite_is_refused_or_read(tmp_path):
     refusals = 0
     for _ in range(150):
         damaged = bytearray(data)
-        for position in rng.integers(0, len(data), 4):
+        for position in rng.integers(0, len(data), rng.integers(1, 4)):
             damaged[position] = rng.integers(0, 256)
         path.write_bytes(bytes(damaged))
         with contextlib.suppress(ModelError):
@@ -175,15 +176,54 @@ def test_dynamic_tflite(tmp_path):
     assert "dynamic shape" in refused(path)
 
 
-def test_operator_without_importer(tmp_path):
+def written(folder: Path, model: TfliteModel, inputs: list[int], outputs: list[int]) -> Path:
+    path = folder / "network.tflite"
+    path.write_bytes(model.build(inputs, outputs))
+    return path
+
+
+def test_operator_that_nothing_reads(tmp_path):
     model = TfliteModel()
     x = model.tensor((1, 4), "int8", 0.1)
-    axis = model.tensor((), "int32", data=np.array(1))
     output = model.tensor((1, 4), "int8", 0.1)
-    model.operator("CUMSUM", [x, axis], output, "CumsumOptions")
-    path = tmp_path / "cumsum.tflite"
-    path.write_bytes(model.build([x], [output]))
-    assert "CUMSUM" in refused(path)
+    model.operator("TOPK_V2", [x], output)
+    sentence = refused(written(tmp_path, model, [x], [output]))
+    assert "TOPK_V2 (operator 0 at 't1')" in sentence
+
+
+def test_state_between_inferences(tmp_path):
+    model = TfliteModel()
+    x, state = model.tensor((1, 4), "int8", 0.1), model.tensor((1, 4), "int8", 0.1)
+    model.tensors[state].isVariable = True
+    output = model.tensor((1, 4), "int8", 0.1)
+    model.operator("ADD", [x, state], output, "AddOptions")
+    assert "keeps state" in refused(written(tmp_path, model, [x], [output]))
+
+
+def test_shape_that_the_operator_does_not_compute(tmp_path):
+    model = TfliteModel()
+    x = model.tensor((1, 4), "int8", 0.1)
+    output = model.tensor((1, 5), "int8", 0.1)
+    model.operator("TANH", [x], model.tensor((1, 4), "int8", 1 / 128))
+    model.operator("MAXIMUM", [x, x], output)
+    assert "is int8 [1, 5], but what computes it makes int8 [1, 4]" in refused(written(tmp_path, model, [x], [output]))
+
+
+def test_float_between_integers(tmp_path):
+    model = TfliteModel()
+    x = model.tensor((1, 4), "int8", 0.1)
+    real, other = model.tensor((1, 4), "float32"), model.tensor((1, 4), "float32")
+    model.operator("DEQUANTIZE", [x], real)
+    model.operator("MUL", [real, real], other, "MulOptions")
+    assert "computes in float32" in refused(written(tmp_path, model, [x], [other]))
+
+
+def test_wide_activations(tmp_path):
+    model = TfliteModel()
+    x, y = model.tensor((1, 4), "int16", 0.1), model.tensor((1, 4), "int8", 0.1)
+    output = model.tensor((1, 4), "int16", 0.1)
+    model.operator("ADD", [x, x], output, "AddOptions")
+    assert "not an 8-bit model" in refused(written(tmp_path, model, [x, y], [output, y]))
 
 
 def test_corrupt_onnx(tmp_path):

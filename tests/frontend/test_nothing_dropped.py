@@ -146,18 +146,26 @@ def dense(model: TfliteModel, x: int, layout: int) -> int:
     return model.operator("FULLY_CONNECTED", [x, weights, bias], output, "FullyConnectedOptions", weightsFormat=layout)
 
 
-def gather(model: TfliteModel, x: int, batch_dims: int) -> int:
-    indices = model.tensor((1, 2), "int32", data=np.array([[1, 0]]))
-    output = model.tensor((1, 2) if batch_dims else (1, 1, 2), "int8", 0.1)
-    return model.operator("GATHER", [x, indices], output, "GatherOptions", axis=1, batchDims=batch_dims)
+def joined(model: TfliteModel, x: int, activation: int) -> int:
+    output = model.tensor((1, 16), "int8", 0.1)
+    return model.operator(
+        "CONCATENATION", [x, x], output, "ConcatenationOptions", axis=1, fusedActivationFunction=activation
+    )
+
+
+def sliced(model: TfliteModel, x: int, mask: int) -> int:
+    numbers = [model.tensor((2,), "int32", data=np.array(values)) for values in ([0, 2], [1, 6], [1, 1])]
+    output = model.tensor((1, 4), "int8", 0.1)
+    return model.operator("STRIDED_SLICE", [x, *numbers], output, "StridedSliceOptions", newAxisMask=mask)
 
 
 @pytest.mark.parametrize(
     ("operator", "kept", "dropped", "named"),
     [
-        (softmax, 2.0, 0.0, "SOFTMAX with a Beta of 0.0"),
-        (dense, 0, 1, "FULLY_CONNECTED, with the option WeightsFormat of 1"),
-        (gather, 0, 1, "GATHER, with the option BatchDims of 1"),
+        (softmax, 2.0, 0.0, "SOFTMAX (operator 0 at 't1'), which has a Beta of 0.0"),
+        (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),
+        (joined, 0, 1, "CONCATENATION (operator 0 at 't1'), which has a fused activation"),
+        (sliced, 0, 1, "STRIDED_SLICE (operator 0 at 't4'), which has an ellipsis, a new axis"),
     ],
 )
 def test_tflite(operator: Any, kept: Any, dropped: Any, named: str, tmp_path: Path) -> None:

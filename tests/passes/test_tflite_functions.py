@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+import tflite
 
 from match.arithmetic.interface import Quantization
+from match.frontend.model import Model
+from match.frontend.relay import from_relay
 from match.frontend.tflite import from_tflite
 from match.passes import tflite_functions
 from match.passes.pipeline import integer_relay
@@ -64,6 +68,13 @@ def test_tables(name: str) -> None:
     assert len(distinct) > 250
 
 
+def from_tvm(data: bytes, path: Path) -> Model:
+    """The network as TVM imports it, which users may pass on as Relay."""
+    module, params = relay.frontend.from_tflite(tflite.Model.GetRootAs(data, 0))
+    return from_relay(module, params, name=path.stem)
+
+
+@pytest.mark.parametrize("read", [from_tflite, from_tvm])
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [
@@ -72,9 +83,11 @@ def test_tables(name: str) -> None:
         ("HARD_SWISH", (0.0431, -20, 0.0257, -113)),
     ],
 )
-def test_a_function_of_a_network_is_one_table(name: str, numbers: tuple[float, int, float, int]) -> None:
+def test_a_function_of_a_network_is_one_table(
+    name: str, numbers: tuple[float, int, float, int], read: Callable[[bytes, Path], Model]
+) -> None:
     data = unary(name, numbers)
-    model = from_tflite(data, Path("test.tflite"))
+    model = read(data, Path("test.tflite"))
     (expected,) = Micro(data, 1)(EVERY_VALUE.reshape(1, 256))
     for activations in (None, "uint8"):
         module = integer_relay(model, activations)

@@ -13,7 +13,7 @@ from tflite_micro.python.tflite_micro import runtime
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
 
 schema: Any = schema_py_generated
-_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int8": 9}
+_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
 
 
 @dataclass
@@ -33,8 +33,10 @@ class TfliteModel:
         zero_point: int = 0,
         data: npt.NDArray | None = None,
         axis: int = 0,
+        variable: bool = False,
     ) -> int:
         tensor = schema.TensorT()
+        tensor.isVariable = variable
         tensor.name = f"t{len(self.tensors)}".encode()
         tensor.shape, tensor.type = list(shape), _TYPES[dtype]
         tensor.buffer = 0
@@ -52,12 +54,25 @@ class TfliteModel:
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
-    def operator(self, name: str, inputs: Sequence[int], output: int, options: str | None = None, **values: Any) -> int:
+    def operator(
+        self,
+        name: str,
+        inputs: Sequence[int],
+        output: int | Sequence[int],
+        options: str | None = None,
+        *,
+        intermediates: Sequence[int] = (),
+        **values: Any,
+    ) -> int:
+        """Add an operator; the number of its first output. An input of -1 is an optional one that is left out."""
+        outputs = [output] if isinstance(output, int) else list(output)
         code = getattr(schema.BuiltinOperator, name)
         if code not in self.codes:
             self.codes.append(code)
         operator = schema.OperatorT()
-        operator.opcodeIndex, operator.inputs, operator.outputs = self.codes.index(code), list(inputs), [output]
+        operator.opcodeIndex, operator.inputs, operator.outputs = self.codes.index(code), list(inputs), outputs
+        if intermediates:
+            operator.intermediates = list(intermediates)
         if options is not None:
             operator.builtinOptionsType = getattr(schema.BuiltinOptions, options)
             operator.builtinOptions = getattr(schema, options + "T")()
@@ -65,7 +80,7 @@ class TfliteModel:
                 assert hasattr(operator.builtinOptions, key)
                 setattr(operator.builtinOptions, key, value)
         self.operators.append(operator)
-        return output
+        return outputs[0]
 
     def build(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         graph = schema.SubGraphT()
@@ -107,6 +122,8 @@ class Micro:
         self._outputs = outputs
 
     def __call__(self, *inputs: npt.NDArray) -> list[npt.NDArray]:
+        """Outputs for one sample; state is what it is at the start."""
+        self._interpreter.reset()
         for index, value in enumerate(inputs):
             self._interpreter.set_input(value, index)
         self._interpreter.invoke()

@@ -10,7 +10,7 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.graph import post_order, users
 from match.relay.rewrite import dtype, is_call, operator_name, shape
-from match.relay.softmax import inside
+from match.relay.softmax import ALONE, inside
 
 _MATRICES = ("nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.dense", "qnn.batch_matmul")
 _CONVOLUTIONS = (
@@ -20,6 +20,18 @@ _CONVOLUTIONS = (
 
 _ELEMENTWISE = (0, 1)
 """TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
+
+_MOVES = frozenset(
+    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "concatenate", "split"}
+    | {"take", "nn.pad", "layout_transform", "broadcast_to", "tile", "repeat", "stack", "reverse", "copy"}
+)
+_ROUNDED_ONCE = frozenset({"add", "subtract", "multiply"})
+_EXACT_REALS = _MOVES | {
+    *("cast", "clip", "round", "floor", "ceil", "abs", "negative", "where"),
+    *("nn.relu", "maximum", "minimum", "max", "min", "nn.max_pool2d"),
+}
+_WINDOWED_MEAN = "nn.avg_pool2d"
+"""The mean over windows of real numbers, summed in the order of onnxruntime's kernel."""
 
 Chain = tuple[relay.Call, ...]
 """Operators that TVM makes one loop of, or all those of a softmax, in order of computation; mostly it is one."""
@@ -54,14 +66,36 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
 
 def called(chain: Chain) -> str:
     """What the operators are called in a report."""
-    names = [operator_name(call) or "function" for call in chain]
-    return SOFTMAX if len(chain) > 1 and inside(chain[-1]) else "+".join(names)
+    names = [operator_name(call) or "function" for call in chain if not is_call(call, ALONE)]
+    return SOFTMAX if len(chain) > 1 and inside(chain[-1]) else "+".join(names) or ALONE
 
 
 def is_floating(chain: Chain) -> bool:
     """Whether any of the operators gives floating-point numbers, or takes them."""
     tensors = [tensor for call in chain for tensor in (call, *call.args)]
     return any(isinstance(x.checked_type, tvm.ir.TensorType) and dtype(x).startswith("float") for x in tensors)
+
+
+def is_reference(chain: Chain) -> bool:
+    """Whether the operators are known to compute the reference's numbers.
+
+    Operators on integers are: the integer form is the reference's, but for TVM's own fixed-point multiplication. Of
+    those on real numbers these are: what moves, compares or converts numbers, and what is rounded once with a constant,
+    as between real and quantized numbers. How a reference computes others, and in which order it sums, is not known.
+    """
+    return all(_is_reference(call) for call in chain)
+
+
+def _is_reference(call: relay.Call) -> bool:
+    name = operator_name(call)
+    if name.startswith("fixed_point_multiply"):
+        return False
+    if not is_floating((call,)):
+        return True
+    constants = [argument for argument in call.args if isinstance(argument, relay.Constant)]
+    if name == "divide":  # by a scalar TVM multiplies by the reciprocal, which rounds otherwise
+        return constants == [call.args[1]] and len(shape(call.args[1])) > 0
+    return name in _EXACT_REALS or name == _WINDOWED_MEAN or (name in _ROUNDED_ONCE and bool(constants))
 
 
 def products(chain: Chain) -> tuple[Op, int] | None:
@@ -95,7 +129,9 @@ def _summed(call: relay.Call) -> int:
 
 
 def _continues(call: relay.Call, previous: relay.Call) -> bool:
-    """Whether TVM computes `call` in the loop of `previous`, element by element."""
+    """Whether TVM computes `call` in the loop of `previous`, element by element, or the loop ends there."""
+    if is_call(call, ALONE):
+        return True
     return _elementwise(call) and _elementwise(previous) and shape(call) == shape(previous)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from match.frontend.relay import from_relay
 from match.ir.layer import Op
-from match.partitioning.pattern.rows import Chain, called, is_floating, products, rows
+from match.partitioning.pattern.rows import Chain, called, is_floating, is_reference, products, rows
+from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.softmax import softmax
 
@@ -156,3 +158,46 @@ def test_floating_point_is_known_by_what_goes_in_or_comes_out() -> None:
     integer = relay.var("x", shape=(1, 12), dtype="int32")
     assert is_floating((body(relay.cast(integer, "float32"), integer),))
     assert not is_floating((body(relay.cast(integer, "int8"), integer),))
+
+
+def test_a_value_that_is_computed_once_ends_its_loop() -> None:
+    x = relay.var("x", shape=(1, 12), dtype="int32")
+    once = relay.annotation.stop_fusion(relay.add(x, x))
+    found = chains(relay.multiply(once, relay.add(once, x)), x)
+    assert [called(chain) for chain in found] == ["add", "add+multiply"]
+
+
+def quantized(x: Any) -> Any:
+    scale, zero = relay.const(np.array([0.1], np.float32)), relay.const(3, "int32")
+    bounded = relay.round(relay.clip(relay.divide(x, scale), -128, 127))
+    return relay.cast(relay.add(relay.cast(bounded, "int32"), zero), "int8")
+
+
+@pytest.mark.parametrize(
+    ("build", "known"),
+    [
+        (lambda x: relay.add(relay.cast(x, "int32"), relay.cast(x, "int32")), True),
+        (lambda x: relay.multiply(relay.cast(x, "float32"), relay.const(0.1)), True),
+        (lambda x: quantized(relay.cast(x, "float32")), True),
+        (lambda x: relay.divide(relay.cast(x, "float32"), relay.const(0.1)), False),
+        (lambda x: relay.multiply(relay.cast(x, "float32"), relay.cast(x, "float32")), False),
+        (lambda x: relay.sum(relay.cast(x, "float32"), 1), False),
+        (lambda x: relay.nn.softmax(relay.cast(x, "float32")), False),
+        (lambda x: relay.tanh(relay.cast(x, "float32")), False),
+        (lambda x: relay.nn.dense(relay.cast(x, "float32"), relay.const(np.ones((3, 12), np.float32))), False),
+    ],
+)
+def test_what_is_known_to_be_the_references(build: Callable[[Any], Any], known: bool) -> None:
+    x = relay.var("x", shape=(1, 12), dtype="int8")
+    assert all(map(is_reference, chains(build(x), x))) == known
+
+
+def test_tvms_own_requantization_is_not_the_references() -> None:
+    """What no pass has a form for is left to it: here additions with broadcasting."""
+    x = relay.var("x", shape=(1, 12), dtype="int8")
+    zero = relay.const(0, "int32")
+    scales = [parameter for scale in (0.1, 0.03, 0.2) for parameter in (relay.const(scale), zero)]
+    total = relay.qnn.op.add(x, relay.reshape(x, (12, 1)), *scales)
+    model = from_relay(tvm.IRModule.from_expr(relay.Function([x], total)))
+    found = [row for row in rows(integer_relay(model)["main"], ()) if isinstance(row, tuple)]
+    assert not all(map(is_reference, found))

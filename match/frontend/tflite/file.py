@@ -1,0 +1,185 @@
+"""A TFLite file as typed values: tensors with their quantization and constants, operators with their options."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from match.errors import ModelError
+
+Array = npt.NDArray[Any]
+
+MALFORMED = (struct.error, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, AssertionError)
+"""What reading a file with wild offsets and lengths can raise."""
+
+QUANTIZE = (
+    "quantize weights and activations to int8 in TensorFlow's converter, with Optimize.DEFAULT, a "
+    "representative_dataset and the operators TFLITE_BUILTINS_INT8 (https://www.tensorflow.org/lite/performance/post_training_integer_quant)"
+)
+"""What to do about a model that is not quantized."""
+
+_IDENTIFIER = b"TFL3"
+_EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
+"""A table without fields, at byte 4: before it the sizes of what lists the fields and of the table itself."""
+
+
+def _names(enumeration: type) -> dict[int, str]:
+    """The names of an enumeration of the schema by their numbers."""
+    return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of the file.
+
+    dtype: NumPy's name of the type of an element; constants of 4 bits are unpacked to "int8".
+    scales, zero_points: float32 and int64, none, one, or one for each index along `axis`.
+    data: the values of a constant, in the tensor's shape; None for others.
+    variable: whether it keeps its values from one inference to the next.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scales: npt.NDArray[np.float32]
+    zero_points: npt.NDArray[np.int64]
+    axis: int
+    data: Array | None
+    variable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """An operator: its name, how errors call it, and its tensors by number, -1 for an input that is left out."""
+
+    name: str
+    what: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    table: Any
+
+    def options(self, kind: Callable[[], Any]) -> Any:
+        """The operator's options, of a class of the package tflite; the schema's defaults where the file has none."""
+        options = kind()
+        table = self.table.BuiltinOptions()
+        expected = getattr(tflite.BuiltinOptions, type(options).__name__)
+        if table is None:
+            options.Init(_EMPTY_TABLE, 4)
+        elif self.table.BuiltinOptionsType() != expected:
+            raise ValueError(f"{self.what} has the options of another operator")
+        else:
+            options.Init(table.Bytes, table.Pos)
+        return options
+
+
+@dataclass(frozen=True, eq=False)
+class File:
+    """The one subgraph of a file; inputs and outputs are numbers of tensors."""
+
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether these are the bytes of a TFLite file: a flatbuffer with the identifier TFL3."""
+    return data[4:8] == _IDENTIFIER
+
+
+def read_file(data: bytes, path: Path) -> File:
+    """The content of a TFLite file; `path` is what errors call it.
+
+    Raises:
+        ModelError: it is no TFLite file, is cut off, or has several subgraphs, dynamic shapes, sparse weights or
+            weights outside of the flatbuffer.
+    """
+    if not is_tflite(data):
+        raise ModelError(f"{path} is not a TFLite file: it lacks the identifier TFL3; check what was exported")
+    try:
+        return _file(data, path)
+    except MALFORMED as error:
+        raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
+
+
+def _file(data: bytes, path: Path) -> File:
+    model = tflite.Model.GetRootAs(data, 0)
+    if model.SubgraphsLength() != 1:
+        raise ModelError(f"{path} has {model.SubgraphsLength()} subgraphs; only models with one are supported")
+    graph = model.Subgraphs(0)
+    buffers = [_buffer(model.Buffers(index), path) for index in range(model.BuffersLength())]
+    tensors = tuple(_tensor(graph.Tensors(index), buffers, path) for index in range(graph.TensorsLength()))
+    inputs, outputs = _numbers(graph.InputsAsNumpy()), _numbers(graph.OutputsAsNumpy())
+    for number in (*inputs, *outputs):
+        _check_shape(graph.Tensors(number), tensors[number], path)
+    operators = tuple(_operator(model, graph.Operators(at), at, tensors) for at in range(graph.OperatorsLength()))
+    return File(tensors, operators, inputs, outputs)
+
+
+def _numbers(values: Any) -> tuple[int, ...]:
+    """A vector of numbers of tensors; flatbuffers returns 0 for one that is not there."""
+    return () if isinstance(values, int) else tuple(int(value) for value in values)
+
+
+def _buffer(buffer: Any, path: Path) -> npt.NDArray[np.uint8]:
+    if buffer.Offset() > 1:
+        raise ModelError(f"{path} keeps weights outside of its flatbuffer, past 2 GB; no microcontroller holds them")
+    values = buffer.DataAsNumpy()
+    return np.zeros(0, np.uint8) if isinstance(values, int) else values
+
+
+def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> Tensor:
+    name = (tensor.Name() or b"").decode()
+    if tensor.Sparsity() is not None:
+        raise ModelError(f"{path} has the sparse tensor {name!r}; convert the model without sparsity")
+    shape = _numbers(tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
+    kind = _names(tflite.TensorType)[tensor.Type()].lower()
+    raw: npt.NDArray[np.uint8] = buffers[int(tensor.Buffer())]
+    data: Array | None = None
+    if len(raw) and kind not in ("string", "resource", "variant"):
+        data = _unpacked(raw, shape) if kind == "int4" else raw.view(np.dtype(kind)).reshape(shape)
+        kind = str(data.dtype)
+    quantization = tensor.Quantization()
+    scales, zero_points, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
+    if quantization is not None and quantization.ScaleLength():
+        scales = np.array(quantization.ScaleAsNumpy(), np.float32)
+        zero_points = np.zeros(len(scales), np.int64)
+        if quantization.ZeroPointLength():
+            zero_points = zero_points + np.array(quantization.ZeroPointAsNumpy(), np.int64)
+        axis = int(quantization.QuantizedDimension())
+    return Tensor(name, shape, kind, scales, zero_points, axis, data, bool(tensor.IsVariable()))
+
+
+def _unpacked(raw: npt.NDArray[np.uint8], shape: tuple[int, ...]) -> Array:
+    """Values of 4 bits, two in a byte, the lower half first."""
+    both = np.stack([raw << 4, raw & 0xF0], axis=-1).reshape(-1)
+    return (both.view(np.int8) >> 4)[: int(np.prod(shape))].reshape(shape)
+
+
+def _check_shape(tensor: Any, read: Tensor, path: Path) -> None:
+    """Refuse an input or output without a fixed shape.
+
+    A free batch size (-1 first in the signature) is 1 in the shape, as TFLite Micro takes it too.
+    """
+    signature = [int(tensor.ShapeSignature(axis)) for axis in range(tensor.ShapeSignatureLength())]
+    if any(extent <= 0 for extent in read.shape) or any(extent < 0 for extent in signature[1:]):
+        raise ModelError(f"{path} has a dynamic shape at {read.name!r}; fix every dimension before compiling")
+
+
+def _operator(model: Any, operator: Any, position: int, tensors: tuple[Tensor, ...]) -> Operator:
+    code = model.OperatorCodes(operator.OpcodeIndex())
+    name = _names(tflite.BuiltinOperator)[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
+    if name == "CUSTOM":
+        name = f"custom operator {(code.CustomCode() or b'').decode()}"
+    inputs, outputs = _numbers(operator.InputsAsNumpy()), _numbers(operator.OutputsAsNumpy())
+    if any(not -1 <= number < len(tensors) for number in (*inputs, *outputs)):
+        raise IndexError("an operator has a tensor that the file does not have")
+    where = f" at {tensors[outputs[0]].name!r}" if outputs else ""
+    return Operator(name, f"{name} (operator {position}{where})", inputs, outputs, operator)

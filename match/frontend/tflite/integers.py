@@ -1,0 +1,108 @@
+"""TFLite Micro's integer arithmetic as Relay on int64 tensors, for what no pass of `match.passes` has a form for.
+
+Scaled numbers fit int32, as they do in TFLite Micro; results are saturated in that type, where no pass takes them for a
+requantization.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from match.arithmetic.interface import Quantization
+from match.arithmetic.tflite import quantize_multiplier
+from match.frontend.tflite.file import Operator
+from match.frontend.tflite.reader import Reader
+from match.relay import integer_form, relay
+from match.relay.integer_form import int64
+from match.relay.rewrite import value_range
+
+
+def wide(x: relay.Expr, zero_point: int = 0) -> relay.Expr:
+    """An integer tensor as int64, less its zero point."""
+    x = relay.cast(x, "int64")
+    return relay.subtract(x, int64(zero_point)) if zero_point else x
+
+
+def scaled(x: relay.Expr, factor: npt.ArrayLike) -> relay.Expr:
+    """``x * factor`` as TFLite Micro's MultiplyByQuantizedMultiplier rounds it, twice.
+
+    x is int64 in the range of int32, `factor` one number or an array that is broadcast.
+    """
+    return scaled_by(x, *quantize_multiplier(np.asarray(factor, np.float64)))
+
+
+def scaled_by(x: relay.Expr, mantissa: npt.NDArray[np.int64], exponent: npt.NDArray[np.int64]) -> relay.Expr:
+    """``x * mantissa * 2**(exponent - 31)``, rounded half up at bit 31, then half away from zero."""
+    left, right = np.maximum(exponent, 0), np.maximum(-exponent, 0)
+    product = relay.multiply(x, int64(mantissa << left))
+    high = relay.right_shift(relay.add(product, int64(1 << 30)), int64(31))
+    return rounded_shift(high, right) if np.any(right) else high
+
+
+def rounded_shift(x: relay.Expr, bits: npt.ArrayLike) -> relay.Expr:
+    """``x / 2**bits``, rounded half away from zero."""
+    bits = np.asarray(bits, np.int64)
+    half = (np.int64(1) << bits) >> 1
+    if np.any(bits == 0):  # nothing is taken off where nothing is shifted out
+        negative = relay.multiply(relay.right_shift(x, int64(63)), int64(bits > 0))
+    else:
+        negative = relay.right_shift(x, int64(63))
+    return relay.right_shift(relay.add(relay.add(x, int64(half)), negative), int64(bits))
+
+
+def product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+    """`match.arithmetic.fixed_point.product` of int64 tensors."""
+    return relay.right_shift(relay.add(relay.multiply(a, b), int64(1 << 30)), int64(31))
+
+
+def saturated(x: relay.Expr) -> relay.Expr:
+    """int64 numbers clipped to the range of int32."""
+    return relay.minimum(relay.maximum(x, int64(-(1 << 31))), int64((1 << 31) - 1))
+
+
+def bits_of(x: relay.Expr, least: int, most: int) -> relay.Expr:
+    """How many bits positive int64 numbers have, which is from `least` to `most`."""
+    count: relay.Expr = int64(least)
+    for bits in range(least, most):
+        count = relay.add(count, relay.cast(relay.greater_equal(x, int64(1 << bits)), "int64"))
+    return count
+
+
+def alone(x: relay.Expr) -> relay.Expr:
+    """A value that is computed once: TVM writes out again at each place what it makes one loop of with its readers."""
+    return relay.annotation.stop_fusion(x)
+
+
+def narrowed(x: relay.Expr, output: Quantization, clip: tuple[int, int] | None = None) -> relay.Expr:
+    """An int64 tensor plus the output's zero point, clipped to the type's values or to fewer."""
+    if output.zero_point:
+        x = relay.add(x, int64(output.zero_point))
+    return integer_form.saturate(relay.cast(x, "int32"), clip or value_range(output.dtype), output.dtype)
+
+
+def clip_of(read: Reader, operator: Operator, activation: int, output: Quantization) -> tuple[int, int]:
+    """The values that a fused activation leaves: bounds over the scale in float32, rounded half away from zero."""
+    kind = tflite.ActivationFunctionType
+    bounds = {
+        kind.NONE: (-math.inf, math.inf),
+        kind.RELU: (0.0, math.inf),
+        kind.RELU6: (0.0, 6.0),
+        kind.RELU_N1_TO_1: (-1.0, 1.0),
+    }
+    if activation not in bounds:
+        raise read.error(operator, f"has the fused activation {activation}, which integer kernels lack; remove it")
+    least, largest = value_range(output.dtype)
+
+    def level(bound: float) -> int:
+        if math.isinf(bound):
+            return least if bound < 0 else largest
+        quotient = float(np.float32(bound) / output.scale)
+        rounded = int(math.copysign(math.floor(abs(quotient) + 0.5), quotient))
+        return min(max(rounded + output.zero_point, least), largest)
+
+    low, high = (level(bound) for bound in bounds[activation])
+    return low, high

@@ -1,0 +1,295 @@
+"""Layers with weights, as the QNN Relay that `match.passes` brings to integers: CONV_2D and its kin, products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from match.arithmetic.interface import Quantization
+from match.frontend.tflite import integers
+from match.frontend.tflite.file import Array, Operator
+from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.windows import Axis, axes_of
+from match.relay import relay
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """Constant weights with their scales, one or one per output channel, and zero points alike."""
+
+    values: Array
+    scales: npt.NDArray[np.float32]
+    zero_points: npt.NDArray[np.int64]
+
+    @property
+    def relay_scale(self) -> relay.Expr:
+        return relay.const(self.scales if self.scales.size > 1 else self.scales[0])
+
+    @property
+    def relay_zero_point(self) -> relay.Expr:
+        zeros = self.zero_points.astype(np.int32)
+        return relay.const(zeros if np.any(zeros != zeros[0]) else zeros[0])
+
+
+def conv2d(read: Reader, operator: Operator) -> relay.Expr:
+    """CONV_2D, also in groups: the filters then have fewer channels than the input."""
+    options = operator.options(tflite.Conv2DOptions)
+    weights = _weights(read, operator, axis=0)
+    filters, rows, columns, channels = weights.values.shape
+    window = axes_of(
+        read.tensor(operator).shape,
+        (rows, columns),
+        (options.StrideH(), options.StrideW()),
+        (options.DilationHFactor(), options.DilationWFactor()),
+        options.Padding(),
+    )
+    depth = read.tensor(operator).shape[3]
+    if depth % channels:
+        raise read.error(
+            operator, f"has filters of {channels} channels for an input of {depth}; export the model again"
+        )
+    groups = depth // channels
+    if groups > 1 and channels == 1:
+        kernel, layout = weights.values.transpose(1, 2, 3, 0).reshape(rows, columns, depth, filters // depth), "HWOI"
+    else:
+        kernel, layout = weights.values.transpose(1, 2, 3, 0), "HWIO"
+    sums = _convolution(read, operator, read.expr(operator), weights, kernel, layout, window, groups, filters)
+    return _requantized(read, operator, sums, weights, 2, options.FusedActivationFunction())
+
+
+def depthwise_conv2d(read: Reader, operator: Operator) -> relay.Expr:
+    """DEPTHWISE_CONV_2D: the outputs of an input channel lie side by side."""
+    options = operator.options(tflite.DepthwiseConv2DOptions)
+    weights = _weights(read, operator, axis=3)
+    _, rows, columns, filters = weights.values.shape
+    depth = read.tensor(operator).shape[3]
+    window = axes_of(
+        read.tensor(operator).shape,
+        (rows, columns),
+        (options.StrideH(), options.StrideW()),
+        (options.DilationHFactor(), options.DilationWFactor()),
+        options.Padding(),
+    )
+    if depth == 1:
+        kernel, layout = weights.values.reshape(rows, columns, 1, filters), "HWIO"
+    else:
+        kernel, layout = weights.values.reshape(rows, columns, depth, filters // depth), "HWOI"
+    sums = _convolution(read, operator, read.expr(operator), weights, kernel, layout, window, depth, filters)
+    return _requantized(read, operator, sums, weights, 2, options.FusedActivationFunction())
+
+
+def transpose_conv(read: Reader, operator: Operator) -> relay.Expr:
+    """TRANSPOSE_CONV: a convolution, with turned filters, of the input with zero points between its pixels."""
+    options = operator.options(tflite.TransposeConvOptions)
+    weights, output = _weights(read, operator, axis=0, position=1), read.output(operator)
+    filters, *size, _ = weights.values.shape
+    strides = options.StrideH(), options.StrideW()
+    zero_point = read.input_quantization(operator, 2).zero_point
+    x = relay.nn.dilate(read.expr(operator, 2), (1, *strides, 1), float(zero_point))
+    window: list[Axis] = []
+    spread = read.tensor(operator, 2).shape[1:3]
+    # The forward convolution that this one transposes pads the output.
+    forward = axes_of(output.shape, size, strides, (1, 1), options.Padding())
+    for extent, stride, one, outputs in zip(spread, strides, forward, output.shape[1:3], strict=True):
+        before = one.window - 1 - one.before
+        behind = outputs + one.window - 1 - before - ((extent - 1) * stride + 1)
+        window.append(Axis(one.window, 1, 1, before, behind))
+    cut = [min(one.behind, 0) for one in window]
+    if any(cut):
+        ends = [(extent - 1) * stride + 1 + less for extent, stride, less in zip(spread, strides, cut, strict=True)]
+        batch, depth = output.shape[0], weights.values.shape[3]
+        x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *ends, depth])
+        window = [Axis(one.window, 1, 1, one.before, max(one.behind, 0)) for one in window]
+    kernel = weights.values[:, ::-1, ::-1].transpose(1, 2, 3, 0)
+    sums = _convolution(read, operator, x, weights, kernel, "HWIO", window, 1, filters, position=2)
+    return _requantized(read, operator, sums, weights, 3, options.FusedActivationFunction(), position=2)
+
+
+def fully_connected(read: Reader, operator: Operator) -> relay.Expr:
+    """FULLY_CONNECTED; weights that the network computes make it a product of two activations."""
+    options = operator.options(tflite.FullyConnectedOptions)
+    if options.WeightsFormat():
+        raise read.error(
+            operator, f"has the option WeightsFormat of {options.WeightsFormat()}, which cannot be compiled; only 0 can"
+        )
+    x, output = read.tensor(operator), read.output(operator)
+    activation = options.FusedActivationFunction()
+    if read.constant(operator, 1) is None:
+        depth = read.tensor(operator, 1).shape[-1]
+        left = relay.reshape(read.expr(operator), (-1, depth))
+        return _activations_product(read, operator, left, read.expr(operator, 1), activation, bias=2)
+    weights = _weights(read, operator, axis=0)
+    units, depth = weights.values.shape
+    if int(np.prod(x.shape)) % depth:
+        raise read.error(operator, f"has weights of {depth} columns for an input of {list(x.shape)}; export it again")
+    result = _dense(read, operator, weights, depth, activation)
+    return result if output.shape == (int(np.prod(x.shape)) // depth, units) else relay.reshape(result, output.shape)
+
+
+def batch_matmul(read: Reader, operator: Operator) -> relay.Expr:
+    """BATCH_MATMUL: with a constant matrix a dense layer, else a product of two activations."""
+    options = operator.options(tflite.BatchMatMulOptions)
+    right, output = read.tensor(operator, 1), read.output(operator)
+    constant = right.data is not None and int(np.prod(right.shape[:-2])) == 1
+    if constant and right.data is not None and not options.AdjX() and np.all(right.zero_points == 0):
+        matrix = right.data.reshape(right.shape[-2:])
+        values = np.ascontiguousarray(matrix if options.AdjY() else matrix.T)
+        weights = _Weights(values, right.scales[:1], right.zero_points[:1])
+        return relay.reshape(_dense(read, operator, weights, values.shape[1], 0, bias=False), output.shape)
+    x, y = (_matrices(read, operator, position, output.shape) for position in (0, 1))
+    if options.AdjX():
+        x = relay.transpose(x, (0, 2, 1))
+    if not options.AdjY():
+        y = relay.transpose(y, (0, 2, 1))
+    return relay.reshape(_activations_product(read, operator, x, y, 0), output.shape)
+
+
+def _matrices(read: Reader, operator: Operator, position: int, output: Sequence[int]) -> relay.Expr:
+    """An operand as (batches, rows, columns), with the batches of the output."""
+    tensor, x = read.tensor(operator, position), read.expr(operator, position)
+    if len(output) == 2:
+        return relay.expand_dims(x, 0)
+    batches, matrix = tuple(output[:-2]), tensor.shape[-2:]
+    if (1,) * (len(output) - len(tensor.shape)) + tensor.shape[:-2] != batches:
+        x = relay.broadcast_to(x, (*batches, *matrix))
+    return relay.reshape(x, (int(np.prod(batches)), *matrix))
+
+
+def _weights(read: Reader, operator: Operator, axis: int, position: int = 1) -> _Weights:
+    """The weights, whose output channels lie along `axis`."""
+    tensor = read.tensor(operator, position)
+    if tensor.data is None:
+        raise read.error(operator, "has weights that the network computes; only constant ones are supported")
+    if str(tensor.data.dtype) not in ("int8", "uint8"):
+        read.output_quantization(operator)  # a float network has a sentence of its own
+        raise read.error(operator, f"has weights of type {tensor.dtype}; quantize them to int8")
+    channels = tensor.shape[axis] if tensor.data.ndim > axis else 0
+    if len(tensor.scales) not in (1, channels) or (len(tensor.scales) > 1 and tensor.axis != axis):
+        raise read.error(operator, f"has weights with {len(tensor.scales)} scales; one or one per channel is supported")
+    return _Weights(tensor.data, tensor.scales, tensor.zero_points)
+
+
+def _convolution(
+    read: Reader,
+    operator: Operator,
+    x: relay.Expr,
+    weights: _Weights,
+    kernel: Array,
+    layout: str,
+    window: Sequence[Axis],
+    groups: int,
+    filters: int,
+    *,
+    position: int = 0,
+) -> relay.Expr:
+    """int32 sums of a map and a kernel in a layout."""
+    inputs = read.input_quantization(operator, position)
+    rows, columns = window
+    return relay.qnn.op.conv2d(
+        x,
+        relay.const(np.ascontiguousarray(kernel)),
+        relay.const(inputs.zero_point, "int32"),
+        weights.relay_zero_point,
+        relay.const(inputs.scale),
+        weights.relay_scale,
+        kernel_size=(rows.window, columns.window),
+        channels=filters,
+        strides=(rows.stride, columns.stride),
+        padding=(rows.before, columns.before, rows.behind, columns.behind),
+        dilation=(rows.dilation, columns.dilation),
+        groups=groups,
+        data_layout="NHWC",
+        kernel_layout=layout,
+    )
+
+
+def _dense(
+    read: Reader, operator: Operator, weights: _Weights, depth: int, activation: int, *, bias: bool = True
+) -> relay.Expr:
+    """The rows of the input, of `depth` elements each, times the rows of a matrix."""
+    inputs, x = read.input_quantization(operator), read.expr(operator)
+    if len(read.tensor(operator).shape) != 2 or read.tensor(operator).shape[1] != depth:
+        x = relay.reshape(x, (-1, depth))
+    sums = relay.qnn.op.dense(
+        x,
+        relay.const(weights.values),
+        relay.const(inputs.zero_point, "int32"),
+        weights.relay_zero_point,
+        relay.const(inputs.scale),
+        weights.relay_scale,
+        units=len(weights.values),
+    )
+    return _requantized(read, operator, sums, weights, 2 if bias else None, activation)
+
+
+def _requantized(
+    read: Reader,
+    operator: Operator,
+    sums: relay.Expr,
+    weights: _Weights,
+    bias: int | None,
+    activation: int,
+    *,
+    position: int = 0,
+) -> relay.Expr:
+    """Sums plus a bias, in the output's quantization, clipped to the fused activation."""
+    inputs, output = read.input_quantization(operator, position), read.output_quantization(operator)
+    axis = len(read.output(operator).shape) - 1 if sums.op.name != "qnn.dense" else 1
+    if bias is not None and read.has(operator, bias):
+        values = read.constant(operator, bias)
+        if values is None:
+            raise read.error(operator, "has a bias that the network computes; only constant ones are supported")
+        sums = relay.nn.bias_add(sums, relay.const(_bias(read, operator, values)), axis=axis)
+    scale = inputs.scale * weights.scales
+    result = relay.qnn.op.requantize(
+        sums,
+        relay.const(scale if scale.size > 1 else scale[0]),
+        relay.const(0, "int32"),
+        relay.const(output.scale),
+        relay.const(output.zero_point, "int32"),
+        axis=axis,
+        out_dtype=output.dtype,
+    )
+    return _clipped(read, operator, result, activation, output)
+
+
+def _bias(read: Reader, operator: Operator, values: Array) -> npt.NDArray[np.int32]:
+    if str(values.dtype) not in ("int32", "int64"):
+        raise read.error(operator, f"has a bias of type {values.dtype}; quantize it to int32")
+    if np.any(np.abs(values.astype(np.float64)) > np.iinfo(np.int32).max):
+        raise read.error(operator, "has a bias that 32 bits do not hold; quantize it to int8")
+    return values.astype(np.int32)
+
+
+def _clipped(read: Reader, operator: Operator, result: relay.Expr, activation: int, output: Quantization) -> relay.Expr:
+    if activation == tflite.ActivationFunctionType.NONE:
+        return result
+    return relay.clip(result, *integers.clip_of(read, operator, activation, output))
+
+
+def _activations_product(
+    read: Reader, operator: Operator, x: relay.Expr, y: relay.Expr, activation: int, bias: int | None = None
+) -> relay.Expr:
+    """The rows of x times the rows of y, both activations, (batches, rows, depth) or (rows, depth)."""
+    first, second = read.input_quantization(operator), read.input_quantization(operator, 1)
+    output = read.output_quantization(operator)
+    left, right = (
+        relay.subtract(relay.cast(operand, "int32"), relay.const(values.zero_point, "int32"))
+        for operand, values in ((x, first), (y, second))
+    )
+    flat = bias is not None
+    if flat:
+        left, right = relay.expand_dims(left, 0), relay.expand_dims(right, 0)
+    sums = relay.nn.batch_matmul(left, right, out_dtype="int32")
+    if flat:
+        sums = relay.squeeze(sums, [0])
+    if bias is not None and read.has(operator, bias):
+        sums = relay.add(sums, read.expr(operator, bias))
+    factor = np.float64(first.scale) * np.float64(second.scale) / np.float64(output.scale)
+    clip = integers.clip_of(read, operator, activation, output)
+    result = integers.narrowed(integers.scaled(integers.wide(sums), factor), output, clip)
+    return relay.reshape(result, read.output(operator).shape) if flat else result

@@ -1,0 +1,112 @@
+"""What the readers of operators read of a file, and the Relay of the tensors that were computed so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from match.arithmetic.interface import Quantization
+from match.errors import ModelError
+from match.frontend.tflite.file import QUANTIZE, Array, File, Operator, Tensor
+from match.frontend.tflite.real import Real
+from match.relay import relay, tvm
+
+
+class Reader:
+    """Tensors of operators as Relay, as constants and with their quantization.
+
+    All methods raise ModelError where the network has something else than what is asked for.
+    """
+
+    def __init__(self, file: File, path: Path) -> None:
+        self.file = file
+        self.path = path
+        self.expressions: dict[int, relay.Expr] = {}
+        self.reals: dict[int, Real] = {}
+
+    def with_expressions(self, expressions: Mapping[int, relay.Expr]) -> Reader:
+        """The same, but for what some tensors are."""
+        other = Reader(self.file, self.path)
+        other.expressions, other.reals = {**self.expressions, **expressions}, self.reals
+        return other
+
+    def error(self, operator: Operator, problem: str) -> ModelError:
+        """What is wrong with an operator, as the end of the sentence '... has <operator>, which'."""
+        return ModelError(f"{self.path} has {operator.what}, which {problem}")
+
+    def has(self, operator: Operator, position: int) -> bool:
+        """Whether an input is there: those that are left out are at the end, or have the number -1."""
+        return position < len(operator.inputs) and operator.inputs[position] >= 0
+
+    def tensor(self, operator: Operator, position: int = 0) -> Tensor:
+        """What the file says about an input."""
+        if not self.has(operator, position):
+            raise self.error(operator, f"lacks its input {position}; export the model again")
+        return self.file.tensors[operator.inputs[position]]
+
+    def output(self, operator: Operator, position: int = 0) -> Tensor:
+        """What the file says about an output."""
+        return self.file.tensors[operator.outputs[position]]
+
+    def expr(self, operator: Operator, position: int = 0) -> relay.Expr:
+        """An input as Relay; constants, too."""
+        tensor = self.tensor(operator, position)
+        number = operator.inputs[position]
+        if number not in self.expressions and number in self.reals:
+            self.expressions[number] = self.reals[number].expr
+        if number not in self.expressions:
+            if tensor.data is None:
+                if tensor.variable:
+                    raise self.error(operator, "keeps state from one inference to the next; replace it in the model")
+                raise self.error(operator, f"reads {tensor.name!r}, which nothing computes; export the model again")
+            self.expressions[number] = relay.const(tensor.data, tensor.dtype)
+        return self.expressions[number]
+
+    def constant(self, operator: Operator, position: int) -> Array | None:
+        """An input's values if it is a constant of the file, else None."""
+        return self.tensor(operator, position).data if self.has(operator, position) else None
+
+    def integers(self, operator: Operator, position: int) -> list[int]:
+        """The numbers of a small input, constant or computed of constants alone."""
+        values = self.constant(operator, position)
+        if values is None:
+            expr = self.expr(operator, position)
+            if relay.analysis.free_vars(expr):
+                name = self.tensor(operator, position).name
+                raise self.error(operator, f"takes {name!r} from what the network computes; make it a constant")
+            folded = relay.transform.FoldConstantExpr(expr, tvm.IRModule())
+            if not isinstance(folded, relay.Constant):
+                raise self.error(operator, "has a computed parameter; export the model with static shapes")
+            values = folded.data.numpy()
+        return [int(value) for value in np.asarray(values).reshape(-1)]
+
+    def quantization(self, operator: Operator, tensor: Tensor) -> Quantization:
+        """Scale and zero point of a tensor that has one of each."""
+        if tensor.dtype not in ("int8", "uint8", "int16", "int32"):
+            raise self.error(operator, f"has {tensor.name!r} of type {tensor.dtype}; quantize it to int8")
+        if len(tensor.scales) != 1:
+            problem = "is not quantized" if not len(tensor.scales) else "has a scale for each channel"
+            raise self.error(operator, f"has {tensor.name!r}, which {problem}; quantize it with one scale")
+        scale = tensor.scales[0]
+        if not (np.isfinite(scale) and scale > 0):
+            raise self.error(operator, f"has {tensor.name!r} with the scale {scale}; quantize it again")
+        return Quantization(scale, int(tensor.zero_points[0]), tensor.dtype)
+
+    def narrow(self, operator: Operator, tensor: Tensor) -> Quantization:
+        """The quantization of a tensor of 8 bits."""
+        if tensor.dtype == "float32":
+            raise ModelError(f"{self.path} is a float model: {operator.what} computes in float32; {QUANTIZE}")
+        if tensor.dtype not in ("int8", "uint8"):
+            what = f"{operator.what} has {tensor.name!r} of type {tensor.dtype}, which is wider or no number"
+            raise ModelError(f"{self.path} is not an 8-bit model: {what}; {QUANTIZE}")
+        return self.quantization(operator, tensor)
+
+    def input_quantization(self, operator: Operator, position: int = 0) -> Quantization:
+        """The quantization of an input of 8 bits."""
+        return self.narrow(operator, self.tensor(operator, position))
+
+    def output_quantization(self, operator: Operator) -> Quantization:
+        """The quantization of the operator's output, of 8 bits."""
+        return self.narrow(operator, self.output(operator))

@@ -1,0 +1,119 @@
+"""Floating point between DEQUANTIZE and QUANTIZE: functions of one value each, which become tables of 8-bit values.
+
+A tensor of real numbers that is computed of 8-bit tensors value by value keeps how: a function may still follow, and
+QUANTIZE is one. What reads the numbers themselves reads them from a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from match.arithmetic.interface import Float32Array, Quantization
+from match.frontend.tflite.file import Operator
+from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.real import Function, Real
+from match.frontend.tflite.tables import gaussian_error_unit, lookup
+from match.relay import relay
+from match.relay.rewrite import value_range
+
+
+def dequantized(x: relay.Expr, inputs: Quantization) -> Real:
+    """The real numbers that an 8-bit tensor stands for; multiplied in double precision, as TFLite Micro does."""
+    values = (np.float64(inputs.scale) * (inputs.levels - inputs.zero_point)).astype(np.float32)
+    return Real(lambda function: lookup(x, function(values), inputs))
+
+
+def quantized(real: Real, output: Quantization) -> relay.Expr:
+    """The integers that stand for real numbers: quotients are rounded half away from zero."""
+
+    def rounded(values: Float32Array) -> npt.NDArray[np.number]:
+        quotient = (values / output.scale).astype(np.float64)
+        whole = np.nan_to_num(np.copysign(np.floor(np.abs(quotient) + 0.5), quotient))
+        return np.clip(whole + output.zero_point, *value_range(output.dtype)).astype(output.dtype)
+
+    return real.mapped(rounded)
+
+
+def functions(operator: Operator) -> Callable[[Float32Array], Float32Array] | None:
+    """What an operator of one real tensor computes, in float32; None for others."""
+    zero, one = np.float32(0), np.float32(1)
+    if operator.name == "LEAKY_RELU":
+        alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
+        return lambda x: np.where(x > 0, x, x * alpha)
+    if operator.name == "GELU":
+        return gaussian_error_unit(operator)
+    square_root = _in_double(lambda x: np.sqrt(np.maximum(x, 0)))
+    known: Mapping[str, Callable[[Float32Array], Float32Array]] = {
+        "NEG": np.negative,
+        "ABS": np.abs,
+        "SQUARE": np.square,
+        "SQRT": square_root,
+        "RSQRT": lambda x: one / square_root(x),
+        "FLOOR": np.floor,
+        "CEIL": np.ceil,
+        "RELU": lambda x: np.maximum(x, zero),
+        "RELU6": lambda x: np.clip(x, zero, np.float32(6)),
+        "HARD_SWISH": lambda x: x * np.clip(x + np.float32(3), zero, np.float32(6)) / np.float32(6),
+        "ELU": _in_double(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)),
+        "EXP": _in_double(np.exp),
+        "LOG": _in_double(lambda x: np.log(np.maximum(x, 0))),
+        "TANH": _in_double(np.tanh),
+        "SIN": _in_double(np.sin),
+        "COS": _in_double(np.cos),
+        "LOGISTIC": _logistic,
+    }
+    return known.get(operator.name)
+
+
+def _logistic(x: Float32Array) -> Float32Array:
+    """In float32, but for large numbers, where the kernel leaves steps out."""
+    one, exp = np.float32(1), _in_double(np.exp)
+    middle = one / (one + exp(-x))
+    return np.where(x > np.float32(16.619047164916992188), one, np.where(x < -9, exp(x), middle))
+
+
+def _in_double(
+    function: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+) -> Callable[[Float32Array], Float32Array]:
+    """A function rounded to float32 once."""
+
+    def rounded(x: Float32Array) -> Float32Array:
+        with np.errstate(all="ignore"):
+            return function(x.astype(np.float64)).astype(np.float32)
+
+    return rounded
+
+
+MOVES = frozenset(
+    {"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "CONCATENATION", "PACK", "SLICE", "STRIDED_SLICE", "TILE"}
+    | {"GATHER", "REVERSE_V2", "RESIZE_NEAREST_NEIGHBOR", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "BROADCAST_TO"}
+)
+"""Operators that pass values on, of one output."""
+
+
+def moved(read: Reader, operator: Operator, handler: Callable[[Reader, Operator], relay.Expr]) -> Real:
+    """Real numbers that an operator of `MOVES` passes on: it may as well pass on what becomes of them."""
+
+    def mapped(function: Function) -> relay.Expr:
+        expressions: dict[int, relay.Expr] = {}
+        for number in operator.inputs:
+            data = read.file.tensors[number].data
+            if number in read.reals:
+                expressions[number] = read.reals[number].mapped(function)
+            elif data is not None and data.dtype == np.float32:
+                values = function(data)
+                expressions[number] = relay.const(values, str(values.dtype))
+        return handler(read.with_expressions(expressions), operator)
+
+    return Real(mapped)
+
+
+def is_moved(read: Reader, operator: Operator) -> bool:
+    """Whether an operator of `MOVES` passes on real numbers of which all are constant, or computed value by value."""
+    numbers = [number for number in operator.inputs if read.file.tensors[number].dtype == "float32"]
+    known = [number in read.reals or read.file.tensors[number].data is not None for number in numbers]
+    return operator.name in MOVES and bool(numbers) and all(known)

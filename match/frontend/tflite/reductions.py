@@ -1,0 +1,122 @@
+"""Operators that reduce axes: means, sums, extremes and where these are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import tflite
+
+from match.arithmetic.tflite import mean_multiplier, quantize_multiplier
+from match.frontend.tflite import integers
+from match.frontend.tflite.file import Operator
+from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
+from match.frontend.tflite.reader import Reader
+from match.relay import relay
+
+Handler = Callable[[Reader, Operator], relay.Expr]
+
+
+def _axes(read: Reader, operator: Operator) -> list[int]:
+    rank = len(read.tensor(operator).shape)
+    return sorted({axis % rank for axis in read.integers(operator, 1)})
+
+
+def mean(read: Reader, operator: Operator) -> relay.Expr:
+    """MEAN: one over rows and columns as QNN, others in integers."""
+    x, axes = read.tensor(operator), _axes(read, operator)
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+    if len(x.shape) == 4 and axes == [1, 2]:
+        keep = bool(operator.options(tflite.ReducerOptions).KeepDims())
+        sums = relay.mean(relay.cast(read.expr(operator), "int32"), axes, keepdims=keep)
+        scales = [relay.const(value.scale) for value in (inputs, output)]
+        zeros = [relay.const(value.zero_point, "int32") for value in (inputs, output)]
+        return relay.qnn.op.requantize(sums, scales[0], zeros[0], scales[1], zeros[1], out_dtype=output.dtype)
+    count = int(np.prod([x.shape[axis] for axis in axes]))
+    multiplier = mean_multiplier(np.float64(inputs.scale) / np.float64(output.scale), count)
+    return _scaled_sum(read, operator, axes, count, *multiplier)
+
+
+def total(read: Reader, operator: Operator) -> relay.Expr:
+    """SUM."""
+    x, axes = read.tensor(operator), _axes(read, operator)
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+    count = int(np.prod([x.shape[axis] for axis in axes]))
+    multiplier = quantize_multiplier(np.float64(inputs.scale) / np.float64(output.scale))
+    return _scaled_sum(read, operator, axes, count, *multiplier)
+
+
+def _scaled_sum(
+    read: Reader, operator: Operator, axes: list[int], count: int, mantissa: np.ndarray, exponent: np.ndarray
+) -> relay.Expr:
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+    sums = relay.sum(relay.cast(read.expr(operator), "int32"), axes)
+    wide = integers.wide(sums, inputs.zero_point * count)
+    result = integers.narrowed(integers.scaled_by(wide, mantissa, exponent), output)
+    return relay.reshape(result, read.output(operator).shape)
+
+
+def extreme(build: Callable[..., relay.Expr]) -> Handler:
+    """A reader of REDUCE_MAX, REDUCE_MIN, REDUCE_ANY or REDUCE_ALL."""
+
+    def handler(read: Reader, operator: Operator) -> relay.Expr:
+        axes = _axes(read, operator)
+        if not axes:
+            return read.expr(operator)
+        return relay.reshape(build(read.expr(operator), axes), read.output(operator).shape)
+
+    return handler
+
+
+def where_extreme(build: Callable[..., relay.Expr]) -> Handler:
+    """A reader of ARG_MAX or ARG_MIN: the first of equal ones."""
+
+    def handler(read: Reader, operator: Operator) -> relay.Expr:
+        (axis,) = read.integers(operator, 1)
+        # In 32 bits, or TVM would find no element that beats the least of 8.
+        found = build(relay.cast(read.expr(operator), "int32"), axis % len(read.tensor(operator).shape))
+        return relay.cast(found, read.output(operator).dtype)
+
+    return handler
+
+
+def l2_normalization(read: Reader, operator: Operator) -> relay.Expr:
+    """L2_NORMALIZATION along the last axis, in steps of 1/128."""
+    if operator.options(tflite.L2NormOptions).FusedActivationFunction():
+        raise read.error(operator, "has a fused activation, which integer kernels lack; remove it")
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+    if (output.scale, output.zero_point) != (np.float32(1 / 128), 0):
+        raise read.error(operator, "has an output with another quantization than the kernel's (scale 1/128, zero 0)")
+    x = integers.wide(read.expr(operator), inputs.zero_point)
+    squares = relay.sum(relay.multiply(x, x), axis=-1, keepdims=True)
+    multiplier, shift = _inverse_square_root(squares)
+    # The kernel's shift may go either way: 7 bits for the output's scale, less the root's own.
+    left = relay.maximum(relay.subtract(int64(7), shift), int64(0))
+    right = relay.maximum(relay.subtract(shift, int64(7)), int64(0))
+    high = product(relay.left_shift(x, left), multiplier)
+    half = relay.right_shift(relay.left_shift(int64(1), right), int64(1))
+    negative = relay.multiply(relay.right_shift(high, int64(63)), relay.minimum(right, int64(1)))
+    result = relay.right_shift(relay.add(relay.add(high, half), negative), right)
+    return integers.narrowed(result, output)
+
+
+def _inverse_square_root(x: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
+    """`match.arithmetic.fixed_point.inverse_square_root` of int64 tensors below 2**31, in Relay."""
+    quarters = relay.cast(relay.greater_equal(x, int64(1 << 29)), "int64")  # x stays below 2**31
+    wide = relay.right_shift(x, relay.multiply(quarters, int64(2)))
+    pairs = relay.subtract(int64(15), relay.right_shift(bits_of(wide, 1, 29), int64(1)))
+    pairs = alone(relay.subtract(pairs, int64(1)))
+    fraction = relay.right_shift(relay.left_shift(wide, relay.multiply(pairs, int64(2))), int64(1))
+    half = alone(integers.rounded_shift(fraction, 1))
+    shift = relay.subtract(relay.add(quarters, int64(11)), pairs)
+    result: relay.Expr = relay.full_like(half, int64(1 << 28))
+    for _ in range(5):
+        cube = saturated(relay.left_shift(product(product(result, result), result), int64(6)))
+        step = relay.subtract(product(int64(3 << 27), result), product(half, cube))
+        result = alone(saturated(relay.left_shift(step, int64(3))))
+    multiplier = product(result, int64(round(2**30.5)))
+    multiplier = relay.left_shift(multiplier, relay.maximum(relay.negative(shift), int64(0)))
+    small = relay.less_equal(x, int64(1))
+    multiplier = relay.where(small, int64((1 << 31) - 1), multiplier)
+    shift = relay.where(small, int64(0), relay.maximum(shift, int64(0)))
+    return alone(multiplier), alone(shift)

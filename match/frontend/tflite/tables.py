@@ -1,0 +1,195 @@
+"""Functions of one tensor of 8 bits: tables of what TFLite Micro's kernels compute for each of the 256 values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from match.arithmetic.fixed_point import inverse_square_root
+from match.arithmetic.interface import Float32Array, Quantization
+from match.arithmetic.tflite import multiply, multiply_by, quantize_multiplier
+from match.frontend.tflite import integers
+from match.frontend.tflite.file import Operator
+from match.frontend.tflite.integers import int64
+from match.frontend.tflite.reader import Reader
+from match.ir.requantization import Int64Array
+from match.passes import tflite_functions
+from match.relay import relay
+from match.relay.rewrite import value_range
+
+_RSQRT_SHIFT = 20
+
+
+def lookup(x: relay.Expr, outputs: npt.NDArray[np.number], inputs: Quantization) -> relay.Expr:
+    """The entries (256,) of a table, in ascending order of x, as a tensor of the table's type."""
+    index = relay.cast(x, "int32")
+    if inputs.dtype == "int8":
+        index = relay.add(index, relay.const(128, "int32"))
+    return relay.take(relay.const(outputs, str(outputs.dtype)), index)
+
+
+def _table(
+    read: Reader, operator: Operator, function: Callable[[Int64Array, Quantization, Quantization], Int64Array]
+) -> relay.Expr:
+    """The table of a function of the values less their zero point, to outputs less theirs."""
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+    outputs = function(inputs.levels - inputs.zero_point, inputs, output) + output.zero_point
+    return lookup(read.expr(operator), _saturated(outputs, output), inputs)
+
+
+def _saturated(outputs: Int64Array, output: Quantization) -> npt.NDArray[np.number]:
+    return np.clip(outputs, *value_range(output.dtype)).astype(output.dtype)
+
+
+def fixed_point(
+    function: Callable[[Quantization, Quantization], Int64Array | None], demand: str
+) -> Callable[[Reader, Operator], relay.Expr]:
+    """A reader of LOGISTIC, TANH or HARD_SWISH, which demand something of their output's quantization."""
+
+    def handler(read: Reader, operator: Operator) -> relay.Expr:
+        inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+        outputs = function(inputs, output)
+        if outputs is None:
+            raise read.error(operator, f"has an output with another quantization than the kernel's ({demand})")
+        return lookup(read.expr(operator), outputs.astype(output.dtype), inputs)
+
+    return handler
+
+
+logistic = fixed_point(tflite_functions.logistic, "scale 1/256 and the type's lowest zero point")
+tanh = fixed_point(tflite_functions.tanh, "scale 1/128 and the zero point in the middle")
+hard_swish = fixed_point(tflite_functions.hard_swish, "a scale not much finer than the input's")
+
+
+def relu(read: Reader, operator: Operator) -> relay.Expr:
+    """RELU: a clip where the scale stays, else a change of scale."""
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+    if inputs == output:
+        return relay.clip(read.expr(operator), max(inputs.zero_point, value_range(inputs.dtype)[0]), _largest(inputs))
+    return _table(read, operator, lambda x, a, b: np.maximum(multiply(x, _ratio(a, b)), 0))
+
+
+def relu6(read: Reader, operator: Operator) -> relay.Expr:
+    """RELU6, which does not change the scale: whatever the output's is, values are clipped in the input's."""
+    inputs = read.input_quantization(operator)
+    low, high = integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
+    return relay.clip(read.expr(operator), low, high)
+
+
+def _largest(values: Quantization) -> int:
+    return value_range(values.dtype)[1]
+
+
+def _ratio(inputs: Quantization, output: Quantization) -> np.float64:
+    return np.float64(inputs.scale) / np.float64(output.scale)
+
+
+def leaky_relu(read: Reader, operator: Operator) -> relay.Expr:
+    """LEAKY_RELU."""
+    alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
+
+    def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+        slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
+        below = np.sign(slope).astype(np.int64) * multiply(x, np.abs(slope))
+        return np.where(x >= 0, multiply(x, _ratio(inputs, output)), below)
+
+    return _table(read, operator, function)
+
+
+def prelu(read: Reader, operator: Operator) -> relay.Expr:
+    """PRELU: a table for one slope, else arithmetic."""
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
+    slopes = read.quantization(operator, read.tensor(operator, 1))
+    identity = _ratio(inputs, output)
+    factor = np.float64(inputs.scale) * np.float64(slopes.scale) / np.float64(output.scale)
+    alpha = read.constant(operator, 1)
+    if alpha is not None and alpha.size == 1:
+        slope = int(alpha.reshape(-1)[0]) - slopes.zero_point
+
+        def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+            return np.where(x >= 0, multiply(x, identity), multiply(x * slope, factor))
+
+        return _table(read, operator, function)
+    x = integers.wide(read.expr(operator), inputs.zero_point)
+    by_slope = relay.multiply(x, integers.wide(read.expr(operator, 1), slopes.zero_point))
+    positive = relay.greater_equal(x, int64(0))
+    result = relay.where(positive, integers.scaled(x, identity), integers.scaled(by_slope, factor))
+    return integers.narrowed(result, output)
+
+
+def absolute(read: Reader, operator: Operator) -> relay.Expr:
+    """ABS."""
+    return _table(read, operator, lambda x, a, b: multiply(np.abs(x), _ratio(a, b)))
+
+
+def inverse_root(read: Reader, operator: Operator) -> relay.Expr:
+    """RSQRT: the largest output for 0; below that TFLite Micro stops, and so the value does not matter."""
+
+    def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+        factor = np.float64(1) / np.float64(np.sqrt(inputs.scale) * output.scale)
+        mantissa, exponent = quantize_multiplier(factor)
+        roots, shifts = inverse_square_root(np.maximum(x, 1))
+        fine = multiply_by(np.ones_like(x), roots, _RSQRT_SHIFT - shifts)
+        outputs = multiply_by(fine, mantissa, exponent - _RSQRT_SHIFT)
+        return np.where(x > 0, outputs, _largest(output) - output.zero_point)
+
+    return _table(read, operator, function)
+
+
+def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[Reader, Operator], relay.Expr]:
+    """A reader of a function that the kernel tabulates in float32, as ELU's does: times one over the output's scale."""
+
+    def of(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+        values = function(inputs.scale * x.astype(np.float32))
+        wide = (values * (np.float32(1) / output.scale)).astype(np.float64)
+        rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+        return np.nan_to_num(np.clip(rounded, -(2**30), 2**30)).astype(np.int64)
+
+    def handler(read: Reader, operator: Operator) -> relay.Expr:
+        return _table(read, operator, of)
+
+    return handler
+
+
+def _elu(x: Float32Array) -> Float32Array:
+    return np.where(x < 0, _exp(np.minimum(x, np.float32(0))) - np.float32(1), x)
+
+
+def _exp(x: Float32Array) -> Float32Array:
+    """The exponential, correctly rounded to float32."""
+    return np.exp(x.astype(np.float64)).astype(np.float32)
+
+
+def _log(x: Float32Array) -> Float32Array:
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(x, 0).astype(np.float64)).astype(np.float32)
+
+
+def gelu(read: Reader, operator: Operator) -> relay.Expr:
+    """GELU, by the error function or by the hyperbolic tangent."""
+    return real(gaussian_error_unit(operator))(read, operator)
+
+
+def gaussian_error_unit(operator: Operator) -> Callable[[Float32Array], Float32Array]:
+    """The function of a GELU operator."""
+    approximate = bool(operator.options(tflite.GeluOptions).Approximate())
+
+    def function(x: Float32Array) -> Float32Array:
+        wide = x.astype(np.float64)
+        if approximate:
+            gate = np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
+        else:
+            gate = np.array([math.erf(value / math.sqrt(2)) for value in wide.reshape(-1)]).reshape(wide.shape)
+        return (0.5 * wide * (1 + gate)).astype(np.float32)
+
+    return function
+
+
+elu = real(_elu)
+logarithm = real(_log)
+exponential = real(_exp)
+negative = real(np.negative)

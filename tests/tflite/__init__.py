@@ -1,0 +1,1 @@
+"""TFLite files, operator by operator and network by network, against TFLite Micro."""

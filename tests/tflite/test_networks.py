@@ -1,0 +1,50 @@
+"""Networks from TensorFlow's converter (convert.py) against TFLite Micro, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.passes.tflite_models import Micro, schema
+from tests.tflite.case import Input
+from tests.tflite.compare import Arrays, compare, in_c
+
+FOLDER = Path(__file__).parent / "networks"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.tflite"))
+
+# Networks that TFLite Micro refuses, and the first operator that it has no int8 kernel for.
+REFUSED = {"convnext": "GELU", "mixer": "GELU", "more_activations": "EXP", "yolo": "TILE"}
+
+# These take a second or two each; the others are in the slow tier.
+QUICK = ("autoencoder", "eegnet", "lstm", "squeezenet", "super_resolution")
+
+
+def read(name: str) -> tuple[bytes, Arrays, tuple[str, ...]]:
+    """A network's file, samples of its inputs and the names of its outputs."""
+    data = (FOLDER / f"{name}.tflite").read_bytes()
+    graph = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0]
+    rng = np.random.default_rng(1)
+    inputs = [graph.tensors[index] for index in graph.inputs]
+    given = [Input(tensor.name.decode(), tuple(tensor.shape), "int8", -128, 127) for tensor in inputs]
+    samples = {one.name: one.samples(rng, 8) for one in given}
+    return data, samples, tuple(graph.tensors[index].name.decode() for index in graph.outputs)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.sweep) for name in NAMES if name not in REFUSED],
+)
+def test_generated_c(tmp_path: Path, name: str) -> None:
+    data, samples, labels = read(name)
+    compare(data, tmp_path / f"{name}.tflite", samples, labels, in_c)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_tflite_micro_refuses(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """These networks are compared with TFLite's own kernels for as long as TFLite Micro has none."""
+    data, _, labels = read(name)
+    with pytest.raises(RuntimeError):
+        Micro(data, len(labels))
+    assert REFUSED[name] in capfd.readouterr().err

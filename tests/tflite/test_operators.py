@@ -1,0 +1,77 @@
+"""Every operator that TFLite Micro has an int8 kernel for, byte for byte against TFLite Micro."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from match.errors import ModelError
+from match.frontend import load
+from tests.passes.tflite_models import Micro, schema
+from tests.tflite.case import Network, written
+from tests.tflite.cases import by_operator
+from tests.tflite.compare import compare, in_c, in_relay
+
+CASES = by_operator()
+ALL = {name for name in vars(schema.BuiltinOperator) if not name.startswith("_")}
+
+# What TFLite Micro has a kernel for, but none of 8 bits.
+FLOAT = {"CEIL", "COS", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "L2_POOL_2D", "LOG", "NEG", "ROUND", "SIN", "SQRT"}
+FLOAT |= {"SQUARE"}
+BOOL = {"LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL"}
+OTHER = {
+    "BROADCAST_ARGS",  # shapes alone
+    *("CALL_ONCE", "IF", "WHILE"),  # subgraphs
+    *("ASSIGN_VARIABLE", "READ_VARIABLE", "VAR_HANDLE"),  # state that outlives a call
+    "CUSTOM",  # named by a text
+}
+
+
+def one_operator(name: str) -> bytes:
+    """A file with an operator of one 8-bit tensor, whatever the operator takes."""
+    network = Network()
+    network.apply(name, [network.input((1, 4, 4, 4))], network.tensor((1, 4, 4, 4), (0.05, 3)))
+    return network.model.build([number for number, _ in network.inputs], list(network.outputs))
+
+
+@pytest.mark.parametrize("name", sorted(ALL - set(CASES) - FLOAT - BOOL - OTHER))
+def test_no_operator_of_tflite_micro_is_without_cases(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """TFLite Micro has no kernel for what is neither in the cases nor listed as having none of 8 bits."""
+    with pytest.raises(RuntimeError):
+        Micro(one_operator(name), 1)
+    assert f"Didn't find op for builtin opcode '{name}'" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(ALL - set(CASES)))
+def test_what_cannot_be_compiled_is_named(tmp_path: Path, name: str) -> None:
+    """Nothing that has no cases is compiled into something unknown."""
+    path = tmp_path / "network.tflite"
+    path.write_bytes(one_operator(name))
+    with pytest.raises(ModelError, match=rf"\b{name}\b" if name != "CUSTOM" else "custom operator"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_missing_operands_and_options_are_no_traceback(tmp_path: Path, name: str) -> None:
+    """An operator with one operand and without options is compiled where that makes sense, or else refused."""
+    path = tmp_path / "network.tflite"
+    path.write_bytes(one_operator(name))
+    with contextlib.suppress(ModelError):
+        load(path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_integer_form(tmp_path: Path, name: str) -> None:
+    """All cases of an operator in one file, in integer form."""
+    file = written(CASES[name])
+    compare(file.data, tmp_path / f"{name}.tflite", file.samples(8), file.outputs, in_relay)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", CASES)
+def test_generated_c(tmp_path: Path, name: str) -> None:
+    """All cases of an operator in one file, in C."""
+    file = written(CASES[name])
+    compare(file.data, tmp_path / f"{name}.tflite", file.samples(8), file.outputs, in_c)
