@@ -16,20 +16,11 @@ import numpy.typing as npt
 
 from match.arithmetic.line_fit import NoLineError, fit_line
 from match.arithmetic.plane_fit import fit_plane
+from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import StepFunction
 from match.relay import integer_form, relay, tvm
-from match.relay.rewrite import (
-    New,
-    constant,
-    dtype,
-    is_8bit,
-    is_call,
-    operator_name,
-    rewrite,
-    shape,
-    value_range,
-)
+from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, shape
 
 Numbers = npt.NDArray[Any]
 

@@ -6,21 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.arithmetic import tflite_functions
 from match.arithmetic.interface import Quantization
-from match.passes import tflite_functions
+from match.ir.dtypes import value_range
 from match.relay import integer_form, relay, tvm
 from match.relay.qnn import quantization
-from match.relay.rewrite import (
-    New,
-    dtype,
-    is_8bit,
-    is_call,
-    operator_name,
-    rewrite,
-    scalar,
-    shape,
-    value_range,
-)
+from match.relay.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_ROW, softmax
 
 _TABLES = {"sigmoid": tflite_functions.logistic, "tanh": tflite_functions.tanh}

@@ -7,9 +7,10 @@ from typing import Any
 
 from match.errors import ModelError
 from match.frontend.model import Rounding
+from match.ir.dtypes import value_range
 from match.relay import relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
-from match.relay.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar, value_range
+from match.relay.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar
 
 
 @dataclass(frozen=True)

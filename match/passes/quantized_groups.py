@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, Quantization
 from match.arithmetic.onnxruntime import quantize
+from match.ir.dtypes import value_range
 from match.passes.unary_functions import unary_chain
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import quantization
-from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape, value_range
+from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from match.ir.dtypes import value_range
 from match.relay import relay, tvm
-from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, shape, value_range
+from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, shape
 
 _RESHAPES = ("reshape", "squeeze", "expand_dims", "nn.batch_flatten")
 

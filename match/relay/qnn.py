@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, Quantization
+from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape, value_range
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 
 @dataclass(frozen=True, eq=False)

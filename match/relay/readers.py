@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.operators import Addition, Average, Convolution, Dense, Layer, Lookup
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape, value_range
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 
 def read_layer(expr: relay.Expr) -> Layer | None:

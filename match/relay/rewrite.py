@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
-import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay, tvm
@@ -131,9 +130,3 @@ def is_8bit(expr: relay.Expr) -> bool:
     """Whether a typed expression is a tensor of int8 or uint8."""
     kind = expr.checked_type
     return isinstance(kind, tvm.ir.TensorType) and str(kind.dtype) in ("int8", "uint8")
-
-
-def value_range(dtype: str) -> tuple[int, int]:
-    """Smallest and largest value of an integer type."""
-    limits = np.iinfo(dtype)
-    return int(limits.min), int(limits.max)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
+from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.rewrite import is_8bit, is_call, value_range
+from match.relay.rewrite import is_8bit, is_call
 
 LONGEST_ROW = 4095
 """Elements whose exponentials, all 1, still have a sum of 12 integer bits."""

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.ir.step_function import StepFunction, step_function
 from match.relay import relay, tvm
 from match.relay.operators import Average, Dense, Layer
 from match.relay.readers import read_addition, read_layer, read_lookup
-from match.relay.rewrite import dtype, is_8bit, is_call, shape, value_range
+from match.relay.rewrite import dtype, is_8bit, is_call, shape
 
 
 @dataclass(frozen=True, eq=False)

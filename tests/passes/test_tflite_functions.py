@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 import tflite
 
+from match.arithmetic import tflite_functions
 from match.arithmetic.interface import Quantization
 from match.frontend.model import Model
 from match.frontend.relay import from_relay
 from match.frontend.tflite import from_tflite
-from match.passes import tflite_functions
 from match.passes.pipeline import integer_relay
 from match.relay import relay
 from match.relay.rewrite import dtype, is_8bit, operator_name

@@ -9,8 +9,8 @@ from match.frontend.tflite import integers, tables
 from match.frontend.tflite.file import Operator
 from match.frontend.tflite.reader import Reader
 from match.frontend.tflite.reals import dequantized, quantized
+from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.rewrite import value_range
 
 
 def quantize(read: Reader, operator: Operator) -> relay.Expr:

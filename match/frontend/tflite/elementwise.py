@@ -21,9 +21,9 @@ from match.frontend.tflite import integers, tables
 from match.frontend.tflite.file import Array, Operator
 from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Reader
+from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.rewrite import value_range
 
 Handler = Callable[[Reader, Operator], relay.Expr]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
+from match.arithmetic import tflite_functions
 from match.arithmetic.fixed_point import RECIPROCAL_START, RECIPROCAL_STEPS, shifted_right
 from match.arithmetic.interface import Quantization
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import Operator
 from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
 from match.frontend.tflite.reader import Reader
-from match.passes import tflite_functions
+from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.rewrite import value_range
 from match.relay.softmax import LONGEST_ROW
 from match.relay.softmax import softmax as integer_softmax
 

@@ -16,9 +16,9 @@ from match.arithmetic.interface import Quantization
 from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite.file import Operator
 from match.frontend.tflite.reader import Reader
+from match.ir.dtypes import value_range
 from match.relay import integer_form, relay
 from match.relay.integer_form import int64
-from match.relay.rewrite import value_range
 
 
 def wide(x: relay.Expr, zero_point: int = 0) -> relay.Expr:

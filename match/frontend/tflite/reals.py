@@ -17,8 +17,8 @@ from match.frontend.tflite.file import Operator
 from match.frontend.tflite.reader import Reader
 from match.frontend.tflite.real import Function, Real
 from match.frontend.tflite.tables import gaussian_error_unit, lookup
+from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.rewrite import value_range
 
 
 def dequantized(x: relay.Expr, inputs: Quantization) -> Real:

@@ -16,9 +16,9 @@ from match.frontend.tflite import integers
 from match.frontend.tflite.file import Array, Operator
 from match.frontend.tflite.integers import alone, int64
 from match.frontend.tflite.reader import Reader
+from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import relay
-from match.relay.rewrite import value_range
 
 _GATES = (0, 1, 3, 2)
 """Input, forget, output and cell gate, by their places in the file: three of them have one function."""

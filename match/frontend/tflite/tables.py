@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
+from match.arithmetic import tflite_functions
 from match.arithmetic.fixed_point import inverse_square_root
 from match.arithmetic.interface import Float32Array, Quantization
 from match.arithmetic.tflite import multiply, multiply_by, quantize_multiplier
@@ -16,10 +17,9 @@ from match.frontend.tflite import integers
 from match.frontend.tflite.file import Operator
 from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Reader
+from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.passes import tflite_functions
 from match.relay import relay
-from match.relay.rewrite import value_range
 
 _RSQRT_SHIFT = 20
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from match.ir.constants import LayerConstants
+from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
 from match.relay.operators import Addition, Average, Convolution, Dense, Lookup
-from match.relay.rewrite import dtype, is_8bit, is_call, shape, value_range
+from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
 
 Ranges = Mapping[relay.Expr, Range]

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from match.arithmetic import fixed_point
 from match.arithmetic.interface import Quantization
 from match.arithmetic.tflite import multiply, quantize_multiplier
+from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay.rewrite import value_range
 
 Mask = npt.NDArray[np.bool_]
 
