@@ -13,23 +13,31 @@ static void conv2d(const match_tile_t *tile, match_form_t form)
     ptrdiff_t column_bytes = ((ptrdiff_t)length + 3) / 4 * 4;
     uint8_t *first = (uint8_t *)tile->scratch + 2 * match_core_id() * column_bytes;
     uint8_t *second = first + column_bytes;
-    const uint8_t *const columns[2] = {first, second};
-    match_share_t rows = match_share(tile->output_height);
-    for (int32_t y = rows.first; y < rows.last; y++) {
-        match_windows_t windows = match_windows_of(tile, y);
+    match_product_t product = {
+        .x = first,
+        .x_step = column_bytes,
+        .rows = 1,
+        .length = length,
+        .weights = tile->weights,
+        .output_step = tile->output_pixel_stride,
+    };
+    match_blocks_t blocks = match_share_blocks(tile->output_height, tile->output_width, tile->channels_out);
+    for (match_part_t part; match_next_part(&blocks, &part);) {
+        match_windows_t windows = match_windows_of(tile, part.y);
         match_pad_rows(tile, &windows, first);
         match_pad_rows(tile, &windows, second);
-        int32_t x = 0;
-        for (; x + 2 <= tile->output_width; x += 2) {
+        product.first = part.first;
+        product.last = part.last;
+        int32_t last = part.x + part.pixels;
+        for (int32_t x = part.x; x < last; x += 2) {
             match_im2col(tile, &windows, x, first);
-            match_im2col(tile, &windows, x + 1, second);
-            uint8_t *const outputs[2] = {match_output_pixel(tile, y, x), match_output_pixel(tile, y, x + 1)};
-            match_pulp_matmul_pixels(&finish, columns, tile->weights, length, tile->channels_out, outputs);
-        }
-        if (x < tile->output_width) {
-            match_im2col(tile, &windows, x, first);
-            match_pulp_matmul_pixel(&finish, first, tile->weights, length, 0, tile->channels_out,
-                                    match_output_pixel(tile, y, x));
+            product.pixels = 1;
+            if (x + 1 < last) {
+                match_im2col(tile, &windows, x + 1, second);
+                product.pixels = 2;
+            }
+            product.output = match_output_pixel(tile, part.y, x);
+            match_pulp_matmul(&finish, &product);
         }
     }
 }
