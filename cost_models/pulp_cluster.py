@@ -114,6 +114,11 @@ def align4(size: int) -> int:
     return ceil_div(size, 4) * 4
 
 
+def columns_bytes(column: int) -> int:
+    """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
+    return min(8 * column, max(512, 2 * column))
+
+
 def step(channels: int, pixels: int) -> int:
     """Cycles of a step of `channels` x `pixels` accumulators: a word of every row and vector, all products of pairs.
 
@@ -185,7 +190,7 @@ class PulpClusterCost(CostModel):
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
         if layer.op is Op.CONV2D and not is_pointwise(layer):
-            return self.cores * 2 * align4(tile.fy * tile.fx * tile.c)
+            return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D and not is_depthwise_3x3(layer):
             return self.cores * align4(tile.fx * _seen_rows(layer, tile))
         return 0
