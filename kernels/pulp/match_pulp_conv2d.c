@@ -46,6 +46,11 @@ static run_t run_in_input(const match_tile_t *tile, const match_windows_t *windo
                  match_steps(windows->last + tile->pad_left + 1, tile->stride_x)};
     run.first = run.first > part->x ? run.first : part->x;
     run.last = run.last < none.last ? run.last : none.last;
+    /* A single window of the run makes a pair with a single one beside it. */
+    if ((run.last - run.first) % 2 != 0) {
+        run.last -= (none.last - run.last) % 2;
+        run.first += (run.last - run.first) % 2 != 0 && run.first > part->x;
+    }
     if (run.first >= run.last) {
         return none;
     }

@@ -20,14 +20,15 @@ typedef struct {
     uint8_t *output[MATCH_BLOCK_PIXELS];
 } place_t;
 
-/* Begin with the product's first channel at its first pixel. */
-MATCH_INLINE place_t place_of(const match_finish_t *finish, const match_product_t *product, match_form_t form)
+/* Begin with a channel at the product's first pixel. */
+MATCH_INLINE place_t place_of(const match_finish_t *finish, const match_product_t *product, int32_t first,
+                              match_form_t form)
 {
     return (place_t){
         .x = {product->x, product->x + product->x_step},
-        .weights = product->weights + (ptrdiff_t)product->first * product->rows * product->length,
-        .parameters = match_parameters_of(finish, form, product->first),
-        .output = {product->output + product->first, product->output + product->output_step + product->first},
+        .weights = product->weights + (ptrdiff_t)first * product->rows * product->length,
+        .parameters = match_parameters_of(finish, form, first),
+        .output = {product->output + first, product->output + product->output_step + first},
     };
 }
 
@@ -120,7 +121,7 @@ MATCH_INLINE void fast_pixels(int32_t clip_high, const match_product_t *product,
  * out registers by function: what is live in these loops just fits them. */
 MATCH_INLINE void fast(const match_finish_t *finish, const match_product_t *product, match_form_t form, vector_t vector)
 {
-    place_t place = place_of(finish, product, form);
+    place_t place = place_of(finish, product, product->first, form);
     int32_t blocks = (product->last - product->first) >> 2;
     int32_t pixels = product->pixels;
     for (; pixels >= 2; pixels -= 2) {
@@ -136,10 +137,10 @@ MATCH_INLINE void fast(const match_finish_t *finish, const match_product_t *prod
 MATCH_INLINE void last_channels(const match_finish_t *finish, const match_product_t *product, match_form_t form,
                                 vector_t vector)
 {
-    place_t place = place_of(finish, product, form);
+    int32_t channels = (product->last - product->first) & 3;
+    place_t place = place_of(finish, product, product->last - channels, form);
     for (int32_t pixel = 0; pixel < product->pixels; pixel++) {
         place_t at = place;
-        int32_t channels = product->last - product->first;
         if (channels >= 2) {
             match_block_t block;
             multiply(product, &at, &block, 2, 1, MATCH_FROM_0, vector);
@@ -280,7 +281,7 @@ MATCH_INLINE void other_pixels(const match_finish_t *finish, const match_product
 /* Partial sums, the rare forms. */
 static __attribute__((noinline)) void other(const match_finish_t *finish, const match_product_t *product)
 {
-    place_t place = place_of(finish, product, finish->form);
+    place_t place = place_of(finish, product, product->first, finish->form);
     int32_t pixels = product->pixels;
     for (; pixels >= 2; pixels -= 2) {
         other_pixels(finish, product, &place, 2, VECTOR_BYTES);
@@ -294,7 +295,7 @@ static __attribute__((noinline)) void other(const match_finish_t *finish, const 
 /* Vectors too short for words, of one pixel after the other: there is little that two of them could share. */
 static __attribute__((noinline)) void others_short(const match_finish_t *finish, const match_product_t *product)
 {
-    place_t place = place_of(finish, product, finish->form);
+    place_t place = place_of(finish, product, product->first, finish->form);
     for (int32_t pixels = product->pixels; pixels > 0; pixels--) {
         other_pixels(finish, product, &place, 1, VECTOR_SHORT);
         move_on(product, &place, 1);
@@ -312,14 +313,12 @@ void match_pulp_matmul(const match_finish_t *finish, const match_product_t *prod
         return;
     }
     int form = (int)finish->form - (int)MATCH_FORM_HIGH;
-    int32_t rest = (product->last - product->first) % MATCH_BLOCK_CHANNELS;
-    if (product->last - product->first != rest) {
+    int32_t channels = product->last - product->first;
+    if (channels >= MATCH_BLOCK_CHANNELS) {
         vector_t vector = product->rows > 1 ? VECTOR_ROWS : product->length & 3 ? VECTOR_BYTES : VECTOR_WORDS;
         fours[vector][form](finish, product);
     }
-    if (rest > 0) {
-        match_product_t last = *product;
-        last.first = product->last - rest;
-        lasts[form](finish, &last);
+    if (channels & 3) {
+        lasts[form](finish, product);
     }
 }
