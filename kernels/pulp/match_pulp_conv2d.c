@@ -7,8 +7,8 @@
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
-/* Windows as vectors side by side, each with a word behind it that copies may overwrite: as many as fit 512 bytes, from
- * two to eight, so that there are few calls of the product. */
+/* Windows as vectors side by side, each with a word behind it that copies may overwrite: as many pairs as fit 512 bytes,
+ * from one to four, so that there are few calls of the product. */
 typedef struct {
     uint8_t *first;
     int32_t step;
@@ -25,7 +25,7 @@ typedef struct {
 static columns_t columns_of(const match_tile_t *tile, int32_t length)
 {
     int32_t step = length + 4;
-    int32_t count = step <= 64 ? 8 : step >= 256 ? 2 : 512 / step;
+    int32_t count = step <= 64 ? 8 : step >= 256 ? 2 : 512 / step & ~1;
     int32_t bytes = step <= 64 ? 8 * step : step >= 256 ? 2 * step : 512;
     return (columns_t){(uint8_t *)tile->scratch + match_core_id() * bytes, step, count};
 }
@@ -112,7 +112,8 @@ static void conv2d(const match_tile_t *tile, match_form_t form)
             match_pulp_matmul(&finish, &product);
         }
         if (run.last - run.first < part.pixels) {
-            match_pad_rows(tile, &windows, columns.count, columns.first, columns.step);
+            int32_t used = columns.count < part.pixels ? columns.count : part.pixels;
+            match_pad_rows(tile, &windows, used, columns.first, columns.step);
             product.rows = 1;
             product.length = length;
             multiply_columns(tile, &finish, &windows, &part, run, &columns, &product);

@@ -346,12 +346,14 @@ MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels,
 
 #else
 
-/* The next 4 bytes of every vector, one by one: taking words apart costs more than loading bytes. */
+/* The next 4 bytes of every vector, one by one: taking words apart costs more than loading bytes. No byte is loaded
+ * before the products of the last one, as more of them than there are registers would be. */
 MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels, match_block_t *block)
 {
 #pragma GCC unroll 4
     for (int32_t at = 0; at < 4; at++) {
         match_byte(v, at, channels, pixels, block);
+        __asm__ volatile("" : : : "memory");
     }
 }
 

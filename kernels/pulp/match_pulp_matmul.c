@@ -12,6 +12,13 @@ typedef enum {
     VECTOR_SHORT, /* fewer bytes than a word has */
 } vector_t;
 
+/* What becomes of the sums of four channels. */
+typedef enum {
+    SUMS_WHOLE,   /* requantized in a fast form */
+    SUMS_RESUMED, /* the same on top of partial ones, if there are some */
+    SUMS_LEFT,    /* left as they are, on top of partial ones or not */
+} way_t;
+
 /* Where the outputs of one pixel, or of two whose vectors share each load of weights, go on. */
 typedef struct {
     const uint8_t *x[MATCH_BLOCK_PIXELS];
@@ -103,40 +110,101 @@ MATCH_INLINE void multiply(const match_product_t *product, place_t *place, match
     }
 }
 
-/* The fours of channels of one pixel or two, in a fast form. Sums begin with their addends, where the form has some:
- * that takes no longer than to begin with 0. */
-MATCH_INLINE void fast_pixels(int32_t clip_high, const match_product_t *product, int32_t blocks, place_t place,
-                              int pixels, match_form_t form, vector_t vector)
+/* Where the partial sums lie that a block goes on from, or NULL, and where it leaves its own. */
+typedef struct {
+    const int32_t *in[MATCH_BLOCK_PIXELS];
+    int32_t *out[MATCH_BLOCK_PIXELS];
+} sums_t;
+
+MATCH_INLINE sums_t sums_of(const match_finish_t *finish, const place_t *place, int pixels)
+{
+    sums_t sums = {0};
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+        ptrdiff_t at = place->output[j] - finish->output;
+        sums.in[j] = finish->sums_in != NULL ? finish->sums_in + at : NULL;
+        sums.out[j] = finish->sums_out != NULL ? finish->sums_out + at : NULL;
+    }
+    return sums;
+}
+
+/* A block goes on from partial sums. */
+MATCH_INLINE void take_up(sums_t *sums, match_block_t *block, int channels, int pixels)
+{
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < channels; i++) {
+            block->acc[i][j] += sums->in[j][i];
+        }
+        sums->in[j] += channels;
+    }
+}
+
+/* A block is left as partial sums. */
+MATCH_INLINE void leave(sums_t *sums, const match_block_t *block, int channels, int pixels)
+{
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < channels; i++) {
+            sums->out[j][i] = block->acc[i][j];
+        }
+        sums->out[j] += channels;
+    }
+}
+
+/* The fours of channels of one pixel or two. Sums begin with their addends, where the form has some and they are not
+ * partial: that takes no longer than to begin with 0. */
+MATCH_INLINE void fast_pixels(const match_finish_t *finish, const match_product_t *product, int32_t blocks,
+                              place_t place, int pixels, match_form_t form, vector_t vector, way_t way)
 {
     match_product_t vectors = {.length = product->length, .rows = product->rows, .row_step = product->row_step};
+    bool begun = way == SUMS_WHOLE && vector != VECTOR_SHORT;
+    sums_t sums = {0};
+    if (way != SUMS_WHOLE) {
+        sums = sums_of(finish, &place, pixels);
+    }
     for (; blocks > 0; blocks--) {
         match_block_t block;
-        match_begin_t addends = {place.parameters, form == MATCH_FORM_32 ? 0 : (int)match_parameter_bytes(form)};
+        match_begin_t addends = {place.parameters,
+                                 begun && form != MATCH_FORM_32 ? (int)match_parameter_bytes(form) : 0};
         multiply(&vectors, &place, &block, MATCH_BLOCK_CHANNELS, pixels, addends, vector);
-        store_outputs(clip_high, &place, &block, MATCH_BLOCK_CHANNELS, pixels, form, true);
+        if (way != SUMS_WHOLE && sums.in[0] != NULL) {
+            take_up(&sums, &block, MATCH_BLOCK_CHANNELS, pixels);
+        }
+        if (way == SUMS_LEFT) {
+            leave(&sums, &block, MATCH_BLOCK_CHANNELS, pixels);
+        } else {
+            store_outputs(finish->clip_high, &place, &block, MATCH_BLOCK_CHANNELS, pixels, form, begun);
+        }
     }
 }
 
 /* The fours of channels of all pixels. Each form and kind of vectors is a function of its own, as the compiler shares
  * out registers by function: what is live in these loops just fits them. */
-MATCH_INLINE void fast(const match_finish_t *finish, const match_product_t *product, match_form_t form, vector_t vector)
+MATCH_INLINE void fast(const match_finish_t *given, const match_product_t *product, match_form_t form, vector_t vector,
+                       way_t way)
 {
-    place_t place = place_of(finish, product, product->first, form);
+    match_finish_t finish = *given;
+    place_t place = place_of(&finish, product, product->first, form);
     int32_t blocks = (product->last - product->first) >> 2;
     int32_t pixels = product->pixels;
-    for (; pixels >= 2; pixels -= 2) {
-        fast_pixels(finish->clip_high, product, blocks, place, 2, form, vector);
+    for (; vector != VECTOR_SHORT && pixels >= 2; pixels -= 2) {
+        fast_pixels(&finish, product, blocks, place, 2, form, vector, way);
         move_on(product, &place, 2);
     }
-    if (pixels > 0) {
-        fast_pixels(finish->clip_high, product, blocks, place, 1, form, vector);
+    for (; pixels > 0; pixels--) {
+        fast_pixels(&finish, product, blocks, place, 1, form, vector, way);
+        move_on(product, &place, 1);
     }
 }
 
 /* The last channels, fewer than four, of all pixels, by twos and ones. */
 MATCH_INLINE void last_channels(const match_finish_t *finish, const match_product_t *product, match_form_t form,
-                                vector_t vector)
+                                vector_t vector, way_t way)
 {
+    (void)way;
     int32_t channels = (product->last - product->first) & 3;
     place_t place = place_of(finish, product, product->last - channels, form);
     for (int32_t pixel = 0; pixel < product->pixels; pixel++) {
@@ -157,77 +225,53 @@ MATCH_INLINE void last_channels(const match_finish_t *finish, const match_produc
 
 typedef void part_t(const match_finish_t *finish, const match_product_t *product);
 
-#define MATCH_PART(name, loops, form, vector) \
+#define MATCH_PART(name, loops, form, vector, way) \
     static __attribute__((noinline)) void name(const match_finish_t *finish, const match_product_t *product) \
     { \
-        loops(finish, product, form, vector); \
+        loops(finish, product, form, vector, way); \
     }
 
-MATCH_PART(words_32, fast, MATCH_FORM_32, VECTOR_WORDS)
-MATCH_PART(words_high, fast, MATCH_FORM_HIGH, VECTOR_WORDS)
-MATCH_PART(words_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_WORDS)
-MATCH_PART(bytes_32, fast, MATCH_FORM_32, VECTOR_BYTES)
-MATCH_PART(bytes_high, fast, MATCH_FORM_HIGH, VECTOR_BYTES)
-MATCH_PART(bytes_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES)
-MATCH_PART(rows_32, fast, MATCH_FORM_32, VECTOR_ROWS)
-MATCH_PART(rows_high, fast, MATCH_FORM_HIGH, VECTOR_ROWS)
-MATCH_PART(rows_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_ROWS)
-MATCH_PART(last_32, last_channels, MATCH_FORM_32, VECTOR_BYTES)
-MATCH_PART(last_high, last_channels, MATCH_FORM_HIGH, VECTOR_BYTES)
-MATCH_PART(last_high_signed, last_channels, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES)
+MATCH_PART(words_32, fast, MATCH_FORM_32, VECTOR_WORDS, SUMS_WHOLE)
+MATCH_PART(words_high, fast, MATCH_FORM_HIGH, VECTOR_WORDS, SUMS_WHOLE)
+MATCH_PART(words_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_WORDS, SUMS_WHOLE)
+MATCH_PART(bytes_32, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_WHOLE)
+MATCH_PART(bytes_high, fast, MATCH_FORM_HIGH, VECTOR_BYTES, SUMS_WHOLE)
+MATCH_PART(bytes_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES, SUMS_WHOLE)
+MATCH_PART(rows_32, fast, MATCH_FORM_32, VECTOR_ROWS, SUMS_WHOLE)
+MATCH_PART(rows_high, fast, MATCH_FORM_HIGH, VECTOR_ROWS, SUMS_WHOLE)
+MATCH_PART(rows_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_ROWS, SUMS_WHOLE)
+MATCH_PART(short_32, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_RESUMED)
+MATCH_PART(short_high, fast, MATCH_FORM_HIGH, VECTOR_SHORT, SUMS_RESUMED)
+MATCH_PART(short_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_SHORT, SUMS_RESUMED)
+MATCH_PART(resumed_32, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_RESUMED)
+MATCH_PART(resumed_high, fast, MATCH_FORM_HIGH, VECTOR_BYTES, SUMS_RESUMED)
+MATCH_PART(resumed_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES, SUMS_RESUMED)
+MATCH_PART(left, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_LEFT)
+MATCH_PART(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
+MATCH_PART(last_32, last_channels, MATCH_FORM_32, VECTOR_BYTES, SUMS_WHOLE)
+MATCH_PART(last_high, last_channels, MATCH_FORM_HIGH, VECTOR_BYTES, SUMS_WHOLE)
+MATCH_PART(last_high_signed, last_channels, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES, SUMS_WHOLE)
 
 /* By form, in the order of match_form_t from MATCH_FORM_HIGH on, and by vectors. */
 static part_t *const fours[][3] = {
     [VECTOR_WORDS] = {words_high, words_high_signed, words_32},
     [VECTOR_BYTES] = {bytes_high, bytes_high_signed, bytes_32},
     [VECTOR_ROWS] = {rows_high, rows_high_signed, rows_32},
+    [VECTOR_SHORT] = {short_high, short_high_signed, short_32},
 };
+static part_t *const resumed[] = {resumed_high, resumed_high_signed, resumed_32};
 static part_t *const lasts[] = {last_high, last_high_signed, last_32};
 
-/* A block in memory goes on from partial sums where there are some. */
-static inline void take_up(const match_finish_t *finish, const place_t *place, match_block_t *block, int channels,
-                           int pixels)
+/* A block becomes outputs or partial sums, of any form. */
+static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, match_block_t *block,
+                                                   int channels, int pixels)
 {
-    for (int j = 0; j < pixels; j++) {
-        const int32_t *sums = finish->sums_in + (place->output[j] - finish->output);
-#pragma GCC unroll 4
-        for (int i = 0; i < channels; i++) {
-            block->acc[i][j] += sums[i];
-        }
-    }
-}
-
-/* A block is left as partial sums. */
-static inline void leave(const match_finish_t *finish, const place_t *place, const match_block_t *block, int channels,
-                         int pixels)
-{
-    for (int j = 0; j < pixels; j++) {
-        int32_t *sums = finish->sums_out + (place->output[j] - finish->output);
-#pragma GCC unroll 4
-        for (int i = 0; i < channels; i++) {
-            sums[i] = block->acc[i][j];
-        }
-    }
-}
-
-/* A block becomes outputs, or partial sums: of any form. */
-MATCH_INLINE void finish_block(const match_finish_t *finish, place_t *place, match_block_t *block, int channels,
-                               int pixels)
-{
+    sums_t sums = sums_of(finish, place, pixels);
     if (finish->sums_in != NULL) {
-        take_up(finish, place, block, channels, pixels);
+        take_up(&sums, block, channels, pixels);
     }
     if (finish->sums_out != NULL) {
-        leave(finish, place, block, channels, pixels);
-    } else if (finish->form == MATCH_FORM_32) {
-        store_outputs(finish->clip_high, place, block, channels, pixels, MATCH_FORM_32, false);
-        return;
-    } else if (finish->form == MATCH_FORM_HIGH) {
-        store_outputs(finish->clip_high, place, block, channels, pixels, MATCH_FORM_HIGH, false);
-        return;
-    } else if (finish->form == MATCH_FORM_HIGH_SIGNED) {
-        store_outputs(finish->clip_high, place, block, channels, pixels, MATCH_FORM_HIGH_SIGNED, false);
-        return;
+        leave(&sums, block, channels, pixels);
     } else {
         for (int i = 0; i < channels; i++) {
             const uint8_t *parameters = place->parameters + i * match_parameter_bytes(finish->form);
@@ -242,83 +286,87 @@ MATCH_INLINE void finish_block(const match_finish_t *finish, place_t *place, mat
     }
 }
 
-static __attribute__((noinline)) void finish_4x2(const match_finish_t *finish, place_t *place, match_block_t *block)
-{
-    finish_block(finish, place, block, MATCH_BLOCK_CHANNELS, 2);
-}
-
-static __attribute__((noinline)) void finish_4x1(const match_finish_t *finish, place_t *place, match_block_t *block)
-{
-    finish_block(finish, place, block, MATCH_BLOCK_CHANNELS, 1);
-}
-
-static __attribute__((noinline)) void finish_1x1(const match_finish_t *finish, place_t *place, match_block_t *block)
-{
-    finish_block(finish, place, block, 1, 1);
-}
-
 /* All channels of one pixel or two, by blocks in memory. */
-MATCH_INLINE void other_pixels(const match_finish_t *finish, const match_product_t *product, const place_t *given,
-                               int pixels, vector_t vector)
+MATCH_INLINE void other_pixels(const match_finish_t *finish, const match_product_t *product, place_t place,
+                               int32_t channels, int pixels, vector_t vector)
 {
-    place_t place = *given;
-    int32_t channels = product->last - product->first;
     for (; channels >= MATCH_BLOCK_CHANNELS; channels -= MATCH_BLOCK_CHANNELS) {
         match_block_t block;
         multiply(product, &place, &block, MATCH_BLOCK_CHANNELS, pixels, MATCH_FROM_0, vector);
-        (pixels == 2 ? finish_4x2 : finish_4x1)(finish, &place, &block);
+        finish_block(finish, &place, &block, MATCH_BLOCK_CHANNELS, pixels);
     }
     for (int j = 0; j < pixels; j++) {
         place_t one = {{place.x[j]}, place.weights, place.parameters, {place.output[j]}};
         for (int32_t left = channels; left > 0; left--) {
             match_block_t block;
             multiply(product, &one, &block, 1, 1, MATCH_FROM_0, vector);
-            finish_1x1(finish, &one, &block);
+            finish_block(finish, &one, &block, 1, 1);
         }
     }
 }
 
-/* Partial sums, the rare forms. */
-static __attribute__((noinline)) void other(const match_finish_t *finish, const match_product_t *product)
+/* The channels from `first` on, in any form. */
+static __attribute__((noinline)) void other(const match_finish_t *finish, const match_product_t *product, int32_t first)
 {
-    place_t place = place_of(finish, product, product->first, finish->form);
+    place_t place = place_of(finish, product, first, finish->form);
     int32_t pixels = product->pixels;
     for (; pixels >= 2; pixels -= 2) {
-        other_pixels(finish, product, &place, 2, VECTOR_BYTES);
+        other_pixels(finish, product, place, product->last - first, 2, VECTOR_BYTES);
         move_on(product, &place, 2);
     }
     if (pixels > 0) {
-        other_pixels(finish, product, &place, 1, VECTOR_BYTES);
+        other_pixels(finish, product, place, product->last - first, 1, VECTOR_BYTES);
     }
 }
 
-/* Vectors too short for words, of one pixel after the other: there is little that two of them could share. */
-static __attribute__((noinline)) void others_short(const match_finish_t *finish, const match_product_t *product)
+/* The same of vectors too short for words, of one pixel after the other: there is little that two could share. */
+static __attribute__((noinline)) void other_short(const match_finish_t *finish, const match_product_t *product,
+                                                  int32_t first)
 {
-    place_t place = place_of(finish, product, product->first, finish->form);
+    place_t place = place_of(finish, product, first, finish->form);
     for (int32_t pixels = product->pixels; pixels > 0; pixels--) {
-        other_pixels(finish, product, &place, 1, VECTOR_SHORT);
+        other_pixels(finish, product, place, product->last - first, 1, VECTOR_SHORT);
         move_on(product, &place, 1);
     }
 }
 
+static vector_t vector_of(const match_product_t *product)
+{
+    return product->rows > 1         ? VECTOR_ROWS
+           : product->length < 4     ? VECTOR_SHORT
+           : product->length % 4 > 0 ? VECTOR_BYTES
+                                     : VECTOR_WORDS;
+}
+
+/* The loops for the fours of channels; NULL where there are none. */
+static part_t *fours_of(const match_finish_t *finish, vector_t vector)
+{
+    int form = (int)finish->form - (int)MATCH_FORM_HIGH;
+    if (finish->sums_out != NULL) {
+        return vector == VECTOR_SHORT ? short_left : left;
+    }
+    if (form < 0) {
+        return NULL;
+    }
+    return finish->sums_in != NULL && vector != VECTOR_SHORT ? resumed[form] : fours[vector][form];
+}
+
 void match_pulp_matmul(const match_finish_t *finish, const match_product_t *product)
 {
-    if (product->length < 4) {
-        others_short(finish, product);
+    vector_t vector = vector_of(product);
+    part_t *part = fours_of(finish, vector);
+    int32_t first = product->first;
+    int32_t channels = product->last - first;
+    if (part != NULL && channels >= MATCH_BLOCK_CHANNELS) {
+        part(finish, product);
+        first += channels & ~3;
+    }
+    if (first == product->last) {
         return;
     }
-    if (!match_is_fast(finish)) {
-        other(finish, product);
-        return;
-    }
-    int form = (int)finish->form - (int)MATCH_FORM_HIGH;
-    int32_t channels = product->last - product->first;
-    if (channels >= MATCH_BLOCK_CHANNELS) {
-        vector_t vector = product->rows > 1 ? VECTOR_ROWS : product->length & 3 ? VECTOR_BYTES : VECTOR_WORDS;
-        fours[vector][form](finish, product);
-    }
-    if (channels & 3) {
-        lasts[form](finish, product);
+    if (match_is_fast(finish) && vector != VECTOR_SHORT) {
+        lasts[(int)finish->form - (int)MATCH_FORM_HIGH](finish, product);
+    } else {
+        (vector == VECTOR_SHORT ? other_short : other)(finish, product, first);
     }
 }

@@ -4,7 +4,7 @@
  *   input: 2 x 108 bytes, for each k, oy, ox
  *   weights: 2 x 208 bytes, for each k
  *   output: 2 x 60 bytes, for each k, oy, ox
- *   scratch: 448 bytes
+ *   scratch: 2048 bytes
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ enum {
     INPUT_BYTES = 108,
     WEIGHTS_BYTES = 208,
     OUTPUT_BYTES = 60,
-    SCRATCH_BYTES = 448,
+    SCRATCH_BYTES = 2048,
     REQUANTIZATION_OFFSET = 112,
 };
 
