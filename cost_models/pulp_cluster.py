@@ -7,6 +7,7 @@ in PULP-NN (Garofalo et al., 2020). What stands around the loops is `KernelCycle
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,6 +31,9 @@ Form = Literal["int32", "high", "high_signed", "int64", "sums"]
 WORD = 4
 """Bytes of a vector that a core loads at once; shorter vectors are multiplied byte by byte."""
 
+ROW = 3
+"""Cycles of a row of vectors in rows: its loop, and two steps across the gap behind it."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -40,19 +44,21 @@ class KernelCycles:
 
     Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
 
-    call: a kernel call, on each core. product: all output channels of one pixel or two. pair: more for two.
-    fours: the loop over blocks of four channels, as registers are stored before it and loaded behind. block: one of
-    these beside its steps and outputs. single: the block of one channel.
+    call: a kernel call, on each core. product: the outputs of some pixels, whose registers are stored before and loaded
+    behind. pair: two of these pixels, or a last one. block: four channels of them beside their steps and outputs. rows:
+    the same where vectors lie in rows. rest: the last channels of some pixels, fewer than four. last: a pixel of that.
+    single: a block of two channels or one.
+    other_single: a block of one channel in memory, of sums and int64. rare: a block of four channels of int64.
     short: a pixel whose vectors are shorter than a word. short_block, short_single: its blocks of four channels and of
-    one, beside bytes and outputs.
+    one, beside bytes and outputs. short_output: more for one of these that passes through memory.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
-    int32, high, high_signed, int64: an output's requantization. rare: a block in int64 beside that, which is copied to
-    memory.
-    line: a row of outputs of a convolution: what its windows have in common, and filter rows in the padding.
-    column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. odd: such a row, where it is no
-    pairs of words. border: an output pixel whose window reaches beyond a row of the input, or sees pixels that lie
-    apart. pixel: a pixel's address.
+    int32, high, high_signed, int64: an output's requantization. four_int32, four_high, four_high_signed: the same in a
+    product.
+    line: a row of outputs of a convolution: what its windows have in common. padded: of one of
+    these that sees rows above or below the input, a vector that is filled with them. column: of im2col, an output pixel
+    beside its words. border, byte: one whose window reaches beyond a row of the input, or sees pixels that lie apart; a
+    byte of it.
     channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one, or of
     two.
     called: requantization there in the other forms than int32 and high, a call.
@@ -64,45 +70,50 @@ class KernelCycles:
     apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 198.0
-    product: float = 72.0
-    pair: float = 19.6
-    fours: float = 64.4
-    block: float = 16.9
-    single: float = 21.3
-    short: float = 138.7
-    short_block: float = 25.1
-    short_single: float = 20.1
-    sums: float = 1.7
+    call: float = 201.3
+    product: float = 57.2
+    pair: float = 43.1
+    block: float = 11.2
+    rows: float = 19.3
+    rest: float = 54.1
+    last: float = 11.3
+    single: float = 25.9
+    other_single: float = 133.9
+    rare: float = 193.9
+    short: float = 43.2
+    short_block: float = 23.5
+    short_single: float = 182.8
+    short_output: float = 39.1
+    sums: float = 2.1
     resumed: float = 1.7
-    taken: float = 4.1
-    int32: float = 6.6
-    high: float = 10.6
-    high_signed: float = 13.2
-    int64: float = 43.9
-    rare: float = 140.2
-    line: float = 151.8
-    column: float = 32.0
-    row: float = 17.6
-    odd: float = 14.4
-    byte: float = 0.4
-    border: float = 61.7
-    pixel: float = 19.6
-    channel: float = 181.6
-    strip: float = 73.9
-    wide: float = 122.4
-    both: float = 12.2
-    left: float = 14.1
-    called: float = 48.9
+    taken: float = 3.7
+    int32: float = 11.4
+    high: float = 16.3
+    high_signed: float = 19.3
+    four_int32: float = 6.2
+    four_high: float = 10.4
+    four_high_signed: float = 13.3
+    int64: float = 48.1
+    line: float = 240.5
+    padded: float = 60.4
+    column: float = 28.9
+    border: float = 242.1
+    byte: float = 0.45
+    channel: float = 186.0
+    strip: float = 74.8
+    wide: float = 119.9
+    both: float = 0.0
+    left: float = 8.2
+    called: float = 55.0
     strip_row: float = 40.3
-    gather: float = 9.7
-    window: float = 61.9
-    position: float = 82.4
+    gather: float = 9.8
+    window: float = 56.5
+    position: float = 81.4
     sum4: float = 5.4
-    averages: float = 101.2
-    maxima: float = 47.2
+    averages: float = 80.4
+    maxima: float = 47.5
     maximum4: float = 9.0
-    addition: float = 36.1
+    addition: float = 32.7
     run: float = 45
     add: float = 8.0
     add_int64: float = 56.0
@@ -112,6 +123,11 @@ class KernelCycles:
 def align4(size: int) -> int:
     """Rounded up to whole words."""
     return ceil_div(size, 4) * 4
+
+
+def columns_bytes(column: int) -> int:
+    """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
+    return min(8 * column, max(512, 2 * column))
 
 
 def step(channels: int, pixels: int) -> int:
@@ -154,6 +170,52 @@ def border_windows(layer: Layer) -> int:
     return before + behind if behind > 0 else before
 
 
+@dataclass(frozen=True)
+class Vectors:
+    """What a product multiplies of a pixel: `rows` rows that make up `bytes` bytes."""
+
+    bytes: int
+    rows: int = 1
+
+
+def row_in_place(layer: Layer, tile: Tile, fast: bool) -> Vectors | None:
+    """The vectors of windows that are multiplied where they lie in the input, if the kernel does that."""
+    row = tile.fx * tile.c
+    if tile.c % 4 or (layer.dilation[1] > 1 and tile.fx > 1):
+        return None
+    if tile.fy == 1 or layer.ix == tile.fx:
+        return Vectors(tile.fy * row)
+    if not fast or tile.k % 4 or tile.k > row:
+        return None
+    return Vectors(tile.fy * row, tile.fy)
+
+
+def border_rows(layer: Layer) -> int:
+    """Rows of outputs whose windows reach above or below the input."""
+    stride, top = layer.stride[0], layer.padding.top
+    reach = (layer.fy - 1) * layer.dilation[0] + 1
+    behind = layer.oy - 1 - (layer.iy - reach + top) // stride
+    return min(layer.oy, ceil_div(top, stride) + max(0, behind))
+
+
+def copied_rows(layer: Layer, tile: Tile) -> float:
+    """Cycles of the rows of a window that are copied word by word; words across a border take a cycle more."""
+    row = tile.fx * tile.c
+    words = ceil_div(row, WORD)
+    around = 0 if words in (2, 3) else 1 if words == 1 else 3 + words % 2
+    return tile.fy * (words * (2 + _crossing(layer.stride[1] * tile.c) + _crossing(row)) + around)
+
+
+def _even(count: int) -> int:
+    """Rounded up to pairs."""
+    return ceil_div(count, 2) * 2
+
+
+def _crossing(distance: int) -> float:
+    """How many words cross a border, of those that follow one another at this distance, bytes."""
+    return (0, 0.75, 0.5, 0.75)[distance % WORD]
+
+
 def is_depthwise_3x3(layer: Layer) -> bool:
     """Whether the depthwise convolution has the kernel that needs no scratch."""
     return (layer.fy, layer.fx, layer.dilation) == (3, 3, (1, 1)) and layer.stride[0] <= 2
@@ -163,8 +225,8 @@ def is_depthwise_3x3(layer: Layer) -> bool:
 class PulpClusterCost(CostModel):
     """Cycles and scratch of the cluster's kernels.
 
-    cores: workers that share out a tile: output rows (convolution), pixels (pointwise), elements (addition, lookup) or
-        channels (others).
+    cores: workers that share out a tile: pairs of pixels by fours of channels (convolutions), elements (addition,
+        lookup) or channels (others).
     form: of requantization.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
@@ -185,7 +247,7 @@ class PulpClusterCost(CostModel):
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
         if layer.op is Op.CONV2D and not is_pointwise(layer):
-            return self.cores * 2 * align4(tile.fy * tile.fx * tile.c)
+            return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D and not is_depthwise_3x3(layer):
             return self.cores * align4(tile.fx * _seen_rows(layer, tile))
         return 0
@@ -223,8 +285,7 @@ class PulpClusterCost(CostModel):
             case Op.DEPTHWISE_CONV2D:
                 return self._depthwise_3x3(layer, tile) if is_depthwise_3x3(layer) else self._depthwise(layer, tile)
             case Op.DENSE:
-                channels = share_of_channels(tile.k, self.cores, 2)
-                return tile.oy * tile.ox * self._product(channels, 1, tile.c, tile)
+                return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, Vectors(tile.c), tile)
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
@@ -233,48 +294,68 @@ class PulpClusterCost(CostModel):
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
 
-    def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
-        """Output channels of a pixel or two: blocks of four channels, then one by one.
-
-        Vectors shorter than a word are a pixel's after the other's.
-        """
-        if length < WORD:
-            return self.cycles.product + pixels * self._short_product(channels, length, tile)
+    def _product(self, channels: int, pixels: float, vectors: Vectors, tile: Tile) -> float:
+        """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel."""
+        if vectors.bytes < WORD:
+            return self.cycles.product + pixels * self._short_pixel(channels, vectors.bytes, tile)
+        pairs, single = divmod(pixels, 2)
         blocks, rest = divmod(channels, 4)
-        work = self.cycles.product + (pixels - 1) * self.cycles.pair
-        if blocks:
-            work += self.cycles.fours + blocks * self._block(4, pixels, length, tile)
-        if rest:
-            work += rest * self._block(1, pixels, length, tile)
+        cycles, work = self.cycles, 0.0
+        if self.form == "int64" and tile.end:
+            two, one = (self._rare_block(n, vectors, tile) for n in (2, 1))
+            work += cycles.product + pairs * blocks * two + single * blocks * one
+        elif blocks:
+            work += cycles.product + pairs * (cycles.pair + blocks * self._block(4, 2, vectors, tile))
+            work += single * (cycles.pair + blocks * self._block(4, 1, vectors, tile))
+        if rest and self._is_fast(tile):
+            work += cycles.rest + pixels * (cycles.last + self._last_channels(rest, vectors, tile))
+        elif rest:
+            one = cycles.other_single + self._steps(1, 1, vectors, tile) + self._finish(tile)
+            work += cycles.rest + pixels * (cycles.last + rest * one)
         return work
 
-    def _block(self, channels: Literal[1, 4], pixels: int, length: int, tile: Tile) -> float:
-        """Four channels of a pixel or two, or one of them."""
-        beside = self.cycles.block if channels == 4 else self.cycles.single
-        if self.form == "int64" and tile.end:
-            beside += self.cycles.rare
-        return beside + self._steps(channels, pixels, length, tile) + pixels * channels * self._finish(tile)
+    def _is_fast(self, tile: Tile) -> bool:
+        """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
+        return tile.begin and tile.end and self.form in ("int32", "high", "high_signed")
 
-    def _short_product(self, channels: int, length: int, tile: Tile) -> float:
+    def _block(self, channels: Literal[1, 2, 4], pixels: Literal[1, 2], vectors: Vectors, tile: Tile) -> float:
+        """Some channels of a pixel or two."""
+        cycles = self.cycles
+        if channels < 4:
+            beside = cycles.single
+        else:
+            beside = cycles.block if vectors.rows == 1 else cycles.rows + ROW * vectors.rows
+        return beside + self._steps(channels, pixels, vectors, tile) + pixels * channels * self._finish(tile)
+
+    def _last_channels(self, channels: int, vectors: Vectors, tile: Tile) -> float:
+        """One to three channels of a pixel."""
+        work = self._block(2, 1, vectors, tile) if channels >= 2 else 0.0
+        return work + (self._block(1, 1, vectors, tile) if channels % 2 else 0.0)
+
+    def _rare_block(self, pixels: Literal[1, 2], vectors: Vectors, tile: Tile) -> float:
+        """Four channels of a pixel or two in int64, which pass through memory."""
+        return self.cycles.rare + self._steps(4, pixels, vectors, tile) + 4 * pixels * self._finish(tile)
+
+    def _short_pixel(self, channels: int, length: int, tile: Tile) -> float:
         """A pixel whose vectors are shorter than a word."""
         blocks, rest = divmod(channels, 4)
         cycles, each = self.cycles, self._finish(tile)
-        rare = cycles.rare if self.form == "int64" and tile.end else 0
-        fours = cycles.short_block + rare + short_step(4) * length + 4 * each
-        ones = cycles.short_single + rare + short_step(1) * length + each
+        kept = 0.0 if self.form != "int64" or not tile.end else cycles.short_output
+        fours = cycles.short_block + short_step(4) * length + 4 * (each + kept)
+        ones = cycles.short_single + short_step(1) * length + each
         return cycles.short + blocks * fours + rest * ones
 
-    def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
-        """Loads and dot products of a block, for vectors of `length` bytes.
+    def _steps(self, channels: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
+        """Loads and dot products of a block.
 
         Of vectors that are no whole words the last bytes take a step of their own; rows of weights then begin anywhere,
         and words across a border take a cycle more. That is charged for the channels behind the last multiple of
         `CHANNEL_GROUP`: the others can be cut off.
         """
-        words, rest = divmod(length, WORD)
+        words, rest = divmod(vectors.bytes, WORD)
         if rest == 0:
             return step(channels, pixels) * words
-        loose = length // tile.c * (tile.c % CHANNEL_GROUP) // 4
+        loose = tile.c % CHANNEL_GROUP // 4
         crossing = channels * (0.5 if rest == 2 else 0.75) * (min(words, loose) + 1)
         return step(channels, pixels) * (words + 1) + crossing + last_step(channels, pixels)
 
@@ -283,34 +364,59 @@ class PulpClusterCost(CostModel):
         cycles = self.cycles
         if not tile.end or self.form == "sums":
             return cycles.sums + (0 if tile.begin else cycles.resumed)
-        return self.requantize + (0 if tile.begin else cycles.taken)
+        fours = {"int32": cycles.four_int32, "high": cycles.four_high, "high_signed": cycles.four_high_signed}
+        return fours.get(self.form, cycles.int64) + (0 if tile.begin else cycles.taken)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
-        """Rows are shared out; the windows of two pixels at a time are copied into vectors.
+        """Pairs of pixels by fours of channels are shared out; a core that has less than a row has no single pixel.
 
-        A tile is taken to have as many windows at the border as the layer: where it lies changes nothing.
+        A tile is taken to have as many windows beside the input as the layer, and its share of those above and below:
+        where it lies changes nothing.
         """
+        share = self._share(tile.oy, tile.ox, tile.k)
+        if share <= 1 < self.cores:
+            tile = tile._replace(ox=_even(tile.ox))
+        row = self._row(layer, tile, inside=True)
+        outside = border_rows(layer) / layer.oy
+        if outside:
+            row += outside * (self._row(layer, tile, inside=False) - row)
+        return math.ceil(share) * self.cycles.line + share * row
+
+    def _share(self, rows: int, columns: int, channels: int) -> float:
+        """Rows of the busiest core: pairs of pixels by fours of channels are shared out."""
+        units = ceil_div(columns, 2) * ceil_div(channels, 4)
+        return ceil_div(rows * units, self.cores) / units
+
+    def _row(self, layer: Layer, tile: Tile, *, inside: bool) -> float:
+        """A row of outputs, whose windows lie inside the input's rows or not."""
         cycles = self.cycles
-        row_bytes = tile.fx * tile.c
-        length = tile.fy * row_bytes
-        each = cycles.row + (cycles.odd if row_bytes % 8 else 0)
-        column = cycles.column + tile.fy * each + length * cycles.byte
-        pairs, single = divmod(tile.ox, 2)
-        border = border_windows(layer)
-        row = cycles.line + (border if border < tile.ox else tile.ox) * cycles.border
-        row += pairs * (2 * column + self._product(tile.k, 2, length, tile))
-        if single:
-            row += column + self._product(tile.k, 1, length, tile)
-        return ceil_div(tile.oy, self.cores) * row
+        length = tile.fy * tile.fx * tile.c
+        border = min(border_windows(layer), tile.ox)
+        place = row_in_place(layer, tile, self._is_fast(tile)) if inside else None
+        run = tile.ox - border if place else 0
+        if run % 2 and run < tile.ox:
+            run -= 1
+        work = self._product(tile.k, run, place, tile) if place and run else 0.0
+        copied = tile.ox - run
+        if not copied:
+            return work
+        at_once = columns_bytes(align4(length) + WORD) // (align4(length) + WORD) // 2 * 2
+        if not inside:
+            work += min(copied, at_once) * cycles.padded
+        vectors = Vectors(align4(length))
+        whole, some = divmod(copied, at_once)
+        work += whole * self._product(tile.k, at_once, vectors, tile)
+        work += self._product(tile.k, some, vectors, tile) if some else 0.0
+        windows = border * (cycles.border + length * cycles.byte)
+        return work + windows + (copied - border) * (cycles.column + copied_rows(layer, tile))
 
     def _pointwise(self, tile: Tile) -> float:
-        """Pixels are shared out."""
-        pixels = ceil_div(tile.oy * tile.ox, self.cores)
-        pairs, single = divmod(pixels, 2)
-        work = pairs * self._product(tile.k, 2, tile.c, tile)
-        if single:
-            work += self._product(tile.k, 1, tile.c, tile)
-        return pixels * self.cycles.pixel + work
+        """Pairs of pixels by fours of channels are shared out."""
+        pixels = tile.oy * tile.ox if self.cores == 1 else _even(tile.oy * tile.ox)
+        share = self._share(1, pixels, tile.k)
+        products = 1 if self.cores == 1 or share * pixels <= 2 else 2
+        whole = self._product(tile.k, pixels, Vectors(tile.c), tile) - self.cycles.product
+        return products * self.cycles.product + share * whole
 
     def _depthwise_3x3(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out; columns of outputs, two at a time at column stride 1, go down the rows."""

@@ -12,10 +12,10 @@ import numpy as np
 from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cluster import KernelCycles, PulpClusterCost
 
-COUNTED = ("run",)
+COUNTED = ("run", "high_signed")
 """Constants that no measured call has."""
 
-LATER = ("short", "short_block", "short_single")
+LATER = ("short", "short_block", "short_single", "short_output")
 """Constants that are fitted when the others are known, to the calls that have them, which leave the others alone."""
 
 

@@ -41,7 +41,7 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
     arrays = (
         tensors.input.tobytes(),
         tensors.addend.tobytes(),
-        tensors.weights.tobytes(),
+        _weights(case),
         tensors.parameters,
         empty,
         tensors.sums.tobytes(),
@@ -56,6 +56,15 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
         wrong = int(np.count_nonzero(output != tensors.expected))
         raise ToolchainError(f"{case.name}: {wrong} of {output.size} outputs on the core differ from NumPy's.")
     return cycles
+
+
+def _weights(case: Case) -> bytes:
+    """As the kernel has them: rows of a convolution are whole words."""
+    weights = case.tensors.weights
+    if case.layer.op is Op.CONV2D and not is_pointwise(case.layer):
+        rows = weights.reshape(case.layer.k, -1)
+        weights = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
+    return weights.tobytes()
 
 
 def _kernel(case: Case) -> int:

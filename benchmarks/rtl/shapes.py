@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cluster import Form
 from match.ir.layer import Layer, Op, Padding
@@ -12,10 +14,17 @@ RARE: tuple[Form, ...] = ("high_signed", "int64")
 
 REQUIRED = {
     "conv2d 3x3 64 to 64": 2.0,
+    "conv2d 3x3 16 to 16": 1.8,
+    "conv2d 3x3 stride 2 3 to 8": 0.85,
+    "conv2d 3x3 3 to 16": 1.0,
+    "conv2d 10x4 1 to 64": 1.4,
+    "conv2d 10x8 1 to 8": 1.35,
     "pointwise 256 to 256": 2.0,
-    "pointwise 64 to 64": 1.6,
+    "pointwise 64 to 64": 1.8,
+    "pointwise 8 to 16": 0.62,
     "depthwise 3x3 stride 1": 0.45,
     "dense 640 to 128": 1.4,
+    "dense 64 to 10": 0.75,
 }
 """Multiply-accumulates a cycle that one core must reach, in 32-bit requantization."""
 
@@ -25,6 +34,15 @@ def conv(k: int, c: int, size: tuple[int, int], f: int = 3, stride: int = 1, nam
     (oy, ox), pad = size, Padding(*[f // 2] * 4)
     name = name or f"conv2d {f}x{f}/{stride} {c} to {k}, {oy}x{ox}"
     return Layer(name, Op.CONV2D, k, c, oy, ox, oy * stride, ox * stride, f, f, (stride, stride), padding=pad)
+
+
+def filtered(k: int, c: int, size: tuple[int, int], f: tuple[int, int], stride: int = 1) -> Layer:
+    """A convolution with any filter, without padding."""
+    (oy, ox), (fy, fx) = size, f
+    name = f"conv2d {fy}x{fx}/{stride} {c} to {k}, {oy}x{ox}"
+    return Layer(
+        name, Op.CONV2D, k, c, oy, ox, (oy - 1) * stride + fy, (ox - 1) * stride + fx, fy, fx, (stride, stride)
+    )
 
 
 def samples(k: int, size: int) -> Layer:
@@ -70,14 +88,21 @@ def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
 
 def required() -> list[Case]:
     """Those of `REQUIRED`, in both forms."""
-    names = list(REQUIRED)
     layers = [
-        conv(64, 64, (4, 4), name=names[0]),
-        pointwise(256, 256, (2, 4), name=names[1]),
-        pointwise(64, 64, (8, 8), name=names[2]),
-        depthwise(8, (32, 32), name=names[3]),
-        dense(128, 640, name=names[4]),
+        conv(64, 64, (4, 4)),
+        conv(16, 16, (8, 32)),
+        conv(8, 3, (12, 48), 3, 2),
+        conv(16, 3, (8, 32)),
+        filtered(64, 1, (5, 5), (10, 4), 2),
+        filtered(8, 1, (10, 20), (10, 8), 2),
+        pointwise(256, 256, (2, 4)),
+        pointwise(64, 64, (8, 8)),
+        pointwise(16, 8, (12, 24)),
+        depthwise(8, (32, 32)),
+        dense(128, 640),
+        dense(10, 64),
     ]
+    layers = [replace(layer, name=name) for layer, name in zip(layers, REQUIRED, strict=True)]
     return [Case(layer, form) for layer in layers for form in FORMS]
 
 
@@ -123,6 +148,15 @@ def fitted() -> list[Case]:
         *(pointwise(k, c, size) for k, c, size in [(32, 11, (2, 3)), (2, 16, (3, 4)), (3, 6, (2, 4))]),
         *(dense(k, c) for k, c in [(16, 5), (8, 7), (1, 32), (2, 9), (20, 14), (1, 6)]),
     ]
+    products += [
+        *(conv(k, c, size, f, s) for k, c, size, f, s in [(8, 3, (3, 16), 3, 2), (4, 2, (3, 12), 3, 1)]),
+        *(conv(k, c, size, f, s) for k, c, size, f, s in [(16, 3, (2, 18), 3, 1), (12, 1, (4, 9), 5, 2)]),
+        *(filtered(k, c, size, f, 2) for k, c, size, f in [(16, 1, (2, 7), (8, 4)), (8, 1, (2, 10), (5, 8))]),
+        *(filtered(k, c, size, f) for k, c, size, f in [(8, 5, (2, 8), (3, 3)), (8, 4, (3, 8), (2, 2))]),
+        *(filtered(k, c, size, f) for k, c, size, f in [(16, 8, (2, 9), (3, 3)), (24, 16, (2, 6), (3, 1))]),
+        *(pointwise(k, c, size) for k, c, size in [(8, 4, (6, 6)), (40, 8, (2, 3)), (16, 32, (5, 5))]),
+        *(pointwise(k, c, size) for k, c, size in [(1, 16, (4, 6)), (1, 4, (3, 5))]),
+    ]
     rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
     partial = [
         *(conv(k, c, size) for k, c, size in [(16, 8, (2, 4)), (6, 16, (3, 4)), (32, 8, (2, 5))]),
@@ -166,6 +200,12 @@ def tested() -> list[Case]:
         *(pointwise(k, c, size) for k, c, size in [(8, 5, (4, 4)), (12, 6, (2, 4)), (24, 7, (3, 4)), (16, 10, (2, 5))]),
         *(pointwise(k, c, size) for k, c, size in [(16, 13, (2, 4)), (1, 8, (4, 4)), (5, 15, (1, 6))]),
         *(dense(k, c) for k, c in [(32, 5), (24, 6), (12, 7), (2, 64), (1, 128), (3, 10)]),
+    ]
+    products += [
+        *(conv(k, c, size, f, s) for k, c, size, f, s in [(8, 3, (4, 24), 3, 2), (16, 1, (4, 14), 3, 2)]),
+        *(conv(k, c, size, f, s) for k, c, size, f, s in [(24, 3, (3, 10), 3, 1), (8, 1, (3, 12), 7, 2)]),
+        *(filtered(k, c, size, f, 2) for k, c, size, f in [(64, 1, (3, 5), (10, 4)), (8, 1, (3, 12), (10, 8))]),
+        *(filtered(k, c, size, f) for k, c, size, f in [(16, 16, (3, 10), (3, 3)), (12, 4, (4, 6), (3, 2))]),
     ]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
     partial = [

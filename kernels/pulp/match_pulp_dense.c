@@ -6,12 +6,21 @@
 static void dense(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t channels = match_share_channels(tile->channels_out, 2);
+    match_share_t channels = match_share(tile->channels_out);
+    match_product_t product = {
+        .x_step = tile->input_pixel_stride,
+        .rows = 1,
+        .length = tile->channels_in,
+        .weights = tile->weights,
+        .first = channels.first,
+        .last = channels.last,
+        .output_step = tile->output_pixel_stride,
+        .pixels = tile->output_width,
+    };
     for (int32_t y = 0; y < tile->output_height; y++) {
-        for (int32_t x = 0; x < tile->output_width; x++) {
-            match_pulp_matmul_pixel(&finish, match_input_pixel(tile, y, x), tile->weights, tile->channels_in,
-                                    channels.first, channels.last, match_output_pixel(tile, y, x));
-        }
+        product.x = match_input_pixel(tile, y, 0);
+        product.output = match_output_pixel(tile, y, 0);
+        match_pulp_matmul(&finish, &product);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "match_pulp_simd.h"
 
@@ -21,10 +22,18 @@ typedef struct {
     const int8_t *w[MATCH_BLOCK_CHANNELS];
 } match_vectors_t;
 
+/* The activations of a vector: rows of `length` bytes, `step` bytes apart. With more than one, `length` is a multiple of
+ * 4. */
+typedef struct {
+    int32_t length;
+    int32_t rows;
+    ptrdiff_t step;
+} match_runs_t;
+
 #define MATCH_INLINE static inline __attribute__((always_inline))
 
-/* The vectors of a block: `channels` rows of weights, `length` bytes apart, and `pixels` vectors of activations. */
-MATCH_INLINE match_vectors_t match_vectors_of(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
+/* The vectors of a block: `channels` rows of weights, `w_step` bytes apart, and `pixels` vectors of activations. */
+MATCH_INLINE match_vectors_t match_vectors_of(const uint8_t *const x[], const int8_t *w, int32_t w_step, int channels,
                                               int pixels)
 {
     match_vectors_t v;
@@ -34,18 +43,31 @@ MATCH_INLINE match_vectors_t match_vectors_of(const uint8_t *const x[], const in
     }
 #pragma GCC unroll 4
     for (int i = 0; i < channels; i++) {
-        v.w[i] = w + (ptrdiff_t)i * length;
+        v.w[i] = w + (ptrdiff_t)i * w_step;
     }
     return v;
 }
 
-MATCH_INLINE void match_start(int channels, int pixels, match_block_t *block)
+/* What the sums of a block of four channels begin with: words `step` bytes apart, 12 or 16, or nothing where that is
+ * 0, as they do for fewer channels. */
+typedef struct {
+    const uint8_t *words;
+    int step;
+} match_begin_t;
+
+#define MATCH_FROM_0 ((match_begin_t){NULL, 0})
+
+MATCH_INLINE void match_start(match_begin_t begin, int channels, int pixels, match_block_t *block)
 {
 #pragma GCC unroll 4
     for (int i = 0; i < channels; i++) {
+        int32_t first = 0;
+        if (begin.step != 0) {
+            memcpy(&first, __builtin_assume_aligned(begin.words + i * begin.step, 4), sizeof first);
+        }
 #pragma GCC unroll 2
         for (int j = 0; j < pixels; j++) {
-            block->acc[i][j] = 0;
+            block->acc[i][j] = first;
         }
     }
 }
@@ -93,79 +115,197 @@ MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels,
     DOT4("%2", "%9", "%12") \
     DOT4("%3", "%9", "%10")
 
-#define MATCH_STEP_1X2(DOT4) \
-    MATCH_INSN_LOAD4("%7", "%4") \
+#define MATCH_STEP_2X1(DOT4) \
     MATCH_INSN_LOAD4("%5", "%2") \
     MATCH_INSN_LOAD4("%6", "%3") \
-    DOT4("%0", "%5", "%7") \
-    DOT4("%1", "%6", "%7")
+    MATCH_INSN_LOAD4("%7", "%4") \
+    DOT4("%0", "%5", "%6") \
+    DOT4("%1", "%5", "%7")
 
 #define MATCH_STEP_1X1(DOT4) \
     MATCH_INSN_LOAD4("%3", "%1") \
     MATCH_INSN_LOAD4("%4", "%2") \
     DOT4("%0", "%3", "%4")
 
-/* All steps, `words` > 0 of them: the first one starts the sums. */
+/* All steps, `words` > 0 of them, onto sums that are there. */
 #define MATCH_STEPS(step, instructions, words) \
-    step(MATCH_INSN_FIRST_DOT4) \
-    "beqz " words ", 1f\n" \
     MATCH_INSN_LOOP(words, instructions) \
     step(MATCH_INSN_DOT4) \
-    MATCH_INSN_LOOP_END \
+    MATCH_INSN_LOOP_END
+
+/* What the sums of four channels begin with: nothing, or words that lie as far apart as the addends do of
+ * match_requant_high_t or match_requant_high_signed_t. */
+#define MATCH_BEGIN_0_4X1(a, b, c, d) "li " a ", 0\nli " b ", 0\nli " c ", 0\nli " d ", 0\n"
+#define MATCH_BEGIN_12_4X1(a, b, c, d, words) \
+    "lw " a ", (" words ")\nlw " b ", 12(" words ")\nlw " c ", 24(" words ")\nlw " d ", 36(" words ")\n"
+#define MATCH_BEGIN_16_4X1(a, b, c, d, words) \
+    "lw " a ", (" words ")\nlw " b ", 16(" words ")\nlw " c ", 32(" words ")\nlw " d ", 48(" words ")\n"
+
+#define MATCH_SAME_4X2 "mv %1, %0\nmv %3, %2\nmv %5, %4\nmv %7, %6\n"
+#define MATCH_BEGIN_0_4X2 MATCH_BEGIN_0_4X1("%0", "%2", "%4", "%6") MATCH_SAME_4X2
+#define MATCH_BEGIN_12_4X2(words) MATCH_BEGIN_12_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
+#define MATCH_BEGIN_16_4X2(words) MATCH_BEGIN_16_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
+
+/* One step more than `more_words`: the first one starts the sums. */
+#define MATCH_FIRST_STEPS(step, instructions, more_words) \
+    step(MATCH_INSN_FIRST_DOT4) \
+    "beqz " more_words ", 1f\n" \
+    MATCH_STEPS(step, instructions, more_words) \
     "1:\n"
 
-MATCH_INLINE void match_words_4x2(match_vectors_t *v, int32_t words, match_block_t *block)
+/* The operands of a block: its sums, then its vectors, then registers for words of these. */
+#define MATCH_OPERANDS_4X2 \
+    "=&r"(block->acc[0][0]), "=&r"(block->acc[0][1]), "=&r"(block->acc[1][0]), "=&r"(block->acc[1][1]), \
+        "=&r"(block->acc[2][0]), "=&r"(block->acc[2][1]), "=&r"(block->acc[3][0]), "=&r"(block->acc[3][1]), \
+        "+r"(v->x[0]), "+r"(v->x[1]), "+r"(v->w[0]), "+r"(v->w[1]), "+r"(v->w[2]), "+r"(v->w[3]), "=&r"(a), \
+        "=&r"(b), "=&r"(c), "=&r"(d)
+
+#define MATCH_OPERANDS_4X1 \
+    "=&r"(block->acc[0][0]), "=&r"(block->acc[1][0]), "=&r"(block->acc[2][0]), "=&r"(block->acc[3][0]), \
+        "+r"(v->x[0]), "+r"(v->w[0]), "+r"(v->w[1]), "+r"(v->w[2]), "+r"(v->w[3]), "=&r"(a), "=&r"(b), "=&r"(c), \
+        "=&r"(d)
+
+MATCH_INLINE void match_words_4x2(match_vectors_t *v, int32_t words, match_begin_t begin, match_block_t *block)
 {
-    uint32_t p, q, k, l;
-    __asm__ volatile(MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
-                     : "=&r"(block->acc[0][0]), "=&r"(block->acc[0][1]), "=&r"(block->acc[1][0]),
-                       "=&r"(block->acc[1][1]), "=&r"(block->acc[2][0]), "=&r"(block->acc[2][1]),
-                       "=&r"(block->acc[3][0]), "=&r"(block->acc[3][1]), "+r"(v->x[0]), "+r"(v->x[1]), "+r"(v->w[0]),
-                       "+r"(v->w[1]), "+r"(v->w[2]), "+r"(v->w[3]), "=&r"(p), "=&r"(q), "=&r"(k), "=&r"(l)
-                     : "r"(words - 1)
-                     : "memory");
+    uint32_t a, b, c, d;
+    if (begin.step == 12) {
+        __asm__ volatile(MATCH_BEGIN_12_4X2("%19") MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
+                         : MATCH_OPERANDS_4X2
+                         : "r"(words), "r"(begin.words)
+                         : "memory");
+    } else if (begin.step == 16) {
+        __asm__ volatile(MATCH_BEGIN_16_4X2("%19") MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
+                         : MATCH_OPERANDS_4X2
+                         : "r"(words), "r"(begin.words)
+                         : "memory");
+    } else {
+        __asm__ volatile(MATCH_FIRST_STEPS(MATCH_STEP_4X2, 14, "%18")
+                         : MATCH_OPERANDS_4X2
+                         : "r"(words - 1)
+                         : "memory");
+    }
 }
 
-MATCH_INLINE void match_words_4x1(match_vectors_t *v, int32_t words, match_block_t *block)
+MATCH_INLINE void match_words_4x1(match_vectors_t *v, int32_t words, match_begin_t begin, match_block_t *block)
 {
-    uint32_t p, k, l, m;
-    __asm__ volatile(MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
-                     : "=&r"(block->acc[0][0]), "=&r"(block->acc[1][0]), "=&r"(block->acc[2][0]),
-                       "=&r"(block->acc[3][0]), "+r"(v->x[0]), "+r"(v->w[0]), "+r"(v->w[1]), "+r"(v->w[2]),
-                       "+r"(v->w[3]), "=&r"(p), "=&r"(k), "=&r"(l), "=&r"(m)
-                     : "r"(words - 1)
-                     : "memory");
+    uint32_t a, b, c, d;
+    if (begin.step == 12) {
+        __asm__ volatile(MATCH_BEGIN_12_4X1("%0", "%1", "%2", "%3", "%14") MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
+                         : MATCH_OPERANDS_4X1
+                         : "r"(words), "r"(begin.words)
+                         : "memory");
+    } else if (begin.step == 16) {
+        __asm__ volatile(MATCH_BEGIN_16_4X1("%0", "%1", "%2", "%3", "%14") MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
+                         : MATCH_OPERANDS_4X1
+                         : "r"(words), "r"(begin.words)
+                         : "memory");
+    } else {
+        __asm__ volatile(MATCH_FIRST_STEPS(MATCH_STEP_4X1, 9, "%13")
+                         : MATCH_OPERANDS_4X1
+                         : "r"(words - 1)
+                         : "memory");
+    }
 }
 
-MATCH_INLINE void match_words_1x2(match_vectors_t *v, int32_t words, match_block_t *block)
+MATCH_INLINE void match_words_2x1(match_vectors_t *v, int32_t words, match_block_t *block)
 {
-    uint32_t p, q, k;
-    __asm__ volatile(MATCH_STEPS(MATCH_STEP_1X2, 5, "%8")
-                     : "=&r"(block->acc[0][0]), "=&r"(block->acc[0][1]), "+r"(v->x[0]), "+r"(v->x[1]), "+r"(v->w[0]),
-                       "=&r"(p), "=&r"(q), "=&r"(k)
+    uint32_t a, b, c;
+    __asm__ volatile(MATCH_FIRST_STEPS(MATCH_STEP_2X1, 5, "%8")
+                     : "=&r"(block->acc[0][0]), "=&r"(block->acc[1][0]), "+r"(v->x[0]), "+r"(v->w[0]), "+r"(v->w[1]),
+                       "=&r"(a), "=&r"(b), "=&r"(c)
                      : "r"(words - 1)
                      : "memory");
 }
 
 MATCH_INLINE void match_words_1x1(match_vectors_t *v, int32_t words, match_block_t *block)
 {
-    uint32_t p, k;
-    __asm__ volatile(MATCH_STEPS(MATCH_STEP_1X1, 3, "%5")
-                     : "=&r"(block->acc[0][0]), "+r"(v->x[0]), "+r"(v->w[0]), "=&r"(p), "=&r"(k)
+    uint32_t a, b;
+    __asm__ volatile(MATCH_FIRST_STEPS(MATCH_STEP_1X1, 3, "%5")
+                     : "=&r"(block->acc[0][0]), "+r"(v->x[0]), "+r"(v->w[0]), "=&r"(a), "=&r"(b)
                      : "r"(words - 1)
                      : "memory");
 }
 
-MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, int pixels, match_block_t *block)
+/* Blocks of two channels and of one begin by themselves. */
+MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, int pixels, match_begin_t begin,
+                              match_block_t *block)
 {
     if (channels == MATCH_BLOCK_CHANNELS && pixels == MATCH_BLOCK_PIXELS) {
-        match_words_4x2(v, words, block);
+        match_words_4x2(v, words, begin, block);
     } else if (channels == MATCH_BLOCK_CHANNELS) {
-        match_words_4x1(v, words, block);
-    } else if (pixels == MATCH_BLOCK_PIXELS) {
-        match_words_1x2(v, words, block);
+        match_words_4x1(v, words, begin, block);
+    } else if (channels == 2) {
+        match_words_2x1(v, words, block);
     } else {
         match_words_1x1(v, words, block);
+    }
+}
+
+/* Rows of words, with gaps between them that x0 and x1 step across. */
+#define MATCH_ROWS_STEPS(step, instructions, words, rows, x0, x1, gap) \
+    MATCH_INSN_OUTER_LOOP(rows, (instructions) + 3) \
+    MATCH_STEPS(step, instructions, words) \
+    "add " x0 ", " x0 ", " gap "\n" \
+    "add " x1 ", " x1 ", " gap "\n" \
+    MATCH_INSN_LOOP_END
+
+MATCH_INLINE void match_rows_4x2(match_vectors_t *v, const match_runs_t *runs, match_begin_t begin,
+                                 match_block_t *block)
+{
+    uint32_t a, b, c, d;
+    if (begin.step == 12) {
+        __asm__ volatile(MATCH_BEGIN_12_4X2("%21")
+                         MATCH_ROWS_STEPS(MATCH_STEP_4X2, 14, "%18", "%19", "%8", "%9", "%20")
+                         : MATCH_OPERANDS_4X2
+                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
+                         : "memory");
+    } else if (begin.step == 16) {
+        __asm__ volatile(MATCH_BEGIN_16_4X2("%21")
+                         MATCH_ROWS_STEPS(MATCH_STEP_4X2, 14, "%18", "%19", "%8", "%9", "%20")
+                         : MATCH_OPERANDS_4X2
+                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
+                         : "memory");
+    } else {
+        __asm__ volatile(MATCH_BEGIN_0_4X2
+                         MATCH_ROWS_STEPS(MATCH_STEP_4X2, 14, "%18", "%19", "%8", "%9", "%20")
+                         : MATCH_OPERANDS_4X2
+                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length)
+                         : "memory");
+    }
+}
+
+MATCH_INLINE void match_rows_4x1(match_vectors_t *v, const match_runs_t *runs, match_begin_t begin,
+                                 match_block_t *block)
+{
+    uint32_t a, b, c, d;
+    if (begin.step == 12) {
+        __asm__ volatile(MATCH_BEGIN_12_4X1("%0", "%1", "%2", "%3", "%16")
+                         MATCH_ROWS_STEPS(MATCH_STEP_4X1, 9, "%13", "%14", "%4", "x0", "%15")
+                         : MATCH_OPERANDS_4X1
+                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
+                         : "memory");
+    } else if (begin.step == 16) {
+        __asm__ volatile(MATCH_BEGIN_16_4X1("%0", "%1", "%2", "%3", "%16")
+                         MATCH_ROWS_STEPS(MATCH_STEP_4X1, 9, "%13", "%14", "%4", "x0", "%15")
+                         : MATCH_OPERANDS_4X1
+                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
+                         : "memory");
+    } else {
+        __asm__ volatile(MATCH_BEGIN_0_4X1("%0", "%1", "%2", "%3")
+                         MATCH_ROWS_STEPS(MATCH_STEP_4X1, 9, "%13", "%14", "%4", "x0", "%15")
+                         : MATCH_OPERANDS_4X1
+                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length)
+                         : "memory");
+    }
+}
+
+MATCH_INLINE void match_rows(match_vectors_t *v, const match_runs_t *runs, int pixels, match_begin_t begin,
+                             match_block_t *block)
+{
+    if (pixels == MATCH_BLOCK_PIXELS) {
+        match_rows_4x2(v, runs, begin, block);
+    } else {
+        match_rows_4x1(v, runs, begin, block);
     }
 }
 
@@ -206,23 +346,43 @@ MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels,
 
 #else
 
-/* The next 4 bytes of every vector, one by one: taking words apart costs more than loading bytes. */
+/* The next 4 bytes of every vector, one by one: taking words apart costs more than loading bytes. No byte is loaded
+ * before the products of the last one, as more of them than there are registers would be. */
 MATCH_INLINE void match_step(const match_vectors_t *v, int channels, int pixels, match_block_t *block)
 {
 #pragma GCC unroll 4
     for (int32_t at = 0; at < 4; at++) {
         match_byte(v, at, channels, pixels, block);
+        __asm__ volatile("" : : : "memory");
     }
 }
 
 #endif
 
-MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, int pixels, match_block_t *block)
+MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, int pixels, match_begin_t begin,
+                              match_block_t *block)
 {
-    match_start(channels, pixels, block);
+    match_start(begin, channels, pixels, block);
     for (int32_t word = 0; word < words; word++) {
         match_step(v, channels, pixels, block);
         match_advance(v, 4, channels, pixels);
+    }
+}
+
+/* Rows of words, with gaps between them. */
+MATCH_INLINE void match_rows(match_vectors_t *v, const match_runs_t *runs, int pixels, match_begin_t begin,
+                             match_block_t *block)
+{
+    match_start(begin, MATCH_BLOCK_CHANNELS, pixels, block);
+    for (int32_t row = 0; row < runs->rows; row++) {
+        for (int32_t at = 0; at < runs->length; at += 4) {
+            match_step(v, MATCH_BLOCK_CHANNELS, pixels, block);
+            match_advance(v, 4, MATCH_BLOCK_CHANNELS, pixels);
+        }
+#pragma GCC unroll 2
+        for (int j = 0; j < pixels; j++) {
+            v->x[j] += runs->step - runs->length;
+        }
     }
 }
 
@@ -261,34 +421,60 @@ MATCH_INLINE void match_rest(const match_vectors_t *v, int32_t rest, int channel
 
 #endif
 
-/* Accumulators of `channels` (4 or 1) rows of weights, `length` bytes apart, and `pixels` (2 or 1) vectors of
- * activations, all of `length` bytes, at least 4, from any address. */
+/* Accumulators of `channels` rows of weights, `length` bytes apart, and `pixels` vectors of activations, all of `length`
+ * bytes, at least 4, from any address: 4 rows and 2 vectors, or 4, 2 or 1 rows and a vector. Returns the
+ * weights behind them. */
+MATCH_INLINE const int8_t *match_dot_bytes(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
+                                           int pixels, match_begin_t begin, match_block_t *block)
+{
+    match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
+    match_words(&v, length >> 2, channels, pixels, begin, block);
+    if (__builtin_expect(length & 3, 0)) {
+        match_rest(&v, length & 3, channels, pixels, block);
+    }
+    return v.w[channels - 1] + (length & 3);
+}
+
+/* The same of whole words. */
+MATCH_INLINE const int8_t *match_dot_words(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
+                                           int pixels, match_begin_t begin, match_block_t *block)
+{
+    match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
+    match_words(&v, length >> 2, channels, pixels, begin, block);
+    return v.w[channels - 1];
+}
+
+/* The same of four rows of weights and of vectors in more than one row. */
+MATCH_INLINE const int8_t *match_dot_rows(const uint8_t *const x[], const int8_t *w, const match_runs_t *runs,
+                                          int pixels, match_begin_t begin, match_block_t *block)
+{
+    match_vectors_t v = match_vectors_of(x, w, runs->rows * runs->length, MATCH_BLOCK_CHANNELS, pixels);
+    match_rows(&v, runs, pixels, begin, block);
+    return v.w[MATCH_BLOCK_CHANNELS - 1];
+}
+
+/* The same of vectors of fewer than 4 bytes, a byte at a time. */
+MATCH_INLINE const int8_t *match_dot_short(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
+                                           int pixels, match_block_t *block)
+{
+    match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
+    match_start(MATCH_FROM_0, channels, pixels, block);
+    for (int32_t at = 0; at < length; at++) {
+        match_byte(&v, at, channels, pixels, block);
+    }
+    return v.w[channels - 1] + length;
+}
+
+/* The accumulators of words and bytes by themselves. */
 MATCH_INLINE match_block_t match_dot_block(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
                                            int pixels)
 {
-    match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
     match_block_t block;
-    match_words(&v, length >> 2, channels, pixels, &block);
-    if (__builtin_expect(length & 3, 0)) {
-        match_rest(&v, length & 3, channels, pixels, &block);
-    }
+    match_dot_bytes(x, w, length, channels, pixels, MATCH_FROM_0, &block);
     return block;
 }
 
-/* The same for vectors of fewer than 4 bytes, a byte at a time. */
-MATCH_INLINE match_block_t match_short_dot_block(const uint8_t *const x[], const int8_t *w, int32_t length,
-                                                 int channels, int pixels)
-{
-    match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
-    match_block_t block;
-    match_start(channels, pixels, &block);
-    for (int32_t at = 0; at < length; at++) {
-        match_byte(&v, at, channels, pixels, &block);
-    }
-    return block;
-}
-
-/* One of these products. */
+/* One of the short products. */
 static inline int32_t match_short_dot(const uint8_t *x, const int8_t *w, int32_t length)
 {
     int32_t acc = 0;

@@ -6,13 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "match_pulp_dot.h"
 #include "match_pulp_pixel.h"
-#include "match_pulp_simd.h"
+
+/* The same byte four times. */
+static inline match_bytes4_t match_word_of(int32_t value)
+{
+    return (uint8_t)value * 0x01010101u;
+}
 
 /* Set bytes to one value. */
 static inline void match_fill(uint8_t *target, int32_t value, int32_t count)
 {
-    match_bytes4_t word = (uint32_t)(uint8_t)value * 0x01010101u;
+    match_bytes4_t word = match_word_of(value);
 #if defined(MATCH_PULP_INSN)
     if (count >= 16) {
         __asm__ volatile(MATCH_INSN_LOOP("%1", 4)
@@ -95,47 +101,199 @@ static inline void match_copy_rows(uint8_t *restrict target, ptrdiff_t target_st
     }
 }
 
+/* Rows of windows that are copied word by word. The last word may reach up to three bytes behind a row on both sides: a
+ * row's bytes overwrite what the row before it left there. */
+typedef struct {
+    int32_t rows;
+    int32_t words;         /* of a row */
+    ptrdiff_t source_step; /* bytes between rows */
+    ptrdiff_t target_step;
+} match_copies_t;
+
+#if defined(MATCH_PULP_INSN)
+
+/* One window; rows of up to three words, for which `words` is a constant, take no cycle beside their loads and stores.
+ * The last word of a row steps to the next one. */
+MATCH_INLINE void match_copy_window(uint8_t *target, const uint8_t *source, const match_copies_t *copies, int32_t words)
+{
+    uint32_t a, b, c;
+    ptrdiff_t behind = 4 * (words - 1);
+    if (words == 1) {
+        __asm__ volatile(MATCH_INSN_LOOP("%3", 3)
+                         MATCH_INSN_LOAD4_STEP("%2", "%0", "%4")
+                         "nop\n"
+                         MATCH_INSN_STORE4_STEP("%2", "%1", "%5")
+                         MATCH_INSN_LOOP_END
+                         : "+r"(source), "+r"(target), "=&r"(a)
+                         : "r"(copies->rows), "r"(copies->source_step), "r"(copies->target_step)
+                         : "memory");
+    } else if (words == 2) {
+        __asm__ volatile(MATCH_INSN_LOOP("%4", 4)
+                         MATCH_INSN_LOAD4("%2", "%0")
+                         MATCH_INSN_LOAD4_STEP("%3", "%0", "%5")
+                         MATCH_INSN_STORE4("%2", "%1")
+                         MATCH_INSN_STORE4_STEP("%3", "%1", "%6")
+                         MATCH_INSN_LOOP_END
+                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b)
+                         : "r"(copies->rows), "r"(copies->source_step - behind), "r"(copies->target_step - behind)
+                         : "memory");
+    } else if (words == 3) {
+        __asm__ volatile(MATCH_INSN_LOOP("%5", 6)
+                         MATCH_INSN_LOAD4("%2", "%0")
+                         MATCH_INSN_LOAD4("%3", "%0")
+                         MATCH_INSN_LOAD4_STEP("%4", "%0", "%6")
+                         MATCH_INSN_STORE4("%2", "%1")
+                         MATCH_INSN_STORE4("%3", "%1")
+                         MATCH_INSN_STORE4_STEP("%4", "%1", "%7")
+                         MATCH_INSN_LOOP_END
+                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b), "=&r"(c)
+                         : "r"(copies->rows), "r"(copies->source_step - behind), "r"(copies->target_step - behind)
+                         : "memory");
+    } else if (words & 1) {
+        __asm__ volatile(MATCH_INSN_OUTER_LOOP("%4", 8)
+                         MATCH_INSN_LOOP("%5", 4)
+                         MATCH_INSN_LOAD4("%2", "%0")
+                         MATCH_INSN_LOAD4("%3", "%0")
+                         MATCH_INSN_STORE4("%2", "%1")
+                         MATCH_INSN_STORE4("%3", "%1")
+                         MATCH_INSN_LOOP_END
+                         MATCH_INSN_LOAD4_STEP("%2", "%0", "%6")
+                         "nop\n"
+                         MATCH_INSN_STORE4_STEP("%2", "%1", "%7")
+                         MATCH_INSN_LOOP_END
+                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b)
+                         : "r"(copies->rows), "r"(words >> 1), "r"(copies->source_step - behind),
+                           "r"(copies->target_step - behind)
+                         : "memory");
+    } else {
+        __asm__ volatile(MATCH_INSN_OUTER_LOOP("%4", 7)
+                         MATCH_INSN_LOOP("%5", 4)
+                         MATCH_INSN_LOAD4("%2", "%0")
+                         MATCH_INSN_LOAD4("%3", "%0")
+                         MATCH_INSN_STORE4("%2", "%1")
+                         MATCH_INSN_STORE4("%3", "%1")
+                         MATCH_INSN_LOOP_END
+                         "add %0, %0, %6\n"
+                         "add %1, %1, %7\n"
+                         MATCH_INSN_LOOP_END
+                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b)
+                         : "r"(copies->rows), "r"(words >> 1), "r"(copies->source_step - 4 * words),
+                           "r"(copies->target_step - 4 * words)
+                         : "memory");
+    }
+}
+
+#else
+
+MATCH_INLINE void match_copy_window(uint8_t *target, const uint8_t *source, const match_copies_t *copies, int32_t words)
+{
+    for (int32_t row = 0; row < copies->rows; row++) {
+        for (int32_t word = 0; word < words; word++) {
+            match_store4(target + 4 * word, match_load4(source + 4 * word));
+        }
+        source += copies->source_step;
+        target += copies->target_step;
+    }
+}
+
+#endif
+
+MATCH_INLINE void match_copy_some_windows(uint8_t *target, ptrdiff_t target_step, const uint8_t *source,
+                                          ptrdiff_t source_step, int32_t count, const match_copies_t *given,
+                                          int32_t words)
+{
+    match_copies_t copies = *given;
+    for (; count > 0; count--, target += target_step, source += source_step) {
+        match_copy_window(target, source, &copies, words);
+    }
+}
+
+/* Copy `count` windows, `target_step` and `source_step` bytes apart. */
+static inline void match_copy_windows(uint8_t *target, ptrdiff_t target_step, const uint8_t *source,
+                                      ptrdiff_t source_step, int32_t count, const match_copies_t *copies)
+{
+    if (copies->words == 1) {
+        match_copy_some_windows(target, target_step, source, source_step, count, copies, 1);
+    } else if (copies->words == 2) {
+        match_copy_some_windows(target, target_step, source, source_step, count, copies, 2);
+    } else if (copies->words == 3) {
+        match_copy_some_windows(target, target_step, source, source_step, count, copies, 3);
+    } else {
+        match_copy_some_windows(target, target_step, source, source_step, count, copies, copies->words);
+    }
+}
+
 /* What the windows of a row of outputs have in common. */
 typedef struct {
     const uint8_t *input; /* the first row that they see of the input, NULL if there is none */
     match_range_t rows;
     ptrdiff_t row_step; /* bytes between rows that they see */
     int32_t row_bytes;
-    bool dense; /* whether a window's row is consecutive bytes */
+    bool dense;         /* whether a window's row is consecutive bytes */
+    int32_t last;       /* column of the input that the last window begins at that can be copied by words */
 } match_windows_t;
+
+/* The last column at which a window can begin so that it lies inside the input, and so do the words of its rows. */
+static inline int32_t match_last_column(const match_tile_t *tile, const match_windows_t *windows, int32_t last_row)
+{
+    int32_t last = tile->input_width - tile->filter_width;
+    int32_t behind = -windows->row_bytes & 3;
+    ptrdiff_t below = (ptrdiff_t)(tile->input_height - 1 - last_row) * tile->input_row_stride;
+    for (; last >= 0 && behind > below; last--) {
+        behind -= tile->channels_in;
+    }
+    return last;
+}
 
 static inline match_windows_t match_windows_of(const match_tile_t *tile, int32_t y)
 {
     int32_t first = y * tile->stride_y - tile->pad_top;
     match_range_t rows = match_range_of(first, tile->dilation_y, tile->filter_height, tile->input_height);
     bool gapless = tile->dilation_x == 1 && tile->input_pixel_stride == tile->channels_in;
-    return (match_windows_t){
-        .input = rows.inside > 0 ? match_input_pixel(tile, first + rows.before * tile->dilation_y, 0) : NULL,
+    match_windows_t windows = {
         .rows = rows,
         .row_step = (ptrdiff_t)tile->dilation_y * tile->input_row_stride,
         .row_bytes = tile->filter_width * tile->channels_in,
         .dense = gapless || tile->filter_width == 1,
+        .last = -1,
     };
+    if (rows.inside > 0) {
+        int32_t last_row = first + (rows.before + rows.inside - 1) * tile->dilation_y;
+        windows.input = match_input_pixel(tile, first + rows.before * tile->dilation_y, 0);
+        if (windows.dense) {
+            windows.last = match_last_column(tile, &windows, last_row);
+        }
+    }
+    return windows;
 }
 
-/* Fill the filter rows that lie in the padding above and below: the same for all windows of the row. */
-static inline void match_pad_rows(const match_tile_t *tile, const match_windows_t *windows, uint8_t *column)
+/* Fill the filter rows of `count` windows that lie in the padding above and below: the same for all windows of the row,
+ * but for what words leave behind the rows inside. */
+static inline void match_pad_rows(const match_tile_t *tile, const match_windows_t *windows, int32_t count,
+                                  uint8_t *columns, ptrdiff_t step)
 {
+    if (windows->rows.inside == tile->filter_height) {
+        return;
+    }
     int32_t end = windows->rows.before + windows->rows.inside;
-    match_fill(column, tile->pad_value, windows->rows.before * windows->row_bytes);
-    match_fill(column + end * windows->row_bytes, tile->pad_value,
-               (tile->filter_height - end) * windows->row_bytes);
+    for (; count > 0; count--, columns += step) {
+        match_fill(columns, tile->pad_value, windows->rows.before * windows->row_bytes);
+        match_fill(columns + end * windows->row_bytes, tile->pad_value,
+                   (tile->filter_height - end) * windows->row_bytes);
+    }
 }
 
-/* A window of which some columns lie in the padding or pixels apart: its rows in the input, the first of them at
- * `target`. Not inline, for it takes registers that other windows need not save. */
+/* A window of which some columns lie in the padding, pixels apart, or words behind the input: its rows in the input, the
+ * first of them at `target`. Not inline, for it takes registers that other windows need not save. */
 static __attribute__((noinline)) void match_border_window(const match_tile_t *tile, const match_windows_t *windows,
                                                           int32_t first, uint8_t *target)
 {
     int32_t channels = tile->channels_in;
     int32_t rows = windows->rows.inside;
     match_range_t range = match_range_of(first, tile->dilation_x, tile->filter_width, tile->input_width);
-    match_fill(target, tile->pad_value, rows * windows->row_bytes);
+    if (range.inside < tile->filter_width) {
+        match_fill(target, tile->pad_value, rows * windows->row_bytes);
+    }
     if (rows == 0 || range.inside == 0) {
         return;
     }
@@ -151,18 +309,33 @@ static __attribute__((noinline)) void match_border_window(const match_tile_t *ti
     }
 }
 
-/* Lay out the window of output column x; rows in the padding stay as they are. */
-static inline void match_im2col(const match_tile_t *tile, const match_windows_t *windows, int32_t x, uint8_t *column)
+/* Lay out the windows of output columns x .. x + count - 1, `step` bytes apart; rows in the padding stay as they are. Up
+ * to four bytes behind a window are overwritten. */
+static inline void match_im2col(const match_tile_t *tile, const match_windows_t *windows, int32_t x, int32_t count,
+                                uint8_t *columns, ptrdiff_t step)
 {
+    int32_t rows = windows->rows.inside;
+    match_copies_t copies = {rows, (windows->row_bytes + 3) >> 2, windows->row_step, windows->row_bytes};
+    uint8_t *target = columns + windows->rows.before * windows->row_bytes;
     int32_t first = x * tile->stride_x - tile->pad_left;
-    uint8_t *target = column + windows->rows.before * windows->row_bytes;
-    if (windows->dense && first >= 0 && first <= tile->input_width - tile->filter_width) {
-        if (windows->rows.inside > 0) {
-            match_copy_rows(target, windows->row_bytes, windows->input + first * tile->input_pixel_stride,
-                            windows->row_step, windows->rows.inside, windows->row_bytes);
+    while (count > 0) {
+        int32_t some = 1;
+        if (first < 0 || first > windows->last) {
+            match_border_window(tile, windows, first, target);
+        } else {
+            int32_t last = first + (count - 1) * tile->stride_x;
+            some = last <= windows->last ? count : match_steps(windows->last + 1 - first, tile->stride_x);
+            match_copy_windows(target, step, windows->input + first * tile->input_pixel_stride,
+                               (ptrdiff_t)tile->stride_x * tile->input_pixel_stride, some, &copies);
+            if (windows->rows.before + rows < tile->filter_height) {
+                for (int32_t i = 0; i < some; i++) {
+                    match_store4(target + i * step + rows * windows->row_bytes, match_word_of(tile->pad_value));
+                }
+            }
         }
-    } else {
-        match_border_window(tile, windows, first, target);
+        count -= some;
+        first += some * tile->stride_x;
+        target += some * step;
     }
 }
 

@@ -1,7 +1,8 @@
 /* Encodings of Xpulpv2 and CORE-V instructions, as text of an `__asm__`: stock assemblers do not know their names.
  *
  * Operands are placeholders like "%0". A loop is MATCH_INSN_LOOP, exactly as many instructions as it says (4 bytes
- * each, at least 3, no branches), MATCH_INSN_LOOP_END; it runs `count` times, which must not be 0. */
+ * each, at least 3, no branches), MATCH_INSN_LOOP_END; it runs `count` times, which must not be 0. A loop may lie in a
+ * MATCH_INSN_OUTER_LOOP, which counts it as one instruction more, and has at least two behind it. */
 #ifndef MATCH_PULP_INSN_H
 #define MATCH_PULP_INSN_H
 
@@ -21,6 +22,9 @@
 #define MATCH_INSN_LOOP(count, instructions) \
     ".balign 4\n.option push\n.option norvc\n" \
     ".insn i 0x7b, 4, x0, " count ", " MATCH_INSN_NUMBER(2 * (instructions)) "\n" /* lp.setup */
+#define MATCH_INSN_OUTER_LOOP(count, instructions) \
+    ".balign 4\n.option push\n.option norvc\n" \
+    ".insn i 0x7b, 4, x1, " count ", " MATCH_INSN_NUMBER(2 * (instructions)) "\n" /* lp.setup */
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x0b, 7, 0x20, " value ", " pointer ", " step "\n"                                   /* p.lbu */
 #define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
@@ -29,6 +33,8 @@
     ".insn r 0x03, 7, 0x20, " value ", " pointer ", " index "\n"                                  /* p.lbu */
 #define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
     ".insn r 0x0b, 7, 0x10, " value ", " pointer ", " step "\n"                                   /* p.lw */
+#define MATCH_INSN_STORE4_STEP(value, pointer, step) \
+    ".insn r 0x2b, 6, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
@@ -45,6 +51,9 @@
 #define MATCH_INSN_LOOP(count, instructions) \
     ".balign 4\n.option push\n.option norvc\n" \
     ".insn i 0x2b, 4, x14, " count ", " MATCH_INSN_NUMBER((instructions) + 1) "\n" /* cv.setup */
+#define MATCH_INSN_OUTER_LOOP(count, instructions) \
+    ".balign 4\n.option push\n.option norvc\n" \
+    ".insn i 0x2b, 4, x15, " count ", " MATCH_INSN_NUMBER((instructions) + 1) "\n" /* cv.setup */
 #define MATCH_INSN_LOAD_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x08, " value ", " pointer ", " step "\n"                                   /* cv.lbu */
 #define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
@@ -53,6 +62,8 @@
     ".insn r 0x2b, 3, 0x0c, " value ", " pointer ", " index "\n"                                  /* cv.lbu */
 #define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x02, " value ", " pointer ", " step "\n"                                   /* cv.lw */
+#define MATCH_INSN_STORE4_STEP(value, pointer, step) \
+    ".insn r 0x2b, 3, 0x12, " step ", " pointer ", " value "\n"                                   /* cv.sw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */

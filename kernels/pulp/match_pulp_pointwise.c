@@ -1,47 +1,41 @@
+#include <stdbool.h>
+
 #include "match_pulp.h"
 #include "match_pulp_matmul.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
-/* A pixel of both tensors, and its column. */
-typedef struct {
-    const uint8_t *input;
-    uint8_t *output;
-    int32_t x;
-} place_t;
-
-static void advance(const match_tile_t *tile, place_t *place)
+/* Whether pixels of the tile lie at equal distances across its rows, too. */
+static bool is_gapless(const match_tile_t *tile)
 {
-    place->input += tile->input_pixel_stride;
-    place->output += tile->output_pixel_stride;
-    if (++place->x == tile->output_width) {
-        place->x = 0;
-        place->input += tile->input_row_stride - tile->output_width * tile->input_pixel_stride;
-        place->output += tile->output_row_stride - tile->output_width * tile->output_pixel_stride;
-    }
+    return tile->input_row_stride == tile->output_width * tile->input_pixel_stride &&
+           tile->output_row_stride == tile->output_width * tile->output_pixel_stride;
 }
 
 static void pointwise(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t pixels = match_share(tile->output_height * tile->output_width);
-    int32_t y = pixels.first / tile->output_width;
-    int32_t x = pixels.first % tile->output_width;
-    place_t place = {match_input_pixel(tile, y, x), match_output_pixel(tile, y, x), x};
-    int32_t left = pixels.last - pixels.first;
-    for (; left >= 2; left -= 2) {
-        const uint8_t *inputs[2];
-        uint8_t *outputs[2];
-        for (int32_t i = 0; i < 2; i++) {
-            inputs[i] = place.input;
-            outputs[i] = place.output;
-            advance(tile, &place);
-        }
-        match_pulp_matmul_pixels(&finish, inputs, tile->weights, tile->channels_in, tile->channels_out, outputs);
+    int32_t rows = tile->output_height;
+    int32_t columns = tile->output_width;
+    if (is_gapless(tile)) {
+        columns *= rows;
+        rows = 1;
     }
-    if (left > 0) {
-        match_pulp_matmul_pixel(&finish, place.input, tile->weights, tile->channels_in, 0, tile->channels_out,
-                                place.output);
+    match_product_t product = {
+        .x_step = tile->input_pixel_stride,
+        .rows = 1,
+        .length = tile->channels_in,
+        .weights = tile->weights,
+        .output_step = tile->output_pixel_stride,
+    };
+    match_blocks_t blocks = match_share_blocks(rows, columns, tile->channels_out);
+    for (match_part_t part; match_next_part(&blocks, &part);) {
+        product.x = match_input_pixel(tile, part.y, part.x);
+        product.output = match_output_pixel(tile, part.y, part.x);
+        product.pixels = part.pixels;
+        product.first = part.first;
+        product.last = part.last;
+        match_pulp_matmul(&finish, &product);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "match_pulp_simd.h"
 #include "match_tile.h"
 
-/* The arithmetic of a layer's requantization, and so the layout of its parameters. */
+/* The arithmetic of a layer's requantization, and so the layout of its parameters. The rare ones come first. */
 typedef enum {
     MATCH_FORM_64,          /* match_requant_t */
     MATCH_FORM_64_SIGNED,   /* match_requant_signed_t */
@@ -170,7 +170,7 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
 /* By form, in 0 .. clip_high. */
 static inline int32_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
 {
-    return match_clip_from_0(match_multiply_add(p.bias, acc, p.multiplier) >> p.shift, finish->clip_high);
+    return match_clip_from_0(match_add_shift(acc * p.multiplier, p.bias, p.shift), finish->clip_high);
 }
 
 static inline int32_t match_requantize_high(const match_finish_t *finish, match_requant_high_t p, int32_t acc)

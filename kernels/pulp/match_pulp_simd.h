@@ -150,6 +150,28 @@ static inline match_bytes4_t match_pack4(uint32_t a, uint32_t b, uint32_t c, uin
 #endif
 }
 
+/* Store the lowest bytes of four values side by side, as a word where packing one is quicker, after which *bytes is
+ * behind them. */
+static inline void match_store_bytes4(uint8_t **bytes, const int32_t values[4])
+{
+#if defined(MATCH_PULP_SIMD)
+    match_bytes4_t word = match_pack4((uint32_t)values[0], (uint32_t)values[1], (uint32_t)values[2],
+                                      (uint32_t)values[3]);
+#if defined(MATCH_PULP_INSN)
+    __asm__ volatile(MATCH_INSN_STORE4("%1", "%0") : "+r"(*bytes) : "r"(word) : "memory");
+#else
+    match_store4(*bytes, word);
+    *bytes += 4;
+#endif
+#else
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        (*bytes)[i] = (uint8_t)values[i];
+    }
+    *bytes += 4;
+#endif
+}
+
 /* acc + a * b, which must fit 32 bits; the product alone need not. */
 static inline int32_t match_multiply_add(int32_t acc, int32_t a, int32_t b)
 {

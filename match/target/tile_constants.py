@@ -107,6 +107,14 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
     return channels(weights, spans)[..., start : start + extent].tobytes()
 
 
+def word_rows(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> bytes:
+    """The same, zeros behind each output channel's filter up to a multiple of `word` bytes."""
+    start, extent = spans[Dim.C]
+    part = channels(weights, spans)[..., start : start + extent]
+    filters = part.reshape(len(part), -1)
+    return np.pad(filters, ((0, 0), (0, -filters.shape[1] % word))).tobytes()
+
+
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
     """The structure that match_tile.h has for the form: one of an addition, else one for each output channel."""
     parameters = parameters_of(constants)

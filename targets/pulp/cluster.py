@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
-from match.ir.layer import Dim, Layer, Op, Operand
+from match.cost_models.pulp_cluster import WORD, PulpClusterCost, is_pointwise
+from match.ir.constants import LayerConstants
+from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.schedule.mapping import Memory
 from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
-from match.target.operands import standard_operands
-from match.target.tile_constants import parameter_bytes
+from match.target.operands import FILTER, standard_operands
+from match.target.tile_constants import Spans, pack, parameter_bytes, word_rows
 from match.targets.pulp.constraints import CLUSTER
 from match.targets.pulp.memory import CORES, L1_API
 
@@ -83,10 +84,21 @@ class Cluster(HwModule):
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
 
-        Convolutions and dense layers keep int32 partial sums, and hand out sums that nothing requantizes.
+        Convolutions and dense layers keep int32 partial sums, and hand out sums that nothing requantizes. A filter of a
+        convolution that is no pointwise one takes whole words.
         """
         partial_bytes = _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0
-        return standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes)
+        operands = standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes)
+        return tuple(_with_word_rows(operand, layer) for operand in operands) if _has_word_rows(layer) else operands
+
+    def pack(
+        self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
+    ) -> tuple[bytes, ...]:
+        """Filters, parameters, a lookup's table, if there are any."""
+        packed = pack(constants, requantizer, spans)
+        if constants.weights is None or not _has_word_rows(layer):
+            return packed
+        return (word_rows(constants.weights, spans), *packed[1:])
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel."""
@@ -103,3 +115,19 @@ class Cluster(HwModule):
         if requantizer is None:
             return self._sums if layer.op in _ACCUMULATING else self.cost_model
         return self._costs.get(requantizer, self.cost_model)
+
+
+def _has_word_rows(layer: Layer) -> bool:
+    """Whether the kernel reads filters of whole words, each window being copied into as many."""
+    return layer.op is Op.CONV2D and not is_pointwise(layer)
+
+
+def _with_word_rows(operand: Operand, layer: Layer) -> Operand:
+    """The operand with each output channel's filter, if it has some, rounded up to a multiple of 4 bytes."""
+    window = layer.fy * layer.fx
+    row = Axis(Dim.C, window * layer.c, stride=window, window=window, multiple=WORD)
+    components = (
+        Component(FILTER, (Axis(Dim.K, layer.k), row)) if component.name == FILTER else component
+        for component in operand.components
+    )
+    return replace(operand, components=tuple(components))

@@ -41,7 +41,7 @@ def conv2d_streamed() -> LayerPlan:
         {"input": 3, "weights": 1, "output": 3},
         {"input": 2, "weights": 2, "output": 2},
         symbol="conv2d_streamed",
-        scratch=8 * 2 * 28,
+        scratch=8 * 8 * 32,
         module=Cluster(L1),
         requantizer=INT64_SIGNED,
     )
@@ -71,7 +71,7 @@ def conv2d_reduced() -> LayerPlan:
         {"input": 2, "weights": 3, "output": 1},
         {"input": 2, "weights": 2, "output": 2},
         symbol="conv2d_reduced",
-        scratch=8 * 2 * 144,
+        scratch=8 * 512,
         module=Cluster(L1),
         requantizer=INT64,
     )

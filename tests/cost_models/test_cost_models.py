@@ -110,11 +110,14 @@ def test_cluster_convolution_reaches_the_published_throughput() -> None:
     """At most 18.3 MAC/cycle by the inner loop, 15.5 published for a good layer (PULP-NN on 8 cores)."""
     layer = conv(64, 64, 32)
     rate = layer.macs / compute(PulpClusterCost(), layer)
-    assert 0.9 * 15.5 < rate < 1.1 * 15.5 < 8 * 32 / 14
+    assert 0.9 * 15.5 < rate < 1.15 * 15.5 < 8 * 32 / 14
 
 
 def test_cluster_ranks_tiles_as_the_published_model_does() -> None:
-    """MATCH's formula for the same kernels, which counts some elements twice and neglects stride."""
+    """MATCH's formula for such kernels, which counts some elements twice and neglects stride, on one core.
+
+    It shares out rows; these kernels share out pairs of pixels by fours of channels.
+    """
 
     def published(tile: Tile) -> float:
         p = tile.fy * tile.fx * tile.c
@@ -122,7 +125,7 @@ def test_cluster_ranks_tiles_as_the_published_model_does() -> None:
         block = 5 + 14 * -(-p // 4) + 10 + 5 + 130 * rest + 10
         channel = 5 + 5 * -(-p // 4) + 10 + 5 + 37 * rest + 10
         pixel = 5 + 3 * -(-p // 4) + 10 + 5 + 20 * rest + 10
-        steps = -(-tile.oy // 8) * -(-tile.ox // 2)
+        steps = tile.oy * -(-tile.ox // 2)
         return steps * (2 * p + -(-tile.k // 4) * block + tile.k % 4 * channel) + tile.ox % 2 * tile.k * pixel
 
     rng = random.Random(1)
@@ -130,7 +133,7 @@ def test_cluster_ranks_tiles_as_the_published_model_does() -> None:
     tiles = [
         whole(replace(layer, k=rng.randint(1, 64), oy=rng.randint(1, 32), ox=rng.randint(1, 32))) for _ in range(150)
     ]
-    mine = [PulpClusterCost().compute(layer, tile) for tile in tiles]
+    mine = [PulpClusterCost(cores=1).compute(layer, tile) for tile in tiles]
     theirs = [published(tile) for tile in tiles]
     assert tau(mine, theirs) > 0.9
 
@@ -205,79 +208,79 @@ def test_softmax_costs_what_the_simulator_counted(scores: int, cycles: int, inte
 # Cycles of kernel calls on one CV32E40P, as `python -m benchmarks.rtl` prints them: layers that the constants of the
 # cost model were not fitted to.
 MEASURED: list[tuple[Layer, Form, int]] = [
-    (replace(conv(24, 24, 3), name="3x3", ox=5, ix=5), "int32", 44_284),
-    (replace(conv(24, 24, 3), name="3x3", ox=5, ix=5), "high", 45_820),
-    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "int32", 37_303),
-    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "high", 38_423),
-    (replace(conv(16, 3, 6), name="3x3"), "int32", 24_984),
-    (replace(conv(16, 3, 6), name="3x3"), "high", 27_504),
-    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int32", 13_295),
-    (replace(conv(32, 32, 4, fy=1), name="1x1"), "high", 15_535),
-    (replace(conv(64, 128, 2, fy=1), name="1x1", ox=3, ix=3), "int32", 25_619),
-    (replace(conv(64, 128, 2, fy=1), name="1x1", ox=3, ix=3), "high", 27_299),
-    (replace(depthwise(4, 16), name="depthwise"), "int32", 17_766),
-    (replace(depthwise(4, 16), name="depthwise"), "high", 20_990),
-    (replace(depthwise(4, 24, stride=2), name="depthwise"), "int32", 16_086),
-    (replace(depthwise(4, 24, stride=2), name="depthwise"), "high", 18_582),
-    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "int32", 3_396),
-    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "high", 3_638),
-    (Layer("dense", Op.DENSE, 24, 640, 1, 1, 1, 1), "int32", 9_232),
-    (Layer("dense", Op.DENSE, 24, 640, 1, 1, 1, 1), "high", 9_324),
-    (Layer("dense", Op.DENSE, 32, 48, 1, 1, 1, 1), "high_signed", 1_774),
-    (Layer("dense", Op.DENSE, 32, 48, 1, 1, 1, 1), "int64", 3_826),
+    (replace(conv(24, 24, 3), name="3x3", ox=5, ix=5), "int32", 44_452),
+    (replace(conv(24, 24, 3), name="3x3", ox=5, ix=5), "high", 45_904),
+    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "int32", 37_647),
+    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "high", 38_699),
+    (replace(conv(16, 3, 6), name="3x3"), "int32", 19_425),
+    (replace(conv(16, 3, 6), name="3x3"), "high", 21_759),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int32", 11_457),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "high", 13_547),
+    (replace(conv(64, 128, 2, fy=1), name="1x1", ox=3, ix=3), "int32", 24_711),
+    (replace(conv(64, 128, 2, fy=1), name="1x1", ox=3, ix=3), "high", 26_288),
+    (replace(depthwise(4, 16), name="depthwise"), "int32", 16_054),
+    (replace(depthwise(4, 16), name="depthwise"), "high", 20_918),
+    (replace(depthwise(4, 24, stride=2), name="depthwise"), "int32", 15_526),
+    (replace(depthwise(4, 24, stride=2), name="depthwise"), "high", 18_554),
+    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "int32", 3_225),
+    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "high", 3_496),
+    (Layer("dense", Op.DENSE, 24, 640, 1, 1, 1, 1), "int32", 9_161),
+    (Layer("dense", Op.DENSE, 24, 640, 1, 1, 1, 1), "high", 9_262),
+    (Layer("dense", Op.DENSE, 32, 48, 1, 1, 1, 1), "high_signed", 1_677),
+    (Layer("dense", Op.DENSE, 32, 48, 1, 1, 1, 1), "int64", 4_146),
     (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int32", 2_533),
-    (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 16_346),
+    (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 16_352),
     (Layer("lookup", Op.LOOKUP, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 1_047),
     (Layer("average", Op.AVG_POOL2D, 32, 1, 1, 1, 6, 6, 6, 6, weight_dtype=""), "high", 2_948),
     (Layer("maximum", Op.MAX_POOL2D, 12, 1, 2, 4, 5, 9, 3, 3, (2, 2), weight_dtype=""), "int64", 3_929),
-    (replace(conv(16, 3, 6), name="3x3"), "sums", 22_968),
-    (replace(conv(32, 32, 4, fy=1), name="1x1"), "sums", 11_119),
-    (Layer("dense", Op.DENSE, 10, 64, 1, 1, 1, 1), "sums", 820),
-    (Layer("dense", Op.DENSE, 128, 8, 1, 1, 1, 1), "sums", 1_582),
+    (replace(conv(16, 3, 6), name="3x3"), "sums", 17_348),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "sums", 9_622),
+    (Layer("dense", Op.DENSE, 10, 64, 1, 1, 1, 1), "sums", 1_019),
+    (Layer("dense", Op.DENSE, 128, 8, 1, 1, 1, 1), "sums", 1_540),
 ]
 
 # Likewise, vectors shorter than a word.
 SHORT: list[tuple[Layer, Form, int]] = [
-    (replace(conv(8, 3, 5, fy=1), name="1x1"), "int32", 10_829),
-    (replace(conv(8, 3, 5, fy=1), name="1x1"), "high", 11_602),
-    (replace(conv(16, 1, 8, fy=1), name="1x1"), "high", 35_497),
-    (replace(conv(64, 2, 3, fy=1), name="1x1", ox=5, ix=5), "int32", 26_150),
-    (replace(conv(64, 2, 3, fy=1), name="1x1", ox=5, ix=5), "high", 30_183),
-    (Layer("1x3", Op.CONV2D, 8, 1, 1, 16, 1, 16, 1, 3, padding=Padding(0, 1, 0, 1)), "high", 8_632),
-    (Layer("dense", Op.DENSE, 32, 1, 1, 1, 1, 1), "high", 1_169),
-    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "high", 4_721),
-    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "high_signed", 5_183),
-    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "int64", 12_672),
-    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "sums", 3_169),
+    (replace(conv(8, 3, 5, fy=1), name="1x1"), "int32", 7_071),
+    (replace(conv(8, 3, 5, fy=1), name="1x1"), "high", 7_867),
+    (replace(conv(16, 1, 8, fy=1), name="1x1"), "high", 25_622),
+    (replace(conv(64, 2, 3, fy=1), name="1x1", ox=5, ix=5), "int32", 23_671),
+    (replace(conv(64, 2, 3, fy=1), name="1x1", ox=5, ix=5), "high", 27_927),
+    (Layer("1x3", Op.CONV2D, 8, 1, 1, 16, 1, 16, 1, 3, padding=Padding(0, 1, 0, 1)), "high", 3_429),
+    (Layer("dense", Op.DENSE, 32, 1, 1, 1, 1, 1), "high", 1_020),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "high", 4_612),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "high_signed", 4_873),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "int64", 14_390),
+    (Layer("dense", Op.DENSE, 128, 3, 1, 1, 1, 1), "sums", 3_051),
 ]
 
 # Likewise, rows of one output or two, windows at a border and away from it, and vectors that are no whole words.
 EDGES: list[tuple[Layer, Form, int]] = [
-    (Layer("3x1", Op.CONV2D, 8, 12, 6, 1, 8, 1, 3, 1), "int32", 4_285),
-    (Layer("3x1", Op.CONV2D, 8, 12, 6, 1, 8, 1, 3, 1), "high", 4_477),
-    (Layer("4x1", Op.CONV2D, 16, 8, 7, 1, 16, 1, 4, 1, (2, 1)), "int32", 6_331),
-    (Layer("7x1", Op.CONV2D, 8, 8, 9, 1, 15, 1, 7, 1), "high", 7_591),
-    (replace(conv(16, 8, 4), name="3x3, a column", ox=1, ix=1), "int32", 5_507),
-    (replace(conv(8, 4, 6), name="3x3, two columns", ox=2, ix=2), "high", 6_927),
-    (replace(conv(8, 5, 4, fy=1), name="1x1"), "int32", 3_647),
-    (replace(conv(12, 6, 2, fy=1), name="1x1", ox=4, ix=4), "high", 2_825),
-    (replace(conv(24, 7, 3, fy=1), name="1x1", ox=4, ix=4), "int32", 5_788),
-    (replace(conv(5, 15, 1, fy=1), name="1x1", ox=6, ix=6), "int32", 1_452),
-    (replace(conv(1, 8, 4, fy=1), name="1x1"), "int32", 1_655),
-    (Layer("dense", Op.DENSE, 32, 5, 1, 1, 1, 1), "int32", 1_020),
-    (Layer("dense", Op.DENSE, 24, 6, 1, 1, 1, 1), "high", 924),
-    (Layer("dense", Op.DENSE, 2, 64, 1, 1, 1, 1), "int32", 444),
+    (Layer("3x1", Op.CONV2D, 8, 12, 6, 1, 8, 1, 3, 1), "int32", 3_626),
+    (Layer("3x1", Op.CONV2D, 8, 12, 6, 1, 8, 1, 3, 1), "high", 3_824),
+    (Layer("4x1", Op.CONV2D, 16, 8, 7, 1, 16, 1, 4, 1, (2, 1)), "int32", 5_635),
+    (Layer("7x1", Op.CONV2D, 8, 8, 9, 1, 15, 1, 7, 1), "high", 6_434),
+    (replace(conv(16, 8, 4), name="3x3, a column", ox=1, ix=1), "int32", 5_858),
+    (replace(conv(8, 4, 6), name="3x3, two columns", ox=2, ix=2), "high", 7_770),
+    (replace(conv(8, 5, 4, fy=1), name="1x1"), "int32", 2_530),
+    (replace(conv(12, 6, 2, fy=1), name="1x1", ox=4, ix=4), "high", 2_245),
+    (replace(conv(24, 7, 3, fy=1), name="1x1", ox=4, ix=4), "int32", 4_798),
+    (replace(conv(5, 15, 1, fy=1), name="1x1", ox=6, ix=6), "int32", 1_404),
+    (replace(conv(1, 8, 4, fy=1), name="1x1"), "int32", 1_047),
+    (Layer("dense", Op.DENSE, 32, 5, 1, 1, 1, 1), "int32", 967),
+    (Layer("dense", Op.DENSE, 24, 6, 1, 1, 1, 1), "high", 860),
+    (Layer("dense", Op.DENSE, 2, 64, 1, 1, 1, 1), "int32", 387),
 ]
 
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
-    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 36_655),
-    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "high", 39_403),
-    (replace(conv(32, 32, 4, fy=1), name="1x1"), "sums", 11_999),
-    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int32", 15_127),
-    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int64", 42_919),
-    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "sums", 3_078),
-    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "high_signed", 4_072),
+    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 37_088),
+    (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "high", 39_671),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "sums", 10_577),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int32", 13_163),
+    (replace(conv(32, 32, 4, fy=1), name="1x1"), "int64", 46_521),
+    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "sums", 3_011),
+    (Layer("dense", Op.DENSE, 64, 64, 1, 1, 1, 1), "high_signed", 3_916),
 ]
 
 
@@ -299,7 +302,7 @@ def test_vectors_shorter_than_a_word_take_what_was_measured_on_rtl(layer: Layer,
     ("layer", "form", "cycles"), EDGES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_short_rows_and_broken_words_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
-    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.06)
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.08)
 
 
 @pytest.mark.parametrize(
@@ -373,10 +376,10 @@ def test_cluster_looks_up_an_element_on_each_core() -> None:
 def test_cluster_scratch() -> None:
     """kernels/pulp/match_pulp.h."""
     model = PulpClusterCost()
-    assert model.scratch(LAYERS[0], whole(LAYERS[0])) == 8 * 2 * 28
+    assert model.scratch(LAYERS[0], whole(LAYERS[0])) == 8 * 8 * 32, "eight windows a core"
     pointwise, strided = conv(8, 5, 6, fy=1), conv(8, 5, 6, fy=1, stride=2)
     assert model.scratch(pointwise, whole(pointwise)) == 0
-    assert model.scratch(strided, whole(strided)) == 8 * 2 * 8
+    assert model.scratch(strided, whole(strided)) == 8 * 8 * 12
     layer = depthwise(24, 12, stride=2)
     assert model.scratch(layer, whole(layer)) == 0
     layer = replace(layer, stride=(3, 2), oy=4)
@@ -442,10 +445,13 @@ def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> Non
         if form == "sums":
             assert (first, middle) == (only, last)
             continue
-        detour = cycles.rare / 8 if form == "int64" else 0
-        assert (only - first) / each == pytest.approx(model.requantize - cycles.sums + detour)
-        assert (last - only) / each == pytest.approx(cycles.taken)
-        assert first < middle < only < last
+        assert only < last
+        if form == "int64":  # its blocks pass through memory
+            assert first < middle < only
+            continue
+        finish = {"int32": cycles.four_int32, "high": cycles.four_high, "high_signed": cycles.four_high_signed}[form]
+        assert (last - first) / each == pytest.approx(finish + cycles.taken - cycles.sums)
+        assert first < middle < last
 
 
 FORMS: tuple[Form, ...] = ("int32", "high", "high_signed", "int64", "sums")

@@ -5,7 +5,7 @@
  *   weights: 2 x 1920 bytes, for each oy, c, k
  *   output: 2 x 360 bytes, for each oy
  *   partial sums: 1440 bytes, beside the output
- *   scratch: 2304 bytes
+ *   scratch: 4096 bytes
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ enum {
     WEIGHTS_BYTES = 1920,
     OUTPUT_BYTES = 360,
     SUMS_BYTES = 1440,
-    SCRATCH_BYTES = 2304,
+    SCRATCH_BYTES = 4096,
     REQUANTIZATION_OFFSET = 1728,
 };
 
