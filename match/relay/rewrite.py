@@ -76,7 +76,7 @@ def source_name(expr: relay.Expr) -> str:
 
 def first_source(exprs: Iterable[relay.Expr]) -> str:
     """The first name that one of the expressions has."""
-    return next(filter(None, map(source_name, exprs)), "")
+    return next((name for expr in exprs if (name := source_name(expr))), "")
 
 
 def rebuild(call: relay.Call, new: New) -> relay.Expr:
