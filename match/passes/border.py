@@ -60,8 +60,9 @@ def with_border(model: Model, border: Border) -> Model:
     if border == Border():
         return model
     main = model.module["main"]
-    calls: list[relay.Call] = []
-    relay.analysis.post_order_visit(main.body, lambda node: calls.append(node) if _is_call(node) else None)
+    nodes: list[Any] = []
+    relay.analysis.post_order_visit(main.body, nodes.append)
+    calls = [node for node in nodes if isinstance(node, relay.Call)]
     reads = {
         parameter: _read(tensor, parameter, [call for call in calls if parameter in call.args], border)
         for tensor, parameter in zip(model.inputs, main.params, strict=True)
@@ -81,7 +82,8 @@ def with_border(model: Model, border: Border) -> Model:
         else:
             replaced[node] = node
 
-    relay.analysis.post_order_visit(main.body, visit)
+    for node in nodes:
+        visit(node)
     fields = list(main.body.fields) if isinstance(main.body, relay.Tuple) else [main.body]
     pairs = zip(model.outputs, fields, strict=True)
     written = [_written(tensor, field, replaced[field], border.output_type) for tensor, field in pairs]
@@ -94,10 +96,6 @@ def with_border(model: Model, border: Border) -> Model:
         inputs=tuple(read.tensor for read in reads.values()),
         outputs=tuple(tensor for tensor, _ in written),
     )
-
-
-def _is_call(node: Any) -> bool:
-    return isinstance(node, relay.Call)
 
 
 def _read(tensor: Tensor, parameter: relay.Var, users: Sequence[relay.Call], border: Border) -> _Read:
