@@ -33,6 +33,7 @@ from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
 from match.partitioning.partitioner import check_l1, cut
+from match.passes.border import Border, with_border
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.report import Report, encode
@@ -221,6 +222,9 @@ def compile(  # noqa: A001
     jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
     name: str | None = None,
+    input_type: str | None = None,
+    output_type: str | None = None,
+    input_layout: str | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
@@ -239,6 +243,10 @@ def compile(  # noqa: A001
         jobs: processes that search for schedules at a time; none: one for each processor.
         cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
         name: what the network is called, and every name in its C begins with; none: the file's name.
+        input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
+            else becomes the caller's, who finds its scale in the interface; none: the model's.
+        output_type: the same of outputs.
+        input_layout: "nhwc" or "nchw" for inputs with four axes; none: the model's.
         output: folder to `CompiledModel.save` the C project to.
 
     Raises:
@@ -246,9 +254,10 @@ def compile(  # noqa: A001
     """
     stopwatch = Stopwatch()
     options = Options.parse(engine, objective, numerics, jobs, cache)
+    border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
-        network = _named(_model(model, params), name)
+        network = with_border(_named(_model(model, params), name), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
             integer = integer_relay(network, chip.activations)

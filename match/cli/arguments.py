@@ -83,6 +83,27 @@ CName = Annotated[
         "--name", metavar="NAME", help="What every name in the C project begins with.", show_default="from the file"
     ),
 ]
+InputType = Annotated[
+    str | None,
+    typer.Option(
+        "--input-type",
+        metavar="int8|uint8|float32",
+        help="Type of the inputs; a quantize in front then is the caller's, with its scale in the header.",
+        show_default="the model's",
+    ),
+]
+OutputType = Annotated[
+    str | None,
+    typer.Option(
+        "--output-type", metavar="int8|uint8|float32", help="Type of the outputs.", show_default="the model's"
+    ),
+]
+InputLayout = Annotated[
+    str | None,
+    typer.Option(
+        "--input-layout", metavar="nhwc|nchw", help="Layout of inputs with 4 axes.", show_default="the model's"
+    ),
+]
 InputFile = Annotated[
     Path | None,
     typer.Option(

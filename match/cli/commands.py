@@ -15,6 +15,8 @@ from match.cli.arguments import (
     CName,
     Engine,
     InputFile,
+    InputLayout,
+    InputType,
     Jobs,
     L1Size,
     L2Size,
@@ -29,6 +31,7 @@ from match.cli.arguments import (
     On,
     Output,
     OutputFile,
+    OutputType,
     PlatformName,
     ProjectPath,
     Sanitize,
@@ -59,6 +62,9 @@ def compile_model(
     jobs: Jobs = None,
     no_cache: NoCache = False,
     name: CName = None,
+    input_type: InputType = None,
+    output_type: OutputType = None,
+    input_layout: InputLayout = None,
     timeline: TimelineFile = None,
     memory_map: MemoryMapFile = None,
 ) -> None:
@@ -89,6 +95,9 @@ def compile_model(
             jobs=jobs,
             cache=not no_cache,
             name=name,
+            input_type=input_type,
+            output_type=output_type,
+            input_layout=input_layout,
         )
         if timeline is not None:
             compiled.save_timeline(timeline)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from match.codegen.axis_text import AxisText
-from match.codegen.c_text import WIDTH, comment, render, values, wrap
+from match.codegen.c_text import WIDTH, comment, render, wrap
 from match.codegen.kernel_text import WINDOWED, KernelText
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
+from match.codegen.packed_text import packed_text
 from match.codegen.part_text import PartText
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
@@ -42,7 +43,7 @@ def generate(plan: LayerPlan) -> str:
         part = PartText(plan, external, frozenset(re.findall(r"part->(\w+)", inner)))
         levels, functions = (part, kernel), f"{inner}\n{_functions(part)}"
     text = LayerText(plan, levels, functions)
-    return wrap(render("layer.c.mako", text=text, api=plan.api, comment=comment, values=values))
+    return wrap(render("layer.c.mako", text=text, api=plan.api, comment=comment))
 
 
 def prototype(plan: LayerPlan) -> str:
@@ -215,6 +216,11 @@ class LayerText:
         if self.schedule.scratch:
             buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
         return tuple(buffers)
+
+    @property
+    def constants(self) -> str:
+        """The bytes of the constants, as the inside of an array."""
+        return packed_text(self.plan)
 
     @property
     def placement(self) -> str:

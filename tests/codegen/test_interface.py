@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import match
@@ -202,6 +203,21 @@ def test_as_a_library_of_cmake_and_of_another_makefile(folder: Path, tmp_path: P
     call("cmake", "-S", tmp_path, "-B", tmp_path / "build")
     call("cmake", "--build", tmp_path / "build")
     call(tmp_path / "build" / "app")
+
+
+def test_names_lead_back_to_the_model(digits: CompiledModel, folder: Path) -> None:
+    graph = onnx.load(DIGITS).graph
+    known = {name for node in graph.node for name in (node.name, *node.output)}
+    layers = [layer for layer in digits.layers if layer.plan]
+    assert len({layer.source for layer in layers}) == len(layers)
+    assert {layer.source for layer in layers} <= known
+    assert [layer.source for layer in digits.report.layers] == [layer.source for layer in digits.layers]
+    network = (folder / "src/network.c").read_text()
+    for layer in layers:
+        number = layer.name.rpartition("_")[2]
+        (file,) = (folder / "src").glob(f"{int(number):02d}_*.c")
+        assert f" * In the model: {layer.source}\n" in file.read_text()
+        assert f'.name = "{layer.name}", .source = "{layer.source}"' in network
 
 
 def test_names_in_c_come_from_the_option(folder: Path) -> None:

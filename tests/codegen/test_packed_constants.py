@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from match.codegen.packed_text import packed_text
 from match.dispatch.packed_constants import pack_constants, pieces
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Op
@@ -125,3 +127,16 @@ def test_channels_must_be_the_slowest_axis() -> None:
 def test_pieces_of_nested_tiles() -> None:
     assert list(pieces(0, 11, [7, 4])) == [(0, 4), (4, 3), (7, 4)]
     assert list(pieces(5, 3, [])) == [(5, 3)]
+
+
+@pytest.mark.parametrize("loops", [[], [Loop(Dim.K, 4, 11)], [Loop(Dim.C, 4, 10), Loop(Dim.K, 3, 11)]])
+def test_constants_are_printed_in_their_order_and_labelled(loops: list[Loop]) -> None:
+    case = make(Op.CONV2D, 10, 11, 6, 5, window=(3, 3))
+    item = plan(case, loops, {"weights": len(loops)})
+    text = packed_text(item)
+    printed = re.sub(r"/\*.*?\*/", "", text).replace(",", " ").split()
+    assert bytes(map(int, printed)) == item.constants
+    first = [line.strip() for line in text.splitlines() if "/*" in line][:2]
+    channels = loops[-1].tile if loops else 11
+    assert first[0].startswith(f"/* filter, output channels 0 to {channels - 1}, input channels 0 to ")
+    assert first[1].startswith("/* 0 */ ")

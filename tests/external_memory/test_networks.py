@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from match.devtools.zoo.layers import Input, Network, conv, dense, pooled
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.errors import CapacityError, OptionError
+from match.ir.names import identifier
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.packing import Packing
@@ -170,3 +173,64 @@ def test_modules_are_compared_on_the_layer_as_it_is_cut() -> None:
             assert candidate.cost.cycles == pytest.approx(timeline.cycles)
             compared += candidate.module != layer.module
     assert compared >= 4
+
+
+PROGRAM = """
+#include <stdio.h>
+#include "net.h"
+
+static net_context_t contexts[2];
+static _Alignas(NET_ALIGNMENT) uint8_t other[NET_WORKSPACE_IO_BYTES];
+
+int main(void)
+{
+    printf("%d\\n", (int)match_platform_open());
+    printf("%d\\n", (int)net_init(&contexts[0], net_workspace, sizeof net_workspace));
+    printf("%d\\n", (int)net_init(&contexts[1], other, sizeof other));
+    for (int i = 0; i < 2; i++) {
+        for (int n = 0; n < NET_INPUT_<IMAGE>_ELEMENTS; n++) {
+            net_input_<image>(&contexts[i])[n] = (<type>)(n % (11 + 2 * i));
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        printf("%d\\n", (int)net_run(&contexts[i], NULL, NULL));
+    }
+    for (int i = 0; i < 2; i++) {
+        for (int n = 0; n < NET_OUTPUT_<SCORES>_ELEMENTS; n++) {
+            printf("%.9g ", (double)net_output_<scores>(&contexts[i])[n]);
+        }
+        printf("\\n%d\\n", (int)net_deinit(&contexts[i]));
+    }
+    match_platform_close();
+    return 0;
+}
+"""
+
+
+def test_two_contexts_of_a_network_in_external_memory(tmp_path: Path) -> None:
+    """Each has constants and activations of its own there; the interface is that of networks without."""
+    model = integers("resnet8")
+    compiled = match.compile(model, "gap8", l1=L1, l2=34000, name="net", output=tmp_path / "net")
+    (tensor,), (result,) = compiled.report.model.inputs, compiled.report.model.outputs
+    kind = "float" if tensor.dtype == "float32" else f"{tensor.dtype}_t"
+    image, scores = identifier(tensor.name), identifier(result.name)
+    names = {"IMAGE": image.upper(), "image": image, "SCORES": scores.upper(), "scores": scores, "type": kind}
+    (tmp_path / "main.c").write_text(re.sub(r"<(\w+)>", lambda found: names[found[1]], PROGRAM))
+    call("make", "-s", "-C", tmp_path / "net", "WERROR=1", "SANITIZE=address,undefined", "lib")
+    archive = tmp_path / "net/build/host-address-undefined/libnet.a"
+    folders = (f"-I{tmp_path / 'net/include'}", f"-I{tmp_path / 'net/kernels/include'}")
+    flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
+    call("cc", *flags, *folders, tmp_path / "main.c", archive, "-o", tmp_path / "main", "-lm")
+    lines = call(tmp_path / "main").splitlines()
+    assert [line for line in lines if not line.endswith(" ")] == ["0"] * 7
+    flat = np.arange(np.prod(tensor.shape))
+    for line, modulus in zip([line for line in lines if line.endswith(" ")], (11, 13), strict=True):
+        given = (flat % modulus).astype(tensor.dtype).reshape(tensor.shape)
+        wanted = onnxruntime_outputs(model, {tensor.name: given}).reshape(-1)
+        assert np.array_equal(np.array(line.split(), np.float32), wanted)
+
+
+def call(*command: object) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

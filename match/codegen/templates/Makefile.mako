@@ -13,7 +13,8 @@ SOURCES := ${" \\\n    ".join(["", *sources]).lstrip()}
 ${"else " if position else ""}ifeq ($(PLATFORM),${placed.platform.name})
 % if placed.platform.compiler:
 CC = ${placed.platform.compiler}
-AR = $(if $(filter %-gcc,$(firstword $(CC))),$(patsubst %-gcc,%-ar,$(firstword $(CC))),ar)
+TOOLS := $(patsubst %-gcc,%-,$(filter %-gcc,$(firstword $(CC))))
+AR = $(TOOLS)ar
 % endif
 SOURCES += ${" \\\n    ".join(["", *libraries[placed.platform.name]]).lstrip()}
 PROGRAM := ${" \\\n    ".join(["", "program/main.c", *(s for s in placed.sources if s not in libraries[placed.platform.name] and not s.startswith("kernels/"))]).lstrip()}
@@ -37,9 +38,13 @@ all: $(BUILD)/network
 
 lib: $(BUILD)/lib${name}.a
 
+size: $(BUILD)/lib${name}.a
+	$(TOOLS)size -t $<
+
 help:
 	@echo "make                              build/host/network, a program for this machine"
 	@echo "make lib                          build/host/lib${name}.a, for programs of your own: include/${name}.h"
+	@echo "make size                         bytes of code with constants (text), data and bss in each of its objects"
 % for placed in platforms[1:]:
 	@echo "make ${f"PLATFORM={placed.platform.name}".ljust(28)} build/${placed.platform.name}/network, ${placed.needs}; lib as above"
 % endfor
@@ -68,6 +73,6 @@ $(BUILD)/%.o: %.S
 clean:
 	rm -rf build
 
-.PHONY: all lib help clean
+.PHONY: all lib size help clean
 
 -include $(patsubst %.o,%.d,$(call objects,$(PROGRAM) $(SOURCES)))

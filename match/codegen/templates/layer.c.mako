@@ -200,6 +200,6 @@ ${text.prototype}
 % if text.contents:
 
 static const uint8_t constants[${len(text.plan.constants)}] = {
-${values(text.plan.constants)},
+${text.constants}
 };
 % endif

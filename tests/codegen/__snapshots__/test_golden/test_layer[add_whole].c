@@ -222,6 +222,7 @@ int32_t add_whole(const void *input, const void *addend, void *output)
 }
 
 static const uint8_t constants[24] = {
+    /* requantization */
     103, 3, 0, 0, 0, 0, 0, 0, 85, 152, 4, 0, 68, 17, 6, 0, 20, 0, 0, 0,
     0, 0, 0, 0,
 };

@@ -1,0 +1,95 @@
+"""Inputs and outputs of another type or layout than the model has: programs against onnxruntime and TFLite Micro."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+import pytest
+from tflite_micro.python.tflite_micro import runtime
+
+import match
+from match.frontend import load
+from match.frontend.model import Quantization
+from match.report.schema import TensorSummary
+
+DIGITS = Path(match.__file__).parent / "demo" / "digits.onnx"
+IMAGE = Quantization(float(np.float32(1 / 255)), -128)
+"""Of the model's input, as its first QuantizeLinear has it."""
+
+
+@pytest.fixture(scope="module")
+def integers() -> npt.NDArray[Any]:
+    return np.random.default_rng(0).integers(-128, 128, (4, 1, 1, 16, 16)).astype(np.int8)
+
+
+@pytest.fixture(scope="module")
+def scores(integers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """onnxruntime's, of the real numbers that the integers stand for."""
+    session = onnxruntime.InferenceSession(DIGITS, providers=["CPUExecutionProvider"])
+    images = real(integers, IMAGE)
+    return np.stack([session.run(None, {"image": image})[0] for image in images])
+
+
+def real(q: npt.NDArray[Any], of: Quantization) -> npt.NDArray[Any]:
+    return np.float32(of.scale) * (q.astype(np.int32) - of.zero_point).astype(np.float32)
+
+
+@pytest.mark.parametrize("layout", [None, "nchw", "nhwc"])
+def test_a_quantize_and_a_transpose_become_the_callers(
+    layout: str | None, integers: npt.NDArray[Any], scores: npt.NDArray[Any]
+) -> None:
+    compiled = match.compile(DIGITS, "gap9", numerics="exact", input_type="int8", input_layout=layout)
+    given = integers.transpose(0, 1, 3, 4, 2) if layout == "nhwc" else integers
+    assert np.array_equal(compiled.run({"image": given})["scores"], scores)
+    assert compiled.report.model.inputs == (TensorSummary("image", given.shape[1:], "int8"),)
+    whole = match.compile(DIGITS, "gap9", numerics="exact")
+    assert compiled.cycles < whole.cycles - 0.9 * whole.layers[0].cycles
+    assert "divide" in whole.layers[0].op
+
+
+def test_unsigned_in_and_signed_out(integers: npt.NDArray[Any], scores: npt.NDArray[Any], tmp_path: Path) -> None:
+    compiled = match.compile(
+        DIGITS, "gap9", numerics="exact", input_type="uint8", output_type="int8", name="net", output=tmp_path / "net"
+    )
+    found = compiled.run({"image": (integers.astype(np.int32) + 128).astype(np.uint8)})["scores"]
+    header = (tmp_path / "net/include/net.h").read_text()
+    macros = dict(re.findall(r"#define (\w+) (\S+)", header))
+    assert float(macros["NET_INPUT_IMAGE_SCALE"].rstrip("f")) == pytest.approx(1 / 255, rel=1e-6)
+    assert macros["NET_INPUT_IMAGE_ZERO_POINT"] == "(0)"
+    scale = float(np.float32(macros["NET_OUTPUT_SCORES_SCALE"].rstrip("f")))
+    zero_point = int(macros["NET_OUTPUT_SCORES_ZERO_POINT"].strip("()"))
+    assert np.array_equal(real(found, Quantization(scale, zero_point)), scores)
+    assert "net_quantize_image(const float *values, uint8_t *image)" in header
+    assert "net_dequantize_scores(const int8_t *scores, float *values)" in header
+
+
+def test_real_numbers_in_front_of_integers(models_dir: Path) -> None:
+    path = models_dir / "kws_ref_model.tflite"
+    compiled = match.compile(path, "gap9", numerics="exact", input_type="float32", output_type="float32")
+    model = load(path)
+    given, made = model.inputs[0].quantization, model.outputs[0].quantization
+    assert given is not None
+    assert made is not None
+    q = np.random.default_rng(1).integers(-128, 128, (1, 49, 10, 1)).astype(np.int8)
+    interpreter = runtime.Interpreter.from_file(str(path))
+    interpreter.set_input(q, 0)
+    interpreter.invoke()
+    wanted = real(interpreter.get_output(0), made)
+    assert np.array_equal(compiled.run({"input_1": real(q, given)})["Identity"], wanted)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input_type": "int4"}, "input type 'int4' is unknown; choose one of: int8, uint8, float32"),
+        ({"input_layout": "chwn"}, "input layout 'chwn' is unknown"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(match.OptionError, match=message):
+        match.compile(DIGITS, "gap9", **options)
