@@ -16,7 +16,7 @@ _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy"}
-    | {"nn.max_pool2d", "max", "min", "tile", "reverse", "broadcast_to", "take"}
+    | {"nn.max_pool2d", "max", "min", "tile", "reverse", "broadcast_to", "take", "annotation.stop_fusion"}
 )
 
 
