@@ -16,7 +16,7 @@ _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy"}
-    | {"nn.max_pool2d", "max", "min", "tile", "reverse", "broadcast_to", "take"}
+    | {"nn.max_pool2d", "max", "min", "tile", "reverse", "broadcast_to", "take", "annotation.stop_fusion"}
 )
 
 
@@ -60,7 +60,7 @@ class _Conversion:
             return dequantized
         if self._is_difference(call):
             return relay.subtract(*(rebuild(operand, new) for operand in call.args))
-        if any(argument in self._shifted for argument in call.args):
+        if any(tensor in self._shifted for argument in call.args for tensor in (argument, *_fields(argument))):
             arguments = [self.signed(argument, new) for argument in call.args]
             return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
         return None
@@ -150,13 +150,17 @@ class _Conversion:
         if name == "clip":
             low, high = call.attrs.a_min + _OFFSET, call.attrs.a_max + _OFFSET
             return relay.clip(self._unsigned(call.args[0], new), low, high)
-        if name == "concatenate" and isinstance(call.args[0], relay.Tuple):
+        if name in ("concatenate", "stack") and isinstance(call.args[0], relay.Tuple):
             fields = [self._unsigned(field, new) for field in call.args[0].fields]
             return relay.Call(call.op, [relay.Tuple(fields)], call.attrs)
         if name == "nn.pad" and scalar(call.args[1]) is not None:
             value = relay.const(int(scalar(call.args[1])) + _OFFSET, "uint8")
             return relay.Call(call.op, [self._unsigned(call.args[0], new), value], call.attrs)
         return None
+
+
+def _fields(expr: relay.Expr) -> tuple[relay.Expr, ...]:
+    return tuple(expr.fields) if isinstance(expr, relay.Tuple) else ()
 
 
 def _unsigned_quantize(expr: relay.Expr, new: New) -> relay.Expr | None:

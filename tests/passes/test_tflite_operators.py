@@ -244,3 +244,13 @@ def test_concatenation_and_reshape():
     sizes = model.tensor((2,), "int32", data=np.array(model.tensors[flat].shape))
     model.operator("RESHAPE", [output, sizes], flat, "ReshapeOptions", newShape=list(model.tensors[flat].shape))
     check(model.build([x], [flat]))
+
+
+def test_layers_outputs_that_are_packed():
+    rng = np.random.default_rng(9)
+    model = TfliteModel()
+    x = model.tensor(SHAPE, "int8", 0.05, 7)
+    maps = [conv2d(rng, model, x, SHAPE, 3, (1, 1), scale=0.06, zero_point=-20)[0] for _ in range(2)]
+    packed = model.tensor((1, 2, 9, 7, 3), "int8", 0.06, -20)
+    model.operator("PACK", maps, packed, "PackOptions", valuesCount=2, axis=1)
+    check(model.build([x], [packed]), activations=[None, "uint8"])

@@ -83,7 +83,9 @@ def multiplication(read: Reader, operator: Operator) -> relay.Expr:
     table = _table_of_one(read, operator, of_levels, output)
     if table is not None:
         return table
-    return _clipped(relay.qnn.op.mul(*_qnn_operands(read, operator, a, b, output)), clip, output)
+    product = relay.qnn.op.mul(*_qnn_operands(read, operator, a, b, output))
+    # A requantization reads its sum twice, so that products of products would double with each.
+    return integers.alone(_clipped(product, clip, output))
 
 
 def division(read: Reader, operator: Operator) -> relay.Expr:

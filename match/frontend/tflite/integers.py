@@ -78,10 +78,10 @@ def alone(x: relay.Expr) -> relay.Expr:
 
 
 def narrowed(x: relay.Expr, output: Quantization, clip: tuple[int, int] | None = None) -> relay.Expr:
-    """An int64 tensor plus the output's zero point, clipped to the type's values or to fewer."""
+    """An int64 tensor plus the output's zero point, clipped to the type's values or to fewer; computed once."""
     if output.zero_point:
         x = relay.add(x, int64(output.zero_point))
-    return integer_form.saturate(relay.cast(x, "int32"), clip or value_range(output.dtype), output.dtype)
+    return alone(integer_form.saturate(relay.cast(x, "int32"), clip or value_range(output.dtype), output.dtype))
 
 
 def clip_of(read: Reader, operator: Operator, activation: int, output: Quantization) -> tuple[int, int]:
