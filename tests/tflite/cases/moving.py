@@ -408,7 +408,7 @@ CASES = (
     *cases(
         "SPACE_TO_BATCH_ND",
         moved,
-        [
+        [  # without padding: TFLite Micro pads with a value that it never sets
             {
                 "shape": SHAPE,
                 "result": (4, 3, 2, 5),
@@ -417,14 +417,14 @@ CASES = (
             },
             {
                 "shape": SHAPE,
-                "result": (6, 3, 2, 5),
-                "operands": ((3, 2), ((2, 1), (0, 0))),
+                "result": (6, 2, 2, 5),
+                "operands": ((3, 2), ((0, 0), (0, 0))),
                 "options": "SpaceToBatchNDOptions",
             },
             {
                 "shape": (1, 9, 4),
-                "result": (4, 3, 4),
-                "operands": ((4,), ((3, 0),)),
+                "result": (3, 3, 4),
+                "operands": ((3,), ((0, 0),)),
                 "options": "SpaceToBatchNDOptions",
             },
         ],
