@@ -12,7 +12,7 @@ from typing import Literal
 
 from match.cost_models.dma import Mchan
 from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
 LOOP = 15
 """Around the loop over channels of match_pulp_requantize, for accelerators that leave accumulators."""
@@ -180,7 +180,7 @@ class PulpClusterCost(CostModel):
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
-    regular = True
+    arrays = True
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
@@ -238,28 +238,25 @@ class PulpClusterCost(CostModel):
 
         Vectors shorter than a word are a pixel's after the other's.
         """
-        if length < WORD:
-            return self.cycles.product + pixels * self._short_product(channels, length, tile)
+        short = self.cycles.product + pixels * self._short_product(channels, length, tile)
         blocks, rest = divmod(channels, 4)
         work = self.cycles.product + (pixels - 1) * self.cycles.pair
-        if blocks:
-            work += self.cycles.fours + blocks * self._block(4, pixels, length, tile)
-        if rest:
-            work += rest * self._block(1, pixels, length, tile)
-        return work
+        work = work + choose(blocks > 0, self.cycles.fours, 0) + blocks * self._block(4, pixels, length, tile)
+        work = work + rest * self._block(1, pixels, length, tile)
+        return choose(length < WORD, short, work)
 
     def _block(self, channels: Literal[1, 4], pixels: int, length: int, tile: Tile) -> float:
         """Four channels of a pixel or two, or one of them."""
         beside = self.cycles.block if channels == 4 else self.cycles.single
-        if self.form == "int64" and tile.end:
-            beside += self.cycles.rare
+        if self.form == "int64":
+            beside = beside + choose(tile.end, self.cycles.rare, 0)
         return beside + self._steps(channels, pixels, length, tile) + pixels * channels * self._finish(tile)
 
     def _short_product(self, channels: int, length: int, tile: Tile) -> float:
         """A pixel whose vectors are shorter than a word."""
         blocks, rest = divmod(channels, 4)
         cycles, each = self.cycles, self._finish(tile)
-        rare = cycles.rare if self.form == "int64" and tile.end else 0
+        rare = choose(tile.end, cycles.rare, 0) if self.form == "int64" else 0
         fours = cycles.short_block + rare + short_step(4) * length + 4 * each
         ones = cycles.short_single + rare + short_step(1) * length + each
         return cycles.short + blocks * fours + rest * ones
@@ -272,18 +269,18 @@ class PulpClusterCost(CostModel):
         `CHANNEL_GROUP`: the others can be cut off.
         """
         words, rest = divmod(length, WORD)
-        if rest == 0:
-            return step(channels, pixels) * words
         loose = length // tile.c * (tile.c % CHANNEL_GROUP) // 4
-        crossing = channels * (0.5 if rest == 2 else 0.75) * (min(words, loose) + 1)
-        return step(channels, pixels) * (words + 1) + crossing + last_step(channels, pixels)
+        crossing = channels * choose(rest == 2, 0.5, 0.75) * (smaller(words, loose) + 1)
+        more = step(channels, pixels) + crossing + last_step(channels, pixels)
+        return step(channels, pixels) * words + choose(rest == 0, 0, more)
 
     def _finish(self, tile: Tile) -> float:
         """An accumulator behind its dot product: it may go on from a partial sum, and be left as one."""
         cycles = self.cycles
-        if not tile.end or self.form == "sums":
-            return cycles.sums + (0 if tile.begin else cycles.resumed)
-        return self.requantize + (0 if tile.begin else cycles.taken)
+        left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
+        if self.form == "sums":
+            return left
+        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Rows are shared out; the windows of two pixels at a time are copied into vectors.
@@ -293,14 +290,13 @@ class PulpClusterCost(CostModel):
         cycles = self.cycles
         row_bytes = tile.fx * tile.c
         length = tile.fy * row_bytes
-        each = cycles.row + (cycles.odd if row_bytes % 8 else 0)
+        each = cycles.row + choose(row_bytes % 8 > 0, cycles.odd, 0)
         column = cycles.column + tile.fy * each + length * cycles.byte
         pairs, single = divmod(tile.ox, 2)
         border = border_windows(layer)
-        row = cycles.line + (border if border < tile.ox else tile.ox) * cycles.border
-        row += pairs * (2 * column + self._product(tile.k, 2, length, tile))
-        if single:
-            row += column + self._product(tile.k, 1, length, tile)
+        row = cycles.line + smaller(border, tile.ox) * cycles.border
+        row = row + pairs * (2 * column + self._product(tile.k, 2, length, tile))
+        row = row + single * (column + self._product(tile.k, 1, length, tile))
         return ceil_div(tile.oy, self.cores) * row
 
     def _pointwise(self, tile: Tile) -> float:
@@ -308,8 +304,7 @@ class PulpClusterCost(CostModel):
         pixels = ceil_div(tile.oy * tile.ox, self.cores)
         pairs, single = divmod(pixels, 2)
         work = pairs * self._product(tile.k, 2, tile.c, tile)
-        if single:
-            work += self._product(tile.k, 1, tile.c, tile)
+        work = work + single * self._product(tile.k, 1, tile.c, tile)
         return pixels * self.cycles.pixel + work
 
     def _depthwise_3x3(self, layer: Layer, tile: Tile) -> float:
@@ -350,17 +345,17 @@ class PulpClusterCost(CostModel):
 
         Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels.
         """
-        rows = 1 if tile.ox == layer.ox else tile.oy
-        runs = rows if tile.k == layer.k else tile.oy * tile.ox
+        rows = choose(tile.ox == layer.ox, 1, tile.oy)
+        runs = choose(tile.k == layer.k, rows, tile.oy * tile.ox)
         elements = tile.oy * tile.ox * tile.k
-        share = min(elements, align4(ceil_div(elements, self.cores)))
+        share = smaller(elements, align4(ceil_div(elements, self.cores)))
         return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
 
 
 def share_of_channels(channels: int, cores: int, singles: int) -> int:
     """Channels of the busiest core, computed by fours, with at most `singles` behind them (match_pulp_share.h)."""
     each = ceil_div(channels, cores)
-    return align4(each) if each % 4 > singles else each
+    return choose(each % 4 > singles, align4(each), each)
 
 
 def _seen_rows(layer: Layer, tile: Tile) -> int:

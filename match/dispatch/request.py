@@ -10,7 +10,7 @@ from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
 from match.requantize.form import Form, choose_form
-from match.schedule.problem import Problem
+from match.search.problem import Problem
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
 
