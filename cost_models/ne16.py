@@ -69,8 +69,8 @@ class Ne16Cost(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
         full, rest = divmod(tile.k, _block(layer))
-        rows = _along(layer, tile.oy, self._together(layer, layer.ox), tile.iy, layer.padding.bottom)
-        columns = _along(layer, tile.ox, self._together(layer, 1), tile.ix, layer.padding.right)
+        rows = _along(layer, tile.oy, self._together(tile.k * tile.ox), tile.iy, layer.padding.bottom)
+        columns = _along(layer, tile.ox, self._together(tile.k), tile.ix, layer.padding.right)
         jobs = rows.jobs * columns.jobs
         block = self._pass(layer, tile.c, rows, columns, _block(layer))
         last = choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
@@ -109,9 +109,14 @@ class Ne16Cost(CostModel):
         cycles: float = programming + larger(execution, programming * (jobs - 1) + execution / jobs)
         return cycles
 
-    def _together(self, layer: Layer, pixels: int) -> int:
-        """Outputs of a strided job: 2, but 1 where the next one is an odd number of bytes away."""
-        return 2 if self.stream_out or layer.k * pixels % 2 == 0 else 1
+    def _together(self, distance: int) -> int:
+        """Outputs of a strided job: 2, but 1 where the next one is an odd number of bytes away.
+
+        The driver halves that distance for the job (kernels/ne16/match_ne16.c). It is that in the output's block, which
+        is taken to be as large as the tile. Accumulators are an even number of bytes apart.
+        """
+        together: int = choose(distance % 2 == 0, 2, 1)
+        return 2 if self.stream_out else together
 
     def _pass(self, layer: Layer, inputs: int, rows: _Along, columns: _Along, channels: int) -> float:
         """Cycles of all sub-tiles of a block of output channels."""

@@ -24,10 +24,9 @@ def ceil_div(a: int, b: int) -> int:
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
     """`yes` where a condition holds, else `no`: of plain numbers or, where the condition is an array, of arrays."""
-    if type(condition) is not np.ndarray:
+    if isinstance(condition, bool | np.bool_):
         return yes if condition else no
-    chosen: Any = np.where(condition, yes, no)
-    return chosen
+    return np.where(condition, yes, no)  # pyright: ignore[reportUnknownVariableType] - of Any
 
 
 def smaller(a: Any, b: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from match.ir.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
-from match.target.cost import Block, CostModel, Energy, Tile
+from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
 
 
@@ -72,7 +72,7 @@ class SteppedCost(CostModel):
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         steps = -(-tile.k // 2) * -(-tile.oy // 4) * -(-tile.ox // 3)
-        sums = steps * ((not tile.begin) + (not tile.end) / 2)
+        sums = steps * (choose(tile.begin, 0, 1) + choose(tile.end, 0, 0.5))
         return self.fixed / 2 + self.speed * (steps * tile.c * tile.fy * tile.fx + tile.iy * tile.ix + sums)
 
     def launch(self, layer: Layer) -> float:

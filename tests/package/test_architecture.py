@@ -21,7 +21,7 @@ CORE = (
     "tile_constants",
     "plan",
     "errors",
-    "schedule.mapping",
+    "mapping.schedule",
 )
 MAY_IMPORT_RELAY = (
     "compiler",
@@ -110,14 +110,14 @@ def test_the_compiler_names_no_target() -> None:
 
 
 def test_what_decides_knows_nothing_of_generated_code() -> None:
-    deciding = ("fitting", "form", "request", "schedule", "packed_constants", "dispatch", "sums", "storage")
+    deciding = ("fitting", "form", "request", "mapping", "search", "packed_constants", "dispatch", "sums", "storage")
     for name, path in modules().items():
         if inside(name, (*CORE, *deciding)):
             assert not inside_any(path, "match.codegen"), name
 
 
 def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code() -> None:
-    allowed = ("cost", "layer", "simulate", "schedule.blocks", "schedule.mapping")
+    allowed = ("cost", "layer", "simulate", "mapping.arrays", "mapping.blocks", "mapping.schedule")
     for name, path in modules().items():
         if inside(name, ("simulate",)):
             own = {other for other in imports(path) if inside(other, ("match",))}

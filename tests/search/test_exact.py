@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from match.mapping.predict import predict
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.search.engine import engine, engine_names
 from match.search.objective import OBJECTIVES
-from match.target.cost import Block, CostModel, Energy, MappingView, Tile
+from match.target.cost import Block, CostModel, Energy, MappingView, Tile, choose
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_operands
 from tests.mapping.walk import walk
 from tests.search.brute_force import rank, schedules, size_of_search
@@ -31,6 +32,20 @@ class ErraticCost(SteppedCost):
 
     def transfer(self, layer: Layer, block: Block) -> float:
         return random.Random(f"{self.seed} {block}").randrange(1, 100)
+
+
+@dataclass(frozen=True)
+class JumpyCost(SteppedCost):
+    """Tiles and blocks of even sizes are much cheaper than odd ones, so that cutting may pay; takes arrays."""
+
+    arrays: bool = True
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        aligned = choose((tile.k % 2 == 0) & (tile.ox % 3 == 0), 0.25, 1.0)
+        return super().compute(layer, tile) * aligned
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        return super().transfer(layer, block) * choose(block.bytes % 8 == 0, 0.5, 2.0)
 
 
 def small_problem(
@@ -93,7 +108,7 @@ def check_optimal(
 
 def test_equals_brute_force() -> None:
     rng = random.Random(10)
-    for _ in range(170):
+    for _ in range(100):
         check_optimal(rng, random_cost(rng), most=1500)
 
 
@@ -112,17 +127,31 @@ def test_equals_brute_force_where_operands_have_rooms_of_their_own() -> None:
 def test_equals_brute_force_where_input_channels_may_be_cut() -> None:
     rng = random.Random(15)
     cut = [
-        check_optimal(rng, random_cost(rng), most=1500, private=number % 4 == 0, reduced=True) for number in range(110)
+        check_optimal(rng, random_cost(rng), most=1500, private=number % 4 == 0, reduced=True) for number in range(70)
     ]
     cut += [check_optimal(rng, random_cost(rng), most=300, by_walking=True, reduced=True) for _ in range(15)]
     cut += [check_optimal(rng, ErraticCost(seed=seed), most=800, reduced=True) for seed in range(15)]
-    assert sum(cut) > 20
+    assert sum(cut) > 12
 
 
-def test_equals_brute_force_without_regularity() -> None:
+def test_equals_brute_force_whatever_tiles_cost() -> None:
     rng = random.Random(12)
     for seed in range(25):
         check_optimal(rng, ErraticCost(seed=seed, overlap=rng.random() < 0.8), most=800)
+
+
+def test_equals_brute_force_where_cutting_pays() -> None:
+    """And the same is found whether the cost model is asked in arrays or one by one."""
+    rng = random.Random(16)
+    for number in range(40):
+        check_optimal(rng, JumpyCost(**vars(random_cost(rng))), most=700, reduced=number % 2 == 0)
+    model = JumpyCost()
+    for _ in range(5):
+        layer = random_layer(rng, 20)
+        operands, memory = operands_of(layer), Memory("L1", 900)
+        with suppress(ScheduleError):
+            found = searched("exact", layer, operands, (memory,), model)
+            assert found == searched("exact", layer, operands, (memory,), replace(model, arrays=False))
 
 
 def test_beats_or_equals_random_mappings_of_larger_layers() -> None:

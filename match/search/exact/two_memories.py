@@ -238,7 +238,7 @@ def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -
         count = some.shape[1]
         room = np.full(count, tables.prices.memory.size)
         options = residencies(tables.prices.operands, dims, packed=True)
-        last_kernels: Floats = np.full(count, last, np.float64)
+        last_kernels = np.zeros(count) + last
         yield Chosen(tables, dims, some, room, kernels[patterns == pattern], last_kernels, options)
 
 
