@@ -69,8 +69,9 @@ class Ne16Cost(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
         full, rest = divmod(tile.k, _block(layer))
-        rows = _along(layer, tile.oy, self._together(tile.k * tile.ox), tile.iy, layer.padding.bottom)
-        columns = _along(layer, tile.ox, self._together(tile.k), tile.ix, layer.padding.right)
+        odd_channels, odd_columns = tile.k % 2 | layer.k % 2, tile.ox % 2 | layer.ox % 2
+        rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
+        columns = _along(layer, tile.ox, self._together(odd_channels), tile.ix, layer.padding.right)
         jobs = rows.jobs * columns.jobs
         block = self._pass(layer, tile.c, rows, columns, _block(layer))
         last = choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
@@ -109,13 +110,14 @@ class Ne16Cost(CostModel):
         cycles: float = programming + larger(execution, programming * (jobs - 1) + execution / jobs)
         return cycles
 
-    def _together(self, distance: int) -> int:
-        """Outputs of a strided job: 2, but 1 where the next one is an odd number of bytes away.
+    def _together(self, odd: int) -> int:
+        """Outputs of a strided job: 2, but 1 where the next one may be an odd number of bytes away.
 
         The driver halves that distance for the job (kernels/ne16/match_ne16.c). It is that in the output's block, which
-        is taken to be as large as the tile. Accumulators are an even number of bytes apart.
+        has the tile's channels and columns or the layer's; a tile does not tell which. Accumulators are an even number
+        of bytes apart.
         """
-        together: int = choose(distance % 2 == 0, 2, 1)
+        together: int = choose(odd > 0, 1, 2)
         return 2 if self.stream_out else together
 
     def _pass(self, layer: Layer, inputs: int, rows: _Along, columns: _Along, channels: int) -> float:

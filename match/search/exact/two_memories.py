@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -37,6 +38,9 @@ BOUNDED = 512
 
 SEARCHED = 10
 """Outer tiles that are searched, at least until there is a mapping."""
+
+ALIKE = 2
+"""Those of them that make as many blocks along each dimension."""
 
 PREDICTED = 12
 """Mappings of an outer tile onto the inner memory, and ways to hold its blocks, that are predicted at most."""
@@ -79,9 +83,14 @@ class TwoMemories:
         tiles = self.outer_tiles(tables, np.maximum(least, expected_cycles(whole)))
         if not tiles:
             raise refusal(tables, scratch=False)
-        for number, (_, index) in enumerate(tiles):
-            if self.best is not None and number >= SEARCHED:
+        searched: Counter[tuple[int, ...]] = Counter()
+        for _, index in tiles:
+            if self.best is not None and searched.total() >= SEARCHED:
                 break
+            blocks = tuple(int(tables.counts[dim][number]) for dim, number in zip(TILED, index, strict=True))
+            if searched[blocks] == ALIKE:
+                continue
+            searched[blocks] += 1
             self.search_tile(tables, index, multiples)
         if self.best is None:
             raise NoMappingError(layer.name, f"has no mapping onto {' and '.join(m.name for m in problem.memories)}")
