@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
 ARRAY = 16
 """Output channels and output columns, or input channels, that are computed at once."""
@@ -47,7 +47,7 @@ class DianaDigitalCost(CostModel):
     kernel: int = 100
 
     overlap = False
-    regular = True
+    arrays = True
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile: one for each depthwise channel or pixel of a fully connected layer."""
@@ -86,9 +86,11 @@ def _padded_rows(layer: Layer, tile: Tile) -> int:
     between windows, where the stride is larger than the filter, are not among them.
     """
     stride, padding = min(layer.stride[0], tile.fy), layer.padding
-    missing = max(0, (tile.oy - 1) * stride + tile.fy - tile.iy)
-    above = min(missing, padding.top)
-    if tile.iy == layer.iy and tile.oy < layer.oy:
-        above = min(above, max(missing // 2, missing - padding.bottom))
-    sides = (above, min(missing - above, padding.bottom))
-    return sum(max(0, side - row * stride) for side in sides for row in range(tile.oy))
+    missing = larger(0, (tile.oy - 1) * stride + tile.fy - tile.iy)
+    above = smaller(missing, padding.top)
+    least = smaller(above, larger(missing // 2, missing - padding.bottom))
+    above = choose((tile.iy == layer.iy) & (tile.oy < layer.oy), least, above)
+    sides = (above, smaller(missing - above, padding.bottom))
+    rows = range(max(padding.top, padding.bottom))
+    skipped: int = sum(choose(tile.oy > row, larger(0, side - row * stride), 0) for side in sides for row in rows)
+    return skipped

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cluster import LOOP, PIXEL, REQUANTIZE
 from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
 PIXELS = 3
 """Output rows and columns of a sub-tile."""
@@ -56,31 +56,33 @@ class Ne16Cost(CostModel):
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
-    regular = True
+    arrays = True
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes: int32 accumulators of a block of output channels, two blocks where there is more than one."""
         if not self.stream_out:
             return 0
         block = _block(layer)
-        buffers = 2 if tile.k > block else 1
-        return 4 * tile.oy * tile.ox * min(tile.k, block) * buffers
+        bytes_of_block: int = 4 * tile.oy * tile.ox * smaller(tile.k, block)
+        return bytes_of_block * choose(tile.k > block, 2, 1)
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
         full, rest = divmod(tile.k, _block(layer))
-        rows = _along(layer, tile.oy, self._together(layer, layer.ox), tile.iy, layer.padding.bottom)
-        columns = _along(layer, tile.ox, self._together(layer, 1), tile.ix, layer.padding.right)
+        odd_channels, odd_columns = tile.k % 2 | layer.k % 2, tile.ox % 2 | layer.ox % 2
+        rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
+        columns = _along(layer, tile.ox, self._together(odd_channels), tile.ix, layer.padding.right)
         jobs = rows.jobs * columns.jobs
-        block = self._pass(layer, tile.c, rows, columns, _block(layer)) if full else 0.0
-        last = self._pass(layer, tile.c, rows, columns, rest) if rest else 0.0
+        block = self._pass(layer, tile.c, rows, columns, _block(layer))
+        last = choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
         if not self.stream_out:
             return self._programmed(jobs, full * block + last)
-        channels = [_block(layer)] * full + [rest] * (rest > 0)
-        produced = [self._programmed(jobs, cycles) for cycles in [block] * full + [last] * (rest > 0)]
-        consumed = [self._requantization(tile, count) for count in channels]
-        steps = zip(produced[1:], consumed[:-1], strict=True)
-        return produced[0] + sum(max(step) for step in steps) + consumed[-1]
+        # The cluster requantizes a block of channels while NE16 computes the next one.
+        block, last = self._programmed(jobs, block), self._programmed(jobs, last)
+        taken, end = self._requantization(tile, _block(layer)), self._requantization(tile, rest)
+        behind = choose(rest > 0, larger(last, taken) + end, taken)
+        several: float = choose(full > 0, block + (full - 1) * larger(block, taken) + behind, last + end)
+        return several
 
     def launch(self, layer: Layer) -> float:
         """The same for every tile."""
@@ -105,15 +107,18 @@ class Ne16Cost(CostModel):
         the first are programmed beside the one before.
         """
         programming = self.arithmetic + self.access * (1 + JOB_WORDS + 1)
-        return programming + max(execution, programming * (jobs - 1) + execution / jobs)
+        cycles: float = programming + larger(execution, programming * (jobs - 1) + execution / jobs)
+        return cycles
 
-    def _together(self, layer: Layer, pixels: int) -> int:
-        """Outputs of a strided job: 2, but 1 where the next one is an odd number of bytes away.
+    def _together(self, odd: int) -> int:
+        """Outputs of a strided job: 2, but 1 where the next one may be an odd number of bytes away.
 
-        The driver halves the output's stride for that (kernels/ne16/match_ne16.c). Every block is priced by the parity
-        of the whole layer: an even part of an odd number of channels would be quicker, but then cutting would pay.
+        The driver halves that distance for the job (kernels/ne16/match_ne16.c). It is that in the output's block, which
+        has the tile's channels and columns or the layer's; a tile does not tell which. Accumulators are an even number
+        of bytes apart.
         """
-        return 2 if self.stream_out or layer.k * pixels % 2 == 0 else 1
+        together: int = choose(odd > 0, 1, 2)
+        return 2 if self.stream_out else together
 
     def _pass(self, layer: Layer, inputs: int, rows: _Along, columns: _Along, channels: int) -> float:
         """Cycles of all sub-tiles of a block of output channels."""
@@ -166,6 +171,6 @@ def _along(layer: Layer, outputs: int, together: int, seen: int, behind: int) ->
     if _strided(layer):
         jobs = ceil_div(outputs, together)
         return _Along(jobs, jobs, outputs + (outputs - jobs))
-    missing = min(behind, outputs + layer.fy - 1 - seen)
+    missing = smaller(behind, outputs + layer.fy - 1 - seen)
     last = (outputs - 1) % PIXELS + 1
-    return _Along(2 if missing > last and outputs > 1 else 1, ceil_div(outputs, PIXELS), outputs)
+    return _Along(choose((missing > last) & (outputs > 1), 2, 1), ceil_div(outputs, PIXELS), outputs)

@@ -242,7 +242,6 @@ class PulpClusterCost(CostModel):
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
-    regular = True
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""

@@ -13,6 +13,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tvm
@@ -47,7 +48,7 @@ int32_t tvmgen_default_run(struct tvmgen_default_inputs *inputs, struct tvmgen_d
 """
 
 
-def build(path: Path, target: str, **options: str) -> tuple[match.Model, list[str]]:
+def build(path: Path, target: str, **options: Any) -> tuple[match.Model, list[str]]:
     """The network, and TVM's C for it: its own operators and `main`, and a file for each layer on a module.
 
     `options` are those of `match.partition`.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from match.frontend import Model, load
     from match.ir.layer import Layer
     from match.ir.requantization import Requantization, Requantizer
-    from match.schedule.mapping import Schedule
+    from match.mapping.schedule import Schedule
     from match.target.cost import CostModel, CpuCostModel
     from match.target.hardware import HwModule, MatchTarget, Pattern, Verdict
     from match.target.registry import get_target, target_names
@@ -91,7 +91,7 @@ _HOME = {
     "match.dispatch.plan": ("LayerDecision",),
     "match.target.registry": ("get_target", "target_names"),
     "match.ir.requantization": ("Requantization", "Requantizer"),
-    "match.schedule.mapping": ("Schedule",),
+    "match.mapping.schedule": ("Schedule",),
 }
 
 

@@ -70,7 +70,7 @@ def compare(
     from benchmarks.engines.plot import plot as draw
     from benchmarks.engines.results import Measurement, Results, encode
     from benchmarks.engines.table import show, size_label
-    from match.schedule.engine import engine as make_engine
+    from match.search.engine import engine as make_engine
     from match.target.registry import get_target
 
     chip = get_target(target, modules=None if modules is None else _list(modules))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.engines.results import Comparison, LayerSearch, Measurement
 from benchmarks.engines.table import size_label
-from match.schedule.search import GRAIN
+from match.search.exact.search import GRAIN
 
 
 def compare_engines(measurements: Sequence[Measurement]) -> Iterator[Comparison]:

@@ -13,9 +13,9 @@ from match.dispatch.request import Request, Workload, request
 from match.errors import ScheduleError
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
-from match.schedule.engine import engine
-from match.schedule.predict import predict
-from match.schedule.problem import Problem
+from match.prediction.predict import predict
+from match.search.engine import engine
+from match.search.problem import Problem
 from match.target.cost import Cost
 from match.target.hardware import HwModule, MatchTarget
 from match.target.registry import get_target

@@ -11,7 +11,7 @@ import math
 
 from match.dispatch.plan import LayerDecision
 from match.ir.layer import Layer, Op
-from match.schedule.mapping import Schedule
+from match.mapping.schedule import Schedule
 
 TRANSFER = 370
 """Cycles of each transfer beside the SDK's call (MATCH_SETUP_OVERHEAD: 920 in all, less 550)."""

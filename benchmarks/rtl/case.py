@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from match.cost_models.pulp_cluster import Form
 from match.ir.layer import Layer, Op
-from match.schedule.blocks import tile_of
+from match.prediction.blocks import tile_of
 from match.target.cost import Tile
 
 Ints = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from match.codegen.nest import Nest, size_name
 from match.ir.layer import Axis, Layer
-from match.schedule.mapping import align
+from match.mapping.schedule import align
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from match.codegen.nest import Nest
 from match.dispatch.packed_constants import block_dims, pieces, tiles
 from match.ir.layer import Dim, Operand
-from match.schedule.mapping import Loop, Schedule
+from match.mapping.schedule import Loop, Schedule
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from match.codegen.network import Inside
 from match.codegen.steps import CallStep
 from match.frontend.model import Tensor, tensor_bytes
-from match.schedule.mapping import align
+from match.mapping.schedule import align
 
 
 class _Room(NamedTuple):

@@ -16,7 +16,7 @@ from match.dispatch.packed_constants import tiles
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Role
 from match.ir.names import identifier
-from match.schedule.mapping import parts
+from match.mapping.schedule import parts
 
 
 class LevelText(ABC):

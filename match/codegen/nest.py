@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from match.ir.layer import Dim, Layer
-from match.schedule.mapping import Loop, Schedule
+from match.mapping.schedule import Loop, Schedule
 
 _MEANING = {
     Dim.K: "Output channels",

@@ -11,8 +11,8 @@ from match.codegen.nest import Nest
 from match.errors import TargetError
 from match.ir.layer import Dim, Operand, Role
 from match.ir.names import identifier
+from match.mapping.schedule import Buffer, Memory, Placement, Schedule
 from match.mapping.storage import PLACES, storage
-from match.schedule.mapping import Buffer, Memory, Placement, Schedule
 
 _AXES = ("rows", "columns", "channels")
 

@@ -8,7 +8,7 @@ from match.dispatch.packed_constants import channel_bytes, component_offsets, fe
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Component, Dim, Role
-from match.schedule.mapping import Schedule, block_bytes, component_bytes
+from match.mapping.schedule import Schedule, block_bytes, component_bytes
 
 _PER_LINE = 20
 

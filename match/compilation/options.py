@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 
 from match.errors import OptionError
-from match.schedule.cache import default_folder
-from match.schedule.engine import check_engine
-from match.schedule.objective import check_objective
-from match.schedule.workers import available_processors
+from match.search.cache import default_folder
+from match.search.engine import check_engine
+from match.search.objective import check_objective
+from match.search.pool import available_processors
 from match.target.arguments import is_a
 
 

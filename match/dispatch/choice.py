@@ -20,11 +20,11 @@ from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
 from match.ir.requantization import Requantizer
+from match.mapping.schedule import Memory, Schedule
 from match.requantize.form import Form
-from match.schedule.cache import Cache
-from match.schedule.mapping import Memory, Schedule
-from match.schedule.problem import Problem, Solution
-from match.schedule.solutions import solutions
+from match.search.cache import Cache
+from match.search.problem import Problem, Solution
+from match.search.solutions import solutions
 from match.target.answers import call_text, number
 from match.target.cost import Cost
 from match.target.external_cost import external_cost

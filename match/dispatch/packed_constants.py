@@ -9,7 +9,7 @@ from match.errors import ScheduleError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.ir.requantization import Requantizer
-from match.schedule.mapping import Loop, Schedule, align, block_bytes, component_bytes
+from match.mapping.schedule import Loop, Schedule, align, block_bytes, component_bytes
 from match.target.hardware import HwModule
 
 Spans = dict[Dim, tuple[int, int]]

@@ -8,7 +8,7 @@ from typing import Literal, SupportsIndex, overload
 
 from match.ir.layer import Layer
 from match.ir.requantization import RequantizationFit, Requantizer
-from match.schedule.mapping import Schedule
+from match.mapping.schedule import Schedule
 from match.target.cost import Cost
 from match.target.hardware import ExternalApi, ModuleApi
 

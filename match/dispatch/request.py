@@ -9,9 +9,9 @@ from match.errors import CostModelError, TargetError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
+from match.mapping.schedule import Memory
 from match.requantize.form import Form, choose_form
-from match.schedule.mapping import Memory
-from match.schedule.problem import Problem
+from match.search.problem import Problem
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
 

@@ -11,8 +11,8 @@ from match.dispatch.plan import LayerDecision, LayerPlan
 from match.external_memory.strips import least_strips
 from match.frontend.model import tensor_bytes
 from match.ir.layer import Role
+from match.mapping.schedule import align
 from match.placement.problem import Problem, Step, Tensor
-from match.schedule.mapping import align
 from match.target.cost import Block
 from match.target.hardware import External, MatchTarget
 

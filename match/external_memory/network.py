@@ -26,12 +26,12 @@ from match.external_memory.message import sentence
 from match.external_memory.strips import best_strips
 from match.frontend.model import Model
 from match.ir.layer import Role
+from match.mapping.schedule import Memory
 from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.place import Plan, place
 from match.placement.problem import Cut, Problem, Step
-from match.schedule.mapping import Memory
 from match.target.external_cost import external_cost
 from match.target.hardware import External, MatchTarget
 

@@ -1,1 +1,1 @@
-"""How a layer is laid out in memories."""
+"""The mapping of a layer onto memories: loops, what lies where inside of which loop; how activations lie there."""

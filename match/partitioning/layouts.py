@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from match.mapping.schedule import align
 from match.mapping.storage import Storage
 from match.relay import relay
 from match.relay.rewrite import operator_name, shape
-from match.schedule.mapping import align
 
 
 @dataclass(frozen=True)

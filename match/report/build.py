@@ -11,6 +11,8 @@ from match.codegen.network import NetworkMemory
 from match.compilation.options import Options
 from match.dispatch.plan import CPU, Candidate, LayerDecision
 from match.frontend.model import Model, Tensor
+from match.mapping.schedule import Schedule
+from match.prediction.predict import predict
 from match.report.memory import summarize
 from match.report.schema import (
     BufferSummary,
@@ -30,8 +32,6 @@ from match.report.schema import (
     TensorSummary,
     Totals,
 )
-from match.schedule.mapping import Schedule
-from match.schedule.predict import predict
 from match.target.hardware import MatchTarget
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from match.ir.layer import Op
 from match.ir.requantization import Requantizer
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
 from match.target.arguments import is_a
 from match.target.cost import CostModel, CpuCostModel
 from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, TargetApi

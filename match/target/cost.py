@@ -1,23 +1,42 @@
 """The cost model protocol: plain Python on plain numbers, written by whoever knows the hardware.
 
-An engine asks a `CostModel` for the cycles of one kernel call and of one block transfer, and combines them itself. It
-tabulates the distinct arguments and vectorises the rest, so an author never writes array code. Every figure is a
-prediction, in cycles of the module's clock.
+An engine asks a `CostModel` for the cycles of one kernel call and of one block transfer, and combines them itself.
+Authors write plain arithmetic on plain numbers; what they write so that it takes arrays, too, is searched faster. Every
+figure is a prediction, in cycles of the module's clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from match.ir.layer import Layer
-from match.schedule.mapping import Loop, Placement
+from match.mapping.schedule import Loop, Placement
 
 
 def ceil_div(a: int, b: int) -> int:
-    """The quotient, rounded up."""
+    """The quotient, rounded up; of arrays, too, as are `choose`, `smaller` and `larger`."""
     return -(-a // b)
+
+
+def choose(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where a condition holds, else `no`: of plain numbers or, where the condition is an array, of arrays."""
+    if isinstance(condition, bool | np.bool_):
+        return yes if condition else no
+    return np.where(condition, yes, no)  # pyright: ignore[reportUnknownVariableType] - of Any
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The lesser of two numbers, or of the elements of two arrays."""
+    return choose(a < b, a, b)
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The greater of two numbers, or of the elements of two arrays."""
+    return choose(a > b, a, b)
 
 
 class Tile(NamedTuple):
@@ -115,16 +134,15 @@ class CostModel:
 
     `overlap` tells whether transfers run beside compute (asynchronous DMA); if not, the core waits for each it starts.
 
-    `regular` is a promise about `compute` and `transfer`: cutting never pays. Parts that make up a tile, or that
-    cover a block, cost together no less than the whole, and nothing costs less for reading more input pixels or for
-    moving more bytes in more pieces. Set-up costs, ceilings and products of them keep it. An engine may then rule
-    out most tiles without asking for their cost; without the promise it asks for all of them.
+    `arrays` tells whether `compute`, `transfer` and `scratch` also take a tile or a block whose numbers (all but `fy`
+    and `fx`) are NumPy arrays that broadcast, and give an array. An engine asks for the cost of all tiles of all sizes;
+    a cost model without it is asked one by one, which takes tens of times as long.
 
     `energy` is what the objective "energy" needs, None where nothing is known.
     """
 
     overlap: bool = True
-    regular: bool = False
+    arrays: bool = False
     energy: Energy | None = None
 
     def scratch(self, layer: Layer, tile: Tile) -> int:

@@ -20,7 +20,7 @@ class ExternalCost(CostModel):
         self.dma = external.dma
         self.main_memory = main_memory
         self.overlap = module.overlap
-        self.regular = module.regular
+        self.arrays = module.arrays
         self.energy = module.energy
 
     def scratch(self, layer: Layer, tile: Tile) -> int:

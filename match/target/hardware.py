@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel, CpuCostModel
 from match.target.operands import standard_operands
 from match.target.tile_constants import pack, parameter_bytes
@@ -167,7 +167,7 @@ class TransferCost(Protocol):
     """Predicted cycles of a DMA engine's transfers, in those of the modules' clock."""
 
     def transfer(self, block: Block) -> float:
-        """Cycles to move one block."""
+        """Cycles to move one block; the numbers are arrays where the module's cost model takes arrays."""
         ...
 
 

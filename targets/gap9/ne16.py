@@ -9,7 +9,7 @@ from match.cost_models.ne16 import Ne16Cost
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import (

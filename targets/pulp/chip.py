@@ -8,7 +8,7 @@ from pathlib import Path
 
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 

@@ -9,7 +9,7 @@ from match.cost_models.pulp_cluster import WORD, PulpClusterCost, is_pointwise
 from match.ir.constants import LayerConstants
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
 from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi

@@ -19,10 +19,10 @@ from match.dispatch.request import Workload
 from match.errors import OptionError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer, Op
-from match.schedule.predict import predict
+from match.prediction.predict import predict
 from match.target.cost import Cost
 from match.target.registry import get_target
-from tests.schedule.problems import searched
+from tests.search.problems import searched
 
 SCHEMA = Path(results.__file__).with_name("results.schema.json")
 

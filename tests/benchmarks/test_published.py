@@ -24,9 +24,9 @@ from match.dispatch.plan import LayerDecision, LayerPlan
 from match.errors import OptionError
 from match.frontend.relay import from_relay
 from match.ir.layer import Dim, Layer, Op, Padding
+from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.partitioning.pattern import Match, find
 from match.passes.pipeline import integer_relay
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.target.operands import standard_operands
 from match.targets.pulp.cluster import Cluster
 

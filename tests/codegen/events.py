@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from match.ir.layer import Dim, Operand, Role
-from match.schedule.mapping import Schedule, block_bytes
+from match.mapping.schedule import Schedule, block_bytes
 
 Spans = dict[Dim, tuple[int, int]]
 

@@ -18,8 +18,8 @@ from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Role
 from match.ir.requantization import Requantizer
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.mapping.storage import Storage, storage
-from match.schedule.mapping import Loop, Placement, Schedule
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
 from tests.codegen.layers import Case, Uint8

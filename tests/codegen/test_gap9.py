@@ -7,8 +7,8 @@ import pytest
 
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Op, Padding
-from match.schedule.blocks import largest_tile
-from match.schedule.mapping import Loop
+from match.mapping.schedule import Loop
+from match.prediction.blocks import largest_tile
 from match.target.cost import Tile
 from match.target.hardware import HwModule
 from match.targets.gap9.memory import L1

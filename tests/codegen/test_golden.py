@@ -14,7 +14,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from match.codegen.layer import generate
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Op, Padding
-from match.schedule.mapping import Loop
+from match.mapping.schedule import Loop
 from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
 from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster

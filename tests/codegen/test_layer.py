@@ -18,7 +18,7 @@ from match.codegen.layer import generate
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 from match.ir.layer import Axis, Component, Dim, Op, Operand, Padding, Role
-from match.schedule.mapping import Loop, Schedule
+from match.mapping.schedule import Loop, Schedule
 from tests.codegen.events import expected_events
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make

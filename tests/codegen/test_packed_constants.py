@@ -11,7 +11,7 @@ from match.codegen.packed_text import packed_text
 from match.dispatch.packed_constants import pack_constants, pieces
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Op
-from match.schedule.mapping import Loop, Placement, Schedule
+from match.mapping.schedule import Loop, Placement, Schedule
 from tests.codegen.harness import plan
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, MockModule

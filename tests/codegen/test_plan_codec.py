@@ -7,7 +7,7 @@ import pytest
 from match.dispatch.plan_codec import decode, encode
 from match.errors import ScheduleError, TargetError
 from match.ir.layer import Dim, Op, Padding
-from match.schedule.mapping import Loop
+from match.mapping.schedule import Loop
 from tests.codegen.harness import plan
 from tests.codegen.layers import make
 from tests.codegen.mock_target import EXTERNAL_API

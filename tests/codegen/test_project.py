@@ -17,9 +17,9 @@ from match.codegen.network import Network
 from match.codegen.project import MANIFEST, export, project_files
 from match.errors import CapacityError, OutputError, ToolchainError
 from match.ir.layer import Dim, Op, Padding
+from match.mapping.schedule import Loop, Memory
 from match.relay import relay
 from match.run import run
-from match.schedule.mapping import Loop, Memory
 from tests.codegen import networks
 from tests.codegen.harness import plan
 from tests.codegen.layers import Case, make

@@ -16,13 +16,13 @@ from match.dispatch.plan import LayerPlan
 from match.errors import NoMappingError, ScheduleError
 from match.ir.layer import Dim, Op, Operand, Padding
 from match.ir.requantization import Requantizer
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from tests.analysis.simulate.layers import random_case, random_mapping, random_outer_memory
 from tests.codegen.harness import scheduled, traced_run
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, SIGNED, MockModule
-from tests.schedule.problems import searched
-from tests.schedule.random_schedules import SteppedCost, random_cost
+from tests.mapping.random_schedules import SteppedCost, random_cost
+from tests.search.problems import searched
 
 L2 = Memory("L2", 1 << 24)
 MODULE = MockModule()

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from match.cost_models.dma import IoDma, Mchan
@@ -14,8 +15,8 @@ from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import Form, PulpClusterCost, border_windows, step
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Padding
-from match.schedule.blocks import block_of, largest_tile, tile_of
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
+from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile
 from match.target.operands import input_operand, output_operand
 from match.targets.pulp_open.target import PulpOpen
@@ -411,26 +412,25 @@ def test_scratch_of_a_tile_is_enough_for_smaller_ones(model: CostModel, layer: L
         assert needed <= model.scratch(layer, largest_tile(layer, {**large, **rest}))
 
 
-# ---- the promise of `CostModel.regular` ----
+# ---- arrays ----
 
 
 @pytest.mark.parametrize(("model", "layer"), PAIRS)
-def test_cutting_a_tile_never_pays(model: CostModel, layer: Layer) -> None:
-    assert model.regular
-    rng = random.Random(3)
+def test_tiles_in_arrays_cost_what_each_does(model: CostModel, layer: Layer) -> None:
+    assert model.arrays
+    rng, tiles = random.Random(3), list[Tile]()
     for _ in range(200):
         spans = layer.spans
         for dim in cut_by(model):
-            if rng.random() < 0.5:
+            if rng.random() < 0.7:
                 start = rng.randrange(layer.size(dim))
                 spans[dim] = (start, rng.randint(1, layer.size(dim) - start))
-        dim = rng.choice(cut_by(model))
-        start, extent = spans[dim]
-        size = rng.randint(1, extent)
-        parts = [(first, min(size, start + extent - first)) for first in range(start, start + extent, size)]
-        cost = model.compute(layer, tile_of(layer, spans))
-        cut = [model.compute(layer, tile_of(layer, {**spans, dim: part})) for part in parts]
-        assert cost <= sum(cut), (spans, dim, parts)
+        tiles.append(tile_of(layer, spans))
+    columns = Tile(*(np.array(column) for column in zip(*tiles, strict=True)))  # type: ignore[arg-type]
+    columns = columns._replace(fy=layer.fy, fx=layer.fx)
+    for method in (model.compute, model.scratch):
+        together = np.broadcast_to(method(layer, columns), len(tiles))
+        assert together.tolist() == [method(layer, tile) for tile in tiles]
 
 
 def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> None:

@@ -12,14 +12,14 @@ from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.errors import NoMappingError
 from match.ir.layer import Dim, Layer, Op
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
-from match.schedule.predict import predict
+from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.prediction.predict import predict
 from match.target.cost import Block, CostModel, MappingView, Tile
 from match.target.external_cost import external_cost
 from match.target.hardware import External
 from tests.codegen.mock_target import EXTERNAL_API
-from tests.schedule.problems import searched
-from tests.schedule.random_schedules import SteppedCost, operands_of, random_layer, random_schedule
+from tests.mapping.random_schedules import SteppedCost, operands_of, random_layer, random_schedule
+from tests.search.problems import searched
 
 EXTERNAL = External(Memory("L3", 1 << 23), EXTERNAL_API, IoDma(100e6))
 MODULE = SteppedCost(kernel_scratch=2)
@@ -32,7 +32,7 @@ def test_only_blocks_into_main_memory_have_another_price() -> None:
     assert model.transfer(LAYER, block) == MODULE.transfer(LAYER, block)
     outer = block._replace(memory="L2")
     assert model.transfer(LAYER, outer) == 2 * 44 + 100 != MODULE.transfer(LAYER, outer)
-    assert (model.overlap, model.regular, model.energy) == (MODULE.overlap, MODULE.regular, MODULE.energy)
+    assert (model.overlap, model.arrays, model.energy) == (MODULE.overlap, MODULE.arrays, MODULE.energy)
     assert model.compute(LAYER, tile) == MODULE.compute(LAYER, tile)
     assert model.scratch(LAYER, tile) == MODULE.scratch(LAYER, tile) > 0
     for method in ("launch", "issue", "overhead"):

@@ -10,7 +10,7 @@ import pytest
 
 from match.cost_models.ne16 import JOB_WORDS, Ne16Cost
 from match.ir.layer import Layer, Op, Padding
-from match.schedule.blocks import tile_of
+from match.prediction.blocks import tile_of
 from tests.kernels.toolchain import PROJECT, STRICT, compile_c
 
 SOURCES = [PROJECT / "kernels/ne16/match_ne16.c", PROJECT / "tests/cost_models/ne16_jobs.c"]

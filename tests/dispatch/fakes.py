@@ -8,7 +8,7 @@ from dataclasses import replace
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.schedule.mapping import Memory, component_bytes
+from match.mapping.schedule import Memory, component_bytes
 from match.target.cost import Block, CostModel, CpuCostModel, Tile
 from match.target.hardware import (
     ComputeApi,
@@ -42,8 +42,6 @@ def no_wide_filters(layer: Layer) -> Verdict:
 
 class FixedCost(CostModel):
     """So many cycles a multiply-accumulate, one a byte, some for each call and transfer."""
-
-    regular = True
 
     def __init__(self, mac: float, scratch: int = 0) -> None:
         self.mac = mac

@@ -11,9 +11,9 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import LayerDecision
 from match.ir.layer import Op
+from match.mapping.schedule import Memory
 from match.partitioning.partitioner import cut
 from match.relay import relay, tvm
-from match.schedule.mapping import Memory
 from match.target.cost import CpuCostModel, Energy
 from tests.dispatch.fakes import SHIFT, FakeModule, FakeTarget
 

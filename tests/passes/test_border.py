@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 import pytest
 from tflite_micro.python.tflite_micro import runtime
 
 import match
+from match.devtools.demo.exact_session import exact_session
 from match.frontend import load
 from match.frontend.model import Quantization
 from match.report.schema import TensorSummary
@@ -30,7 +30,7 @@ def integers() -> npt.NDArray[Any]:
 @pytest.fixture(scope="module")
 def scores(integers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """onnxruntime's, of the real numbers that the integers stand for."""
-    session = onnxruntime.InferenceSession(DIGITS, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS)
     images = real(integers, IMAGE)
     return np.stack([session.run(None, {"image": image})[0] for image in images])
 

@@ -13,8 +13,8 @@ from match.dispatch.plan import Candidate, LayerDecision, LayerPlan
 from match.frontend.model import Model, Rounding, Tensor
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.ir.requantization import RequantizationFit, Requantizer
+from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.report import Report, build
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.target.cost import Cost
 from match.target.hardware import ComputeApi, MatchTarget, MemoryApi, ModuleApi, PlatformApi, SyncApi
 from match.target.operands import standard_operands

@@ -13,9 +13,9 @@ import match
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization, Requantizer
+from match.mapping.schedule import component_bytes
+from match.prediction.blocks import tile_of
 from match.requantize import fit
-from match.schedule.blocks import tile_of
-from match.schedule.mapping import component_bytes
 from match.target.cost import Block
 from match.target.hardware import HwModule, MatchTarget
 from match.targets.gap8.target import Gap8

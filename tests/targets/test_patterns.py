@@ -6,7 +6,7 @@ import random
 
 from match.ir.layer import Layer, Op
 from match.target.hardware import Pattern
-from tests.schedule.random_schedules import random_layer
+from tests.mapping.random_schedules import random_layer
 
 PADDED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.MAX_POOL2D)
 

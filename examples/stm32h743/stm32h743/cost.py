@@ -43,8 +43,6 @@ def is_pointwise(layer: Layer) -> bool:
 class M7Cost(CostModel):
     """The kernels on the core, the MDMA beside it."""
 
-    regular = True
-
     def scratch(self, layer: Layer, tile: Tile) -> int:
         if layer.op is Op.CONV2D:
             return 0 if is_pointwise(layer) else 2 * ceil_div(tile.fy * tile.fx * tile.c, 4) * 4

@@ -1,6 +1,6 @@
 """When each action of a schedule happens: one core, and a DMA engine for each memory that serves its queue in order.
 
-This is a second opinion on `match.schedule.predict`: every event is walked, and the cost model is asked itself. What
+This is a second opinion on `match.prediction.predict`: every event is walked, and the cost model is asked itself. What
 both share are the blocks and tiles that a mapping's spans stand for.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from match.analysis.simulate.events import Action, Event, Kind, Timeline
 from match.analysis.simulate.order import Step, steps
 from match.ir.layer import Layer
-from match.schedule.mapping import Schedule
+from match.mapping.schedule import Schedule
 from match.target.cost import Block, CostModel, Tile
 
 

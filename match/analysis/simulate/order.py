@@ -8,8 +8,8 @@ from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Spans
 from match.analysis.simulate.stream import Step, Stream
 from match.ir.layer import Role
-from match.schedule.blocks import tile_of
-from match.schedule.mapping import Schedule
+from match.mapping.schedule import Schedule
+from match.prediction.blocks import tile_of
 
 
 def steps(schedule: Schedule) -> Iterator[Step]:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from match.ir.layer import Dim, Operand
-from match.schedule.blocks import Span, block_of
-from match.schedule.mapping import Loop, Memory, Schedule
+from match.mapping.schedule import Loop, Memory, Schedule
+from match.prediction.blocks import Span, block_of
 from match.target.cost import Block
 
 Spans = Mapping[Dim, Span]

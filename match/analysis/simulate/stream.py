@@ -9,8 +9,8 @@ from typing import NamedTuple
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Packing, Spans
 from match.ir.layer import Operand, Role
-from match.schedule.blocks import axes_of, axis_length, block_of_lengths
-from match.schedule.mapping import Memory, Schedule, align
+from match.mapping.schedule import Memory, Schedule, align
+from match.prediction.blocks import axes_of, axis_length, block_of_lengths
 from match.target.cost import Block
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from match.codegen.platforms import PACKAGE
 from match.devtools.check.external import external_problems
 from match.ir.names import identifier
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
 from match.target.arguments import is_a
 from match.target.attributes import attribute_problems
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform

@@ -12,9 +12,9 @@ from match.devtools.check.probes import Probe, network
 from match.dispatch.request import aligned_memories
 from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.ir.names import identifier
+from match.mapping.schedule import block_bytes, component_bytes
 from match.partitioning.pattern import Match, find
 from match.requantize.form import Form, choose_form
-from match.schedule.mapping import block_bytes, component_bytes
 from match.target.arguments import is_a
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict

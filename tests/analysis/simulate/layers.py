@@ -15,9 +15,9 @@ from match.errors import ScheduleError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.ir.requantization import Int64Array, Requantizer
+from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.prediction.blocks import largest_tile
 from match.requantize.form import choose_form
-from match.schedule.blocks import largest_tile
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
 from match.target.hardware import HwModule, MatchTarget, Pattern
 from tests.codegen.harness import scheduled
 from tests.codegen.layers import Case, make

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from match.analysis.simulate import Event, Kind, simulate
 from match.ir.layer import Dim, Layer, Op, Operand
-from match.schedule.mapping import Loop, Memory, Placement, Schedule
+from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Tile
 from match.target.operands import input_operand, output_operand, standard_operands
 

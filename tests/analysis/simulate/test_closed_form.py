@@ -9,11 +9,11 @@ import pytest
 
 from match.analysis.simulate import Timeline, simulate
 from match.ir.layer import Layer
-from match.schedule.predict import predict
+from match.prediction.predict import predict
 from match.target.cost import Cost
-from tests.schedule.networks import auto_encoder, ds_cnn, mobilenet, resnet8
-from tests.schedule.random_schedules import random_cost, random_layer, random_memories, random_schedule
-from tests.schedule.test_networks import searches
+from tests.mapping.random_schedules import random_cost, random_layer, random_memories, random_schedule
+from tests.search.networks import auto_encoder, ds_cnn, mobilenet, resnet8
+from tests.search.test_networks import searches
 
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 

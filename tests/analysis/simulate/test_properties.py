@@ -10,9 +10,9 @@ import pytest
 
 from match.analysis.simulate import Kind, Timeline, simulate, stream
 from match.ir.layer import Role
-from match.schedule.mapping import Memory, Placement, Schedule
+from match.mapping.schedule import Memory, Placement, Schedule
 from match.target.cost import Tile
-from tests.schedule.random_schedules import SteppedCost, random_cost, random_layer, random_memories, random_schedule
+from tests.mapping.random_schedules import SteppedCost, random_cost, random_layer, random_memories, random_schedule
 
 
 def random_nested(rng: random.Random, levels: int) -> Schedule:

@@ -14,14 +14,14 @@ from match.analysis.simulate import simulate
 from match.analysis.trace import LayerTrace
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Op, Padding
-from match.schedule.mapping import Loop
+from match.mapping.schedule import Loop
 from match.target.hardware import HwModule, MatchTarget, Pattern
 from match.target.registry import get_target, target_names
 from tests.analysis.simulate.layers import accepted, planned, random_outer_memory
 from tests.codegen.harness import plan, trace_of, traced_run
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import MockModule
-from tests.schedule.random_schedules import SteppedCost
+from tests.mapping.random_schedules import SteppedCost
 
 LAYERS, SCHEDULES = 4, 3
 

@@ -17,7 +17,7 @@ import match
 from match.devtools.check import check_target
 from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
-from match.schedule.mapping import Memory
+from match.mapping.schedule import Memory
 from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
 from match.target.tile_constants import INT64

@@ -1,0 +1,40 @@
+"""Predicted latency of a schedule: that of executing all its events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from match.mapping.schedule import Loop, Placement, Schedule
+from match.prediction.nested import levels_of, nested_latency
+from match.prediction.prices import Prices
+from match.prediction.view import view_of
+from match.prediction.walk import Walk
+from match.target.cost import Cost, CostModel
+
+
+def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
+    """Predicted cost of executing `schedule` on the module that `cost_model` describes, in cycles and bytes.
+
+    Raises:
+        CostModelError: if the cost model fails.
+    """
+    if len(schedule.memories) > 1:
+        return nested_latency(levels_of(schedule, cost_model))
+    memory = schedule.inner_memory
+    placements = [schedule.placement(operand.name, memory) for operand in schedule.operands]
+    return latency(Prices(schedule.layer, schedule.operands, memory, cost_model), schedule.loops, placements)
+
+
+def latency(pricing: Prices, loops: Sequence[Loop], placements: Sequence[Placement]) -> Cost:
+    """Cost of a mapping onto one memory; `placements` are in the order of the operands. Nothing is checked."""
+    sizes = pricing.layer.extents
+    walk = Walk(pricing, loops, placements, sizes)
+    walk.run({dim: (0, size) for dim, size in sizes.items()}, pricing.overhead)
+    moved = tuple((operand.name, count) for operand, count in zip(pricing.operands, walk.moved, strict=True))
+    energy = pricing.energy({pricing.memory.name: sum(walk.moved)})
+    cost = Cost(walk.now, walk.compute, sum(walk.transfers), walk.overhead, moved, energy)
+    if not pricing.has_latency:
+        return cost
+    moves = list(zip(walk.moved, walk.transfers, strict=True))
+    return replace(cost, cycles=pricing.latency(view_of(pricing, loops, placements, cost, moves)))

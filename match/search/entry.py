@@ -1,0 +1,57 @@
+"""Solutions as bytes and back: what the cache stores and what worker processes send.
+
+Only what a search decides is stored. Everything else is the problem's, and the mapping is built and checked anew with
+it, so that no bytes whatever can become a mapping that does not fit.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from match.errors import ScheduleError
+from match.mapping.schedule import Loop, Placement, Schedule
+from match.search.problem import Problem, Solution
+from match.target.cost import Cost
+
+
+class _Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    loops: tuple[Loop, ...]
+    placements: tuple[Placement, ...]
+    scratch: int
+    loss: float
+    cost: Cost
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    mapping: _Mapping | None
+    refusal: str | None
+
+
+def encode(solution: Solution) -> bytes:
+    """A solution without its problem, as JSON."""
+    schedule, cost = solution.schedule, solution.cost
+    mapping = None
+    if schedule is not None and cost is not None:
+        mapping = _Mapping(schedule.loops, schedule.placements, schedule.scratch, schedule.loss, cost)
+    return msgspec.json.encode(_Entry(mapping, solution.refusal))
+
+
+def decode(data: bytes, problem: Problem) -> Solution | None:
+    """The solution of `problem` that `encode` wrote; None if the bytes are none."""
+    try:
+        entry = msgspec.json.decode(data, type=_Entry)
+        if entry.mapping is None:
+            return Solution(refusal=entry.refusal) if entry.refusal else None
+        mapping = entry.mapping
+        schedule = Schedule(
+            problem.layer,
+            problem.operands,
+            problem.memories,
+            mapping.loops,
+            mapping.placements,
+            mapping.scratch,
+            mapping.loss,
+        )
+    except (msgspec.MsgspecError, ScheduleError, StopIteration):
+        return None
+    return Solution(schedule, mapping.cost)

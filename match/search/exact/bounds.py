@@ -1,0 +1,221 @@
+"""Lower bounds of what mappings cost: of all that share a tile, and of one by itself.
+
+    core_cycles = overhead + kernels + what the core does or waits for beside no kernel
+    dma_cycles  = overhead + first issue + the greater of: all transfers; those of inputs, the last kernel behind
+                  them, and the last write-back behind that
+    lower_bound_cycles[tile, residency] = max(core_cycles, dma_cycles)
+
+With transfers that block the core, the latency is the sum of all. The bound of a tile has every block fetched once, and
+each operand whole or cut along any of its dimensions, whichever costs least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.layer import Dim, Operand, Role
+from match.prediction.arrays import Flags, Floats, Ints
+from match.search.exact.residencies import Residencies, Way
+from match.search.exact.tables import TILED, Figures, Tables, at
+
+
+class Bound(NamedTuple):
+    """Of mappings: cycles and bytes, at least."""
+
+    cycles: Floats
+    moved: Floats
+
+
+class Held(NamedTuple):
+    """An operand of some tiles, held in some ways; shape (ways, tiles).
+
+    depth: loops that its blocks are fetched inside of. buffers: their number. need: bytes of all buffers. sums: bytes
+    of partial sums, which lie in the shared room. moved: bytes. transfer: DMA cycles. waits: those beside which no
+    kernel runs. issues: transfers that the core issues, those of inputs without the ones before the first kernel.
+    first, chain: of an input, DMA cycles of the first block, and cycles from the first issue to the last arrival, as
+    each block is issued when the one before has arrived. last: DMA cycles of the last write-back.
+    """
+
+    need: Floats
+    sums: Floats
+    moved: Floats
+    transfer: Floats
+    waits: Floats
+    last: Floats
+    issues: Floats
+    chain: Floats
+    first: Floats
+    depth: Floats
+    buffers: Floats
+
+
+def tile_bound(tables: Tables, channels: int, kernels: Floats) -> Bound:
+    """Of all mappings with a tile, for tiles with the input channels of size number `channels`; tables.
+
+    `kernels` are the cycles of all kernel calls, with the overhead and their launches.
+    """
+    prices = tables.prices
+    cut = channels < len(tables.sizes[Dim.C]) - 1
+    transfer, moved, core = np.zeros(()), np.zeros(()), np.zeros(())
+    for operand, figures in zip(prices.operands, tables.figures, strict=True):
+        outside = np.prod([tables.outer_counts[dim] for dim in TILED if dim not in operand.dims], dtype=float)
+        transfer = transfer + outside * _least(operand, at_or_whole(figures.transfer, channels, operand, cut))
+        moved = moved + outside * _least(operand, at_or_whole(figures.moved, channels, operand, cut))
+        core = core + outside * _least(operand, at_or_whole(figures.end, channels, operand, cut))
+    if not prices.overlap:
+        issues = prices.issue * len(prices.operands) * tables.outer_blocks
+        return Bound(kernels + issues + transfer, moved)
+    outputs = [operand.role is Role.OUTPUT for operand in prices.operands]
+    begun, finished = (prices.issue * tables.outer_blocks * some for some in (not all(outputs), sum(outputs)))
+    return Bound(np.maximum(kernels + begun + finished + core, prices.overhead + begun + transfer), moved)
+
+
+def at_or_whole(table: npt.NDArray[Any], channels: int, operand: Operand, cut: bool) -> npt.NDArray[Any]:
+    """Entries for some input channels; of an operand that may keep all of them, the lesser of both."""
+    part = at(table, channels)
+    whole = cut and operand.role is Role.INPUT and table.shape[-1] > 1
+    return np.minimum(part, table[..., -1:]) if whole else part
+
+
+def _least(operand: Operand, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The least over whether an operand is cut along each of its dimensions, K, OY and OX, or whole."""
+    for axis in range(len(TILED) - 1):
+        if table.shape[axis] > 1:
+            table = np.minimum(table, table.take([-1], axis))
+    return table
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some tiles that cut the same dimensions, `dims`; `index` has the numbers of their sizes, shape (4, tiles)."""
+
+    tables: Tables
+    dims: tuple[Dim, ...]
+    index: Ints
+    room: Ints
+    kernels: Floats
+    last_kernels: Floats
+    residencies: Residencies
+
+    @cached_property
+    def counts(self) -> Mapping[Dim, Ints]:
+        """Tiles along each dimension."""
+        return {dim: self.tables.counts[dim][index] for dim, index in zip(TILED, self.index, strict=True)}
+
+    def bounds(self) -> tuple[Ints, Ints, Bound]:
+        """Those that fit: the numbers of residency and tile, and the bound; arrays over mappings."""
+        tables, prices = self.tables, self.tables.prices
+        held = [self._held(number, ways) for number, ways in enumerate(self.residencies.ways)]
+        residency, tile = np.nonzero(self._fit(held))
+        which = self.residencies.which[:, residency]
+        chosen = [Held(*(figure[way, tile] for figure in one)) for one, way in zip(held, which, strict=True)]
+        outputs = [operand.role is Role.OUTPUT for operand in prices.operands]
+        inputs = [one for one, output in zip(chosen, outputs, strict=True) if not output]
+        written = [one for one, output in zip(chosen, outputs, strict=True) if output]
+        begun = prices.issue * tables.outer_blocks if inputs and prices.overlap else 0.0
+        nothing = np.zeros(len(tile))
+        transfer, moved = (
+            nothing + _total(one.transfer for one in chosen),
+            nothing + _total(one.moved for one in chosen),
+        )
+        fetches, writes = (prices.issue * _total(one.issues for one in some) for some in (inputs, written))
+        core = self.kernels[tile] + writes
+        if not prices.overlap:
+            return residency, tile, Bound(core + fetches + transfer, moved)
+        core = core + (self._idle(inputs) if tables.outer_blocks == 1 else begun)
+        waits = _total(one.waits for one in inputs) + np.maximum(_total(one.waits for one in written), fetches)
+        last = _total(one.last for one in written)
+        finish = self.last_kernels[tile] + prices.issue * tables.outer_blocks * len(written) + last
+        fetched = np.maximum.reduce([_total(one.transfer for one in inputs), *(one.chain for one in inputs)])
+        dma = prices.overhead + begun + np.maximum(transfer, fetched + finish)
+        return residency, tile, Bound(np.maximum(core + waits + last, dma), moved)
+
+    def _held(self, number: int, ways: Sequence[Way]) -> Held:
+        """An operand in each of some ways."""
+        tables, prices = self.tables, self.tables.prices
+        operand, figures = prices.operands[number], tables.figures[number]
+        result = Held(*np.zeros((len(Held._fields), len(ways), self.index.shape[1])))
+        others, own = ([dim for dim in TILED if (dim in operand.dims) is mine] for mine in (False, True))
+        once = self._iterations(frozenset(), others)
+        for row, (inside, buffers) in enumerate(ways):
+            again = self._iterations(inside, others)
+            fetches = again * self._iterations(inside, own)
+            block, sums, moved, transfer, end = self._gathered(figures, inside)
+            transfer, end = again * transfer, once * end
+            result.depth[row], result.buffers[row] = len(inside), buffers
+            result.need[row], result.moved[row], result.transfer[row] = buffers * block, again * moved, transfer
+            if operand.role is Role.OUTPUT:
+                result.sums[row] = sums if Dim.C in self.dims else 0
+                result.waits[row] = transfer - end if buffers == 1 else 0
+                result.last[row], result.issues[row] = end, fetches
+            else:
+                result.waits[row] = transfer if buffers == 1 else end
+                result.first[row] = end
+                result.issues[row] = fetches - (buffers * tables.outer_blocks if prices.overlap else 0)
+                result.chain[row] = transfer + prices.issue * (fetches - tables.outer_blocks)
+        return result
+
+    def _idle(self, inputs: Sequence[Held]) -> Floats:
+        """Cycles before the first kernel in which the DMA is idle, or done with the first block of every input.
+
+        Before the loops the core issues the transfers of blocks that it need not wait for at once. Then, from the
+        outermost depth on, it waits for each, issues the next one of those in two buffers, and fetches the others.
+        """
+        issue, now, busy = self.tables.prices.issue, np.zeros(()), np.zeros(())
+        arrivals: list[Floats] = []
+        for one in inputs:
+            early = (one.buffers == 2) | (one.depth == 0)
+            now = now + issue * early
+            busy = np.where(early, np.maximum(busy, now) + one.first, busy)
+            arrivals.append(busy)
+        for level in range(len(self.dims) + 1):
+            for one, arrival in zip(inputs, arrivals, strict=True):
+                here, double = one.depth == level, one.buffers == 2
+                fetches = here & ~double & (level > 0)
+                now = np.where(here & ~fetches, np.maximum(now, arrival) + issue * double, now)
+                busy = np.where(fetches, np.maximum(busy, now + issue) + one.first, busy)
+                now = np.where(fetches, busy, now)
+        return now - _total(one.first for one in inputs)
+
+    def _iterations(self, inside: frozenset[Dim], dims: Sequence[Dim]) -> Ints:
+        """Of the loops over some of `dims` that are `inside`, in all outer blocks."""
+        result = np.ones((), np.int64)
+        for dim in dims:
+            result = result * (self.counts[dim] if dim in inside else self.tables.outer_counts[dim])
+        return result
+
+    def _gathered(self, figures: Figures, inside: frozenset[Dim]) -> list[npt.NDArray[Any]]:
+        """The figures of an operand that is cut along the dimensions `inside` alone."""
+        return [
+            table[
+                tuple(
+                    (index if dim in inside else -1) if length > 1 else 0
+                    for dim, index, length in zip(TILED, self.index, table.shape, strict=True)
+                )
+            ]
+            for table in figures
+        ]
+
+    def _fit(self, held: Sequence[Held]) -> Flags:
+        """Whether the blocks of all operands fit; shape (residencies, tiles)."""
+        memory = self.tables.prices.memory
+        own, taken = dict(memory.private), np.zeros(())
+        fits = np.ones((), np.bool_)
+        for operand, one, way in zip(self.tables.prices.operands, held, self.residencies.which, strict=True):
+            if operand.name in own:
+                fits = fits & (one.need <= own[operand.name])[way]
+                taken = taken + one.sums[way]
+            else:
+                taken = taken + (one.need + one.sums)[way]
+        shape = self.residencies.which.shape[1], self.index.shape[1]
+        return np.broadcast_to(fits & (taken <= self.room), shape)
+
+
+def _total(arrays: Any) -> Floats:
+    return sum(arrays, start=np.zeros(()))

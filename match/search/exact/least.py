@@ -1,0 +1,86 @@
+"""What any mapping onto two memories takes at least, whatever its tiles.
+
+Of every tile that fits the inner memory, and of every block, the one that is quickest for its size is found: nothing is
+quicker than if all were like that one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from match.ir.layer import Axis, Dim, Operand, Role
+from match.prediction.arrays import Ints
+from match.prediction.blocks import axes_of, axis_lengths, round_up, touched
+from match.prediction.prices import Prices
+from match.search.exact.tables import TILED, Tables, along_axis
+from match.target.cost import Tile
+
+
+def least_bytes(prices: Prices, operand: Operand) -> int:
+    """Bytes of an operand that any mapping moves: those that windows touch, without what lies between them."""
+    total = 0
+    for component in operand.components:
+        size = component.element_bytes
+        for axis in component.axes:
+            extent = prices.layer.size(axis.dim)
+            apart = axis.stride > axis.window
+            starts = np.arange(extent)
+            size *= int(touched(axis, starts, np.ones_like(starts)).sum()) if apart else axis.span(0, extent)[1]
+        total += size
+    return total
+
+
+def least_transfers(prices: Prices, operands: Sequence[Operand]) -> float:
+    """DMA cycles that any mapping takes for some operands: bytes as quick as those of the quickest block."""
+    cycles = 0.0
+    for operand in operands:
+        lengths = [lengths_anywhere(operand, axis, prices.layer.size(axis.dim)) for axis in axes_of(operand)]
+        every, moved = prices.transfers(prices.operands.index(operand), lengths, None, None)
+        cycles += float((every / moved).min()) * least_bytes(prices, operand)
+    return cycles
+
+
+def least_kernels(tables: Tables) -> float:
+    """Cycles of kernel calls that any mapping takes: outputs as quick as those of the quickest tile that fits.
+
+    The quickest of all tiles, wherever they lie in the layer. `tables` are of the layer in the inner memory.
+    """
+    prices, layer = tables.prices, tables.prices.layer
+    (oy, iy), (ox, ix) = (anywhere(axis, layer.size(axis.dim)) for axis in (prices.rows, prices.columns))
+    k, sizes = along_axis(Dim.K, np.arange(1, layer.k + 1)), tables.sizes[Dim.C]
+    ends = [*itertools.product((True, False), repeat=2)] if len(sizes) > 1 else [(True, True)]
+    begin, end = (np.array(flags) for flags in zip(*ends, strict=True))
+    outputs = {dim: along_axis(dim, sizes) for dim, sizes in ((Dim.OY, oy), (Dim.OX, ox))}
+    inputs = [along_axis(dim, sizes) for dim, sizes in ((Dim.OY, iy), (Dim.OX, ix))]
+    least = math.inf
+    for channels in {*sizes.tolist(), *(layer.c % sizes).tolist()} - {0}:
+        extents: dict[Dim, Any] = {Dim.K: k, Dim.C: np.array(channels), **outputs}
+        needs = [tables.block(operand, extents) for operand in prices.operands]
+        fits = np.logical_and.reduce(np.broadcast_arrays(*(need <= tables.largest for need in needs)))
+        numbers: list[Any] = [*extents.values(), *inputs, layer.fy, layer.fx, begin, end]
+        cycles = prices.launch + prices.kernels(Tile(*numbers), fits)
+        products = math.prod(extents.values())
+        least = min(least, float((np.where(fits, cycles, math.inf) / products).min()))
+    return least * layer.k * layer.c * layer.oy * layer.ox
+
+
+def anywhere(axis: Axis, extent: int) -> Ints:
+    """Outputs of tiles along an axis and what each reads of the input, for tiles anywhere; shape (2, tiles)."""
+    start, size = (values.ravel() for values in np.indices((extent, extent + 1)))
+    inside = (size > 0) & (start + size <= extent)
+    pairs = np.stack([size[inside], touched(axis, start[inside], size[inside])], axis=1)
+    return np.unique(pairs, axis=0).T
+
+
+def lengths_anywhere(operand: Operand, axis: Axis, extent: int) -> Ints:
+    """Elements along an axis of blocks of all sizes anywhere; an array along the axis of its dimension."""
+    if axis.dim not in TILED:
+        return np.array(axis.length(extent))
+    if operand.role is Role.CONSTANT:
+        return along_axis(axis.dim, axis_lengths(axis, np.arange(1, extent + 1)))
+    return along_axis(axis.dim, round_up(np.arange(1, axis.limit + 1), axis.multiple))

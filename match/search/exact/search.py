@@ -1,0 +1,273 @@
+"""The search over the mappings onto one memory: predict best first, and stop when the bound passes the best.
+
+Tiles come in the order of their lower bounds, and of each chunk of them the mappings in the order of theirs. What a
+bound puts behind the best mapping known is dropped; the rest is predicted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from match.ir.layer import Dim
+from match.mapping.schedule import Loop, Placement
+from match.prediction.arrays import Flags, Floats, Ints
+from match.prediction.predict import latency
+from match.search.exact.bounds import Bound, Chosen, tile_bound
+from match.search.exact.residencies import Residencies, residencies
+from match.search.exact.tables import TILED, Tables
+
+GRAIN = 256
+"""Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides
+nothing."""
+
+MOST_VIEWS = 1 << 12
+"""Mappings that a cost model with its own `latency` is asked for at most."""
+
+CHUNKS = 4, 16, 64, 256, 1024
+"""Tiles whose mappings are bounded at a time: few at first, as the better the best mapping is the fewer are left."""
+
+BELOW = 1 - 1e-12
+"""What keeps a bound below what it bounds, whatever the order of additions."""
+
+
+class Nest(NamedTuple):
+    """Loops, outermost first, and placements in the order of the operands."""
+
+    loops: tuple[Loop, ...]
+    placements: tuple[Placement, ...]
+
+
+def nests(tables: Tables, tile: Mapping[Dim, int], options: Residencies, number: int) -> Iterator[Nest]:
+    """The loops and placements of a tile in one of some residencies, in every order of loops that has it."""
+    operands, memory = tables.prices.operands, tables.prices.memory
+    placements: list[Placement] = []
+    for operand, ways, which in zip(operands, options.ways, options.which[:, number].tolist(), strict=True):
+        inside, buffers = ways[int(which)]
+        placements.append(Placement(operand.name, memory.name, len(inside), buffers))
+    for order in options.orders[number]:
+        yield Nest(tuple(Loop(dim, tile[dim], tables.whole[dim]) for dim in order), tuple(placements))
+
+
+class Rank(NamedTuple):
+    """How good a mapping is, the least being best.
+
+    The objective comes first, then what else it costs (bytes, or cycles), larger tiles, K before OY before OX,
+    operands further out, fewer buffers.
+    """
+
+    objective: float
+    second: float
+    volume: int = 0
+    order: tuple[int, ...] = ()
+    placements: tuple[tuple[int, int], ...] = ()
+    tile: tuple[int, ...] = ()
+
+
+class Candidates(NamedTuple):
+    """Tiles that may win; arrays over tiles.
+
+    numbers: those of their sizes, shape (4, tiles). room: bytes for blocks. kernels, last_kernels: cycles of all
+    kernel calls, with the overhead, and of the last one in each outer block. objective, second: the first two entries
+    of the rank of their mappings, at least.
+    """
+
+    numbers: Ints
+    room: Ints
+    kernels: Floats
+    last_kernels: Floats
+    objective: Floats
+    second: Floats
+
+    @staticmethod
+    def none() -> Candidates:
+        """No tiles."""
+        return Candidates(np.empty((len(TILED), 0), np.int64), np.empty(0, np.int64), *(np.empty(0) for _ in range(4)))
+
+    def select(self, rows: Ints) -> Candidates:
+        """Some of the tiles."""
+        figures: list[Any] = [figure[..., rows] for figure in self]
+        return Candidates(*figures)
+
+
+def joined(parts: list[Candidates]) -> Candidates:
+    """All tiles of some candidates."""
+    figures: list[Any] = [np.concatenate(some, axis=-1) for some in zip(*parts, strict=True)]
+    return Candidates(*figures)
+
+
+class Held(NamedTuple):
+    """A residency of a tile that may win: the first two entries of its rank are at least `objective` and `second`.
+
+    It is expected to cost `expected`. `residency` is the number of one of `residencies`, `sizes` are those of the tile.
+    """
+
+    expected: float
+    objective: float
+    second: float
+    sizes: tuple[int, ...]
+    residencies: Residencies
+    residency: int
+
+
+class Search:
+    """Finds a mapping whose predicted cost no other has less of; among equals, by `Rank`.
+
+    With outer blocks, costs are those of all blocks, one after the other.
+    """
+
+    def __init__(self, tables: Tables, objective: str, most: Rank | None = None) -> None:
+        """Mappings that are not better than `most` are left out."""
+        prices = tables.prices
+        self.tables = tables
+        self.prices = prices
+        self.by_latency = objective == "latency"
+        self.byte_energy = prices.byte_energy(prices.memory.name) if objective == "energy" else None
+        self.rank = most
+        self.nest: Nest | None = None
+        self.views_left = MOST_VIEWS if prices.has_latency else math.inf
+        self.least_left = math.inf
+        self._residencies: dict[tuple[Dim, ...], Residencies] = {}
+
+    def run(self) -> Nest | None:
+        """The best mapping, None if none fits or is better than the one to begin with.
+
+        Tiles with all input channels come before the others, few of which may be better than the best of them.
+        """
+        *parts, whole = range(len(self.tables.sizes[Dim.C]))
+        for channels in ([whole], parts) if parts and not self.prices.has_latency else ([*parts, whole],):
+            for tiles in self.best_first(joined([self.candidates(number) for number in channels])):
+                self.try_tiles(tiles)
+        return self.nest
+
+    @property
+    def loss(self) -> float:
+        """By how much what was left out may be better at most."""
+        return 0.0 if self.rank is None else max(0.0, self.rank.objective - self.least_left)
+
+    def candidates(self, channels: int) -> Candidates:
+        """Tiles that fit and may win, of those with the input channels of size number `channels`."""
+        tables, prices = self.tables, self.prices
+        room, fits = tables.room(channels)
+        if not fits.any():
+            return Candidates.none()
+        kernels, last_kernels = tables.kernels(channels)
+        kernels = prices.overhead + kernels
+        bound = tile_bound(tables, channels, kernels)
+        keys = [np.broadcast_to(key, fits.shape) for key in self.keys(self.sure(bound, kernels))]
+        index = np.array(np.nonzero(fits & self.may_win(*keys)))
+        figures: list[Any] = [figure[*index] for figure in (room, kernels, last_kernels, *keys)]
+        index[-1] = channels
+        return Candidates(index, *figures)
+
+    def best_first(self, tiles: Candidates) -> Iterator[Candidates]:
+        """Those that may have a mapping better than the best so far, best bound first, some at a time."""
+        left, chunks, size = np.arange(len(tiles.room)), iter(CHUNKS), 0
+        while len(left := left[self.may_win(tiles.objective[left], tiles.second[left])]):
+            if self.views_left <= 0:
+                self.least_left = min(self.least_left, float(tiles.objective[left].min()))
+                return
+            size = min(next(chunks, size), len(left))
+            order = np.argpartition(tiles.objective[left], size - 1)
+            rows, left = left[order[:size]], left[order[size:]]
+            yield tiles.select(rows)
+
+    def sure(self, bound: Bound, kernels: Floats) -> Bound:
+        """What is sure of a bound: the kernels alone, if the cost model has its own latency."""
+        return Bound(kernels, bound.moved) if self.prices.has_latency else bound
+
+    def keys(self, bound: Bound) -> tuple[Floats, Floats]:
+        """The first two entries of `Rank`, at least."""
+        cycles = np.round(bound.cycles * (GRAIN * BELOW)) / GRAIN
+        if self.by_latency:
+            return cycles, bound.moved
+        if self.byte_energy is None:
+            return bound.moved, cycles
+        return np.round(bound.moved * self.byte_energy * GRAIN) / GRAIN, cycles
+
+    def may_win(self, objective: Floats, second: Floats) -> Flags:
+        """Which of these bounds leave room for a mapping better than the best so far."""
+        if self.rank is None:
+            return np.ones(objective.shape, np.bool_)
+        better = objective < self.rank.objective
+        if self.views_left <= 0:  # what else it costs is not asked for any more
+            return better
+        return better | ((objective == self.rank.objective) & (second <= self.rank.second))
+
+    def try_tiles(self, tiles: Candidates) -> None:
+        """Predict the mappings of some tiles, those that are expected to cost least first."""
+        found = [mapping for chosen in self.chosen(tiles) for mapping in self.mappings(chosen)]
+        found.sort(key=lambda mapping: (mapping.expected, mapping.second))
+        for place, mapping in enumerate(found):
+            for nest in self.nests(mapping):
+                if self.rank is None or self.ranked(mapping.objective, mapping.second, nest) < self.rank:
+                    self.try_nest(nest)
+                elif mapping.objective > self.rank.objective and not self.prices.has_latency:
+                    return  # so do all that follow
+            if self.views_left <= 0:
+                self.least_left = min(self.least_left, *(left.objective for left in found[place:]))
+                return
+
+    def chosen(self, tiles: Candidates) -> Iterator[Chosen]:
+        """Tiles that cut the same dimensions together."""
+        last = np.array([[len(self.tables.sizes[dim]) - 1] for dim in TILED])
+        patterns = (1 << np.arange(len(TILED))) @ (tiles.numbers < last)
+        for pattern in np.unique(patterns).tolist():
+            rows = np.flatnonzero(patterns == pattern)
+            dims = tuple(dim for n, dim in enumerate(TILED) if pattern >> n & 1)
+            if dims not in self._residencies:
+                self._residencies[dims] = residencies(self.prices.operands, dims, packed=False)
+            some = tiles.select(rows)
+            figures = some.numbers, some.room, some.kernels, some.last_kernels
+            yield Chosen(self.tables, dims, *figures, self._residencies[dims])
+
+    def mappings(self, chosen: Chosen) -> Iterator[Held]:
+        """Those of some tiles that fit and may win."""
+        residency, tile, bound = chosen.bounds()
+        expected, _ = self.keys(bound)
+        objective, second = self.keys(self.sure(bound, chosen.kernels[tile]))
+        rows = np.flatnonzero(self.may_win(objective, second))
+        sizes = np.array([self.tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]).T
+        figures = (figure[rows].tolist() for figure in (expected, objective, second, residency))
+        for row, size in zip(zip(*figures, strict=True), sizes[tile[rows]].tolist(), strict=True):
+            yield Held(row[0], row[1], row[2], tuple(size), chosen.residencies, row[3])
+
+    def nests(self, mapping: Held) -> Iterator[Nest]:
+        """The loops and placements of a residency, in every order of loops that has it."""
+        sizes = dict(zip(TILED, mapping.sizes, strict=True))
+        yield from nests(self.tables, sizes, mapping.residencies, mapping.residency)
+
+    def try_nest(self, nest: Nest) -> None:
+        """Predict a mapping and keep it if it is the best so far."""
+        self.views_left -= 1
+        cycles, moved = self.predicted(nest)
+        objective, second = self.keys(Bound(np.array(cycles / BELOW), np.array(moved)))
+        rank = self.ranked(float(objective), float(second), nest)
+        if self.rank is None or rank < self.rank:
+            self.rank, self.nest = rank, nest
+
+    def predicted(self, nest: Nest) -> tuple[float, float]:
+        """Cycles and bytes of a mapping."""
+        self.prices.prepare(self.tile(nest))
+        cost = latency(self.prices, nest.loops, nest.placements)
+        return cost.cycles, float(cost.moved_bytes)
+
+    def tile(self, nest: Nest) -> dict[Dim, int]:
+        """Extents of a mapping's tiles along `TILED`."""
+        whole = {dim: self.tables.whole[dim] for dim in TILED}
+        return whole | {loop.dim: loop.tile for loop in nest.loops}
+
+    def ranked(self, objective: float, second: float, nest: Nest) -> Rank:
+        """The rank of a mapping that costs so much, or its bound."""
+        tile = tuple(self.tile(nest).values())
+        return Rank(
+            objective,
+            second,
+            -math.prod(tile),
+            tuple(TILED.index(loop.dim) for loop in nest.loops),
+            tuple((placement.depth, placement.buffers) for placement in nest.placements),
+            tuple(-size for size in tile),
+        )

@@ -1,0 +1,254 @@
+"""What tilings cost: tables over all tile sizes, each a sum over the classes of equal tiles.
+
+Tables have an axis for each dimension in `TILED`; an index along it is the number of a tile size, the last one being
+the whole dimension. An axis of length 1 stands for a dimension that the figure does not depend on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from match.errors import NoMappingError
+from match.ir.layer import Axis, Component, Dim, Operand, Role
+from match.mapping.schedule import align
+from match.prediction.arrays import Flags, Floats, Ints
+from match.prediction.blocks import axis_length, axis_lengths, round_up, touched_lengths
+from match.prediction.prices import Prices
+from match.search.exact.classes import Along, Table, Tiles
+from match.target.cost import Tile
+
+TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
+"""Dimensions that may be cut. No kernel adds up parts of a window, so FY and FX are not."""
+
+Sizes = Mapping[Dim, Ints]
+"""Tile sizes of each dimension, rising to the whole one."""
+
+
+class Figures(NamedTuple):
+    """Of an operand that is cut into tiles of each size; tables.
+
+    block: bytes of one buffer. partial: of an output, bytes of the partial sums of a block. moved: bytes of all blocks.
+    transfer: DMA cycles of all blocks. end: those of the blocks at the end that no kernel hides: the first one of an
+    input, the last one of an output, in each outer block.
+    """
+
+    block: Ints
+    partial: Ints
+    moved: Ints
+    transfer: Floats
+    end: Floats
+
+
+def tile_sizes(size: int, multiple: int) -> Ints:
+    """Every tile size of a dimension, rising: the multiples of a number, none of 0, and the whole `size`."""
+    smaller = range(multiple, size, multiple) if multiple else ()
+    return np.array([*smaller, size], np.int64)
+
+
+def all_sizes(operands: Sequence[Operand], whole: Mapping[Dim, int], multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:
+    """Every tile size of each dimension of `whole`; `multiples` as in `Problem`.
+
+    Input channels are cut where kernels add up partial sums of the output.
+    """
+    sums = any(operand.partial_bytes for operand in operands)
+    multiples = {Dim.C: 0, **multiples} if sums else {**multiples, Dim.C: 0}
+    return {dim: tile_sizes(whole[dim], multiples.get(dim, 1)) for dim in TILED}
+
+
+def along_axis(dim: Dim, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array with its values along the axis of a dimension."""
+    return values.reshape([-1 if other is dim else 1 for other in TILED])
+
+
+class Tables:
+    """The tables of a layer in one memory.
+
+    Without a memory outside, the largest tile is the layer. Else it is an outer block, and figures are those of all
+    outer blocks, one after the other; `held` are the operands that lie in these.
+    """
+
+    def __init__(self, prices: Prices, sizes: Sizes, held: frozenset[str] = frozenset()) -> None:
+        self.prices = prices
+        self.sizes = sizes
+        self.whole = prices.layer.extents | {dim: int(sizes[dim][-1]) for dim in TILED}
+        self.along = {dim: Along(prices, dim, sizes[dim]) for dim in TILED}
+        self.counts = {dim: along.counts for dim, along in self.along.items()}
+        self.outer_counts = {dim: int(counts[-1]) for dim, counts in self.counts.items()}
+        self.outer_blocks = math.prod(self.outer_counts.values())
+        self._held = held
+        self.largest = max(size for _, size in prices.memory.rooms)
+        self.figures = [self._figures(number) for number in range(len(prices.operands))]
+
+    def calls(self, channels: int) -> Ints:
+        """Kernel calls, for tiles with the input channels of size number `channels`; a table."""
+        result: Ints = math.prod(along_axis(dim, self.counts[dim]) for dim in TILED[:-1]) * self.counts[Dim.C][channels]
+        return result
+
+    def room(self, channels: int, *, scratch: bool = True) -> tuple[Ints, Flags]:
+        """Bytes of the shared room beside the `scratch`, if there is one, and whether a buffer for each operand fits.
+
+        Tables, of tiles with the input channels of size number `channels`.
+        """
+        prices, extents = self.prices, {dim: along_axis(dim, self.sizes[dim]) for dim in TILED}
+        extents[Dim.C] = extents[Dim.C][..., channels, None]
+        memory, own = prices.memory, dict(prices.memory.private)
+        taken, fits = np.zeros((), np.int64), np.ones((), np.bool_)
+        for operand, figures in zip(prices.operands, self.figures, strict=True):
+            block = at(figures.block, channels)
+            if operand.name in own:
+                fits = fits & (block <= own[operand.name])
+            else:
+                taken = taken + block
+            if channels < len(self.sizes[Dim.C]) - 1:
+                taken = taken + figures.partial
+        taken, fits = np.broadcast_arrays(taken, fits & (taken <= memory.size))
+        beside = prices.scratches(extents, fits) if scratch else np.zeros((), np.int64)
+        room = memory.size - round_up(beside, memory.alignment)
+        fits = fits & (taken <= room)
+        shape = (*(len(self.sizes[dim]) for dim in TILED[:-1]), 1)
+        return np.broadcast_to(room, shape), np.broadcast_to(fits, shape)
+
+    def kernels(self, channels: int) -> tuple[Floats, Floats]:
+        """Cycles of all kernel calls, and of the last one in each outer block, with `launch`; tables.
+
+        Of tiles with the input channels of size number `channels`.
+        """
+        prices, layer = self.prices, self.prices.layer
+        rows, columns = prices.rows, prices.columns
+        k = self.along[Dim.K].classes("kernel", lambda tiles: [tiles.size])
+        oy = self.along[Dim.OY].classes("kernel", partial(_seen, rows))
+        ox = self.along[Dim.OX].classes("kernel", partial(_seen, columns))
+        c = self.along[Dim.C].classes("kernel", lambda t: [t.size, t.start == 0, t.start + t.size == layer.c])
+        chosen, times = c.every.number[channels], c.every.times[channels].tolist()
+        size, begin, end = (look[chosen] for look in c.looks)
+        numbers: list[Any] = [along_axis(Dim.K, k.looks[0]), size]
+        numbers += [along_axis(dim, one.looks[0]) for dim, one in ((Dim.OY, oy), (Dim.OX, ox))]
+        numbers += [along_axis(dim, one.looks[1]) for dim, one in ((Dim.OY, oy), (Dim.OX, ox))]
+        wanted = None
+        if not prices.takes_arrays:
+            looks: dict[Dim, Ints] = dict(zip((Dim.K, Dim.C, Dim.OY, Dim.OX), numbers, strict=False))
+            needs = [self.block(operand, looks) for operand in prices.operands]
+            wanted = np.logical_and.reduce(np.broadcast_arrays(*(need <= self.largest for need in needs)))
+        numbers += [layer.fy, layer.fx, begin, end]
+        cycles = prices.kernels(Tile(*numbers), wanted)
+        calls: Any = sum((cycles[..., n, None] * count for n, count in enumerate(times)), start=np.zeros(()))
+        last = cycles[..., chosen.tolist().index(c.last.number[channels, 0]), None]
+        axes = ((0, k), (1, oy), (2, ox))
+        last_calls = _summed(last, [(axis, one.last) for axis, one in axes])
+        every: Floats = _summed(calls, [(axis, one.every) for axis, one in axes])
+        launches: Floats = self.calls(channels) * np.float64(prices.launch)
+        return every + launches, last_calls + self.outer_blocks * prices.launch
+
+    def block(self, operand: Operand, extents: Mapping[Dim, Ints]) -> Ints:
+        """Bytes of one buffer of an operand, for arrays of extents that broadcast."""
+        result = np.zeros((), np.int64)
+        for component in operand.components:
+            size = component.element_bytes * _elements(component, extents, self.whole)
+            result = result + round_up(size, self.prices.memory.alignment)
+        return result
+
+    def _figures(self, number: int) -> Figures:
+        prices = self.prices
+        operand, axes = prices.operands[number], prices.axes[number]
+        own = [dim for dim in TILED if dim in operand.dims]
+        extents = {dim: along_axis(dim, self.sizes[dim]) for dim in own}
+        block, partial_sums = self.block(operand, extents), np.zeros((), np.int64)
+        if operand.partial_bytes:
+            every = [_elements(component, extents, self.whole) for component in operand.components]
+            elements = sum(every, start=np.zeros((), np.int64))
+            partial_sums = round_up(operand.partial_bytes * elements, prices.memory.alignment)
+        inside = operand.name in self._held and operand.role is not Role.CONSTANT
+        classes = {
+            dim: self.along[dim].classes(
+                operand.name, partial(_lengths, operand, [axis for axis in axes if axis.dim is dim], inside)
+            )
+            for dim in own
+        }
+        looks = {dim: iter([along_axis(dim, look) for look in one.looks]) for dim, one in classes.items()}
+        lengths = [_next(operand, axis, looks, self.whole) for axis in axes]
+        limits = [_next(operand, axis, looks, self.whole) for axis in axes] if inside else None
+        elements: Any = math.prod(lengths, start=np.ones((), np.int64))
+        wanted = None if prices.takes_arrays else np.asarray(elements <= self.largest)
+        cycles, moved = prices.transfers(number, lengths, limits, wanted)
+        shape = [len(classes[dim].looks[0]) if dim in own else 1 for dim in TILED]
+        cycles, moved = np.broadcast_to(cycles, shape), np.broadcast_to(moved, shape)
+        places = [(TILED.index(dim), one) for dim, one in classes.items()]
+        every = [(place, one.every) for place, one in places]
+        written = operand.role is Role.OUTPUT
+        end = _summed(cycles, [(place, one.last if written else one.first) for place, one in places])
+        return Figures(_table(block), _table(partial_sums), _summed(moved, every), _summed(cycles, every), end)
+
+
+def refusal(tables: Tables, *, scratch: bool = True) -> NoMappingError:
+    """Why not even the smallest tile fits, in a memory where kernels have their `scratch`, or in one without."""
+    prices, memory = tables.prices, tables.prices.memory
+    lacking: list[tuple[int, str, int]] = []
+    for channels in tables.sizes[Dim.C]:  # fewer of them need partial sums
+        tile = {dim: int(tables.sizes[dim][0]) for dim in TILED} | {Dim.C: int(channels)}
+        extents = {dim: along_axis(dim, np.array([size])) for dim, size in tile.items()}
+        needs = {room: 0 for room, _ in memory.rooms}
+        needs[memory.name] = align(prices.scratch(prices.layer.extents | tile), memory.alignment) if scratch else 0
+        for operand, figures in zip(prices.operands, tables.figures, strict=True):
+            needs[memory.room(operand.name)] += int(tables.block(operand, extents).item())
+            if channels < tables.whole[Dim.C]:
+                needs[memory.name] += int(figures.partial.ravel()[0])
+        room, size = next((room, size) for room, size in memory.rooms if needs[room] > size)
+        where = room if room == memory.name else f"{memory.name}'s memory for {room}"
+        lacking.append((needs[room], where, size))
+    needed, where, there = min(lacking)
+    return NoMappingError(prices.layer.name, f"needs at least {needed} bytes of {where}, {there} are there")
+
+
+def at(table: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
+    """The entries of a table for the input channels of size number `channels`."""
+    return table if table.shape[-1] == 1 else table[..., channels, None]
+
+
+def _table(figures: Ints) -> Ints:
+    return np.array(figures, ndmin=len(TILED))
+
+
+def _elements(component: Component, extents: Mapping[Dim, Ints], whole: Mapping[Dim, int]) -> Ints:
+    """Of the largest block of a component."""
+    sizes = (extents.get(axis.dim, np.array(whole[axis.dim])) for axis in component.axes)
+    result: Ints = math.prod(
+        (axis_lengths(axis, size) for axis, size in zip(component.axes, sizes, strict=True)),
+        start=np.ones((), np.int64),
+    )
+    return result
+
+
+def _next(operand: Operand, axis: Axis, looks: Mapping[Dim, Any], whole: Mapping[Dim, int]) -> Ints:
+    """The next look along an axis, or the whole axis if it is never cut."""
+    if axis.dim in looks:
+        return next(looks[axis.dim])
+    return np.array(axis_length(operand, axis, (0, whole[axis.dim]), whole[axis.dim]))
+
+
+def _lengths(operand: Operand, axes: Sequence[Axis], inside: bool, tiles: Tiles) -> list[Ints]:
+    """Elements along axes of one dimension of a tile's block and, where it lies `inside` an outer block, of that.
+
+    Constants are stored block by block, each as long as the largest.
+    """
+    if operand.role is Role.CONSTANT:
+        return [axis_lengths(axis, tiles.full) for axis in axes]
+    lengths = touched_lengths(axes, tiles.start, tiles.size)
+    return [*lengths, *touched_lengths(axes, tiles.begin, tiles.extent)] if inside else lengths
+
+
+def _seen(axis: Axis, tiles: Tiles) -> list[Ints]:
+    """Rows or columns of tiles, and those of the input that each reads."""
+    return [tiles.size, *touched_lengths([axis], tiles.start, tiles.size)]
+
+
+def _summed(prices: npt.NDArray[Any], tables: Sequence[tuple[int, Table]]) -> npt.NDArray[Any]:
+    """Sums along some axes; those first that leave least to do."""
+    for axis, table in sorted(tables, key=lambda one: len(one[1].number) / prices.shape[one[0]]):
+        prices = table.summed(prices, axis)
+    return prices

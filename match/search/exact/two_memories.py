@@ -1,0 +1,268 @@
+"""A heuristic for two memories: few outer tiles, the most promising ones searched, each by the search of one memory.
+
+An outer block is mapped onto the inner memory as if it were a layer. Outer tiles are sorted by the bound of their
+mappings onto the outer memory, where each block is expected to cost what a tile of its size does, half of its transfers
+hidden. The first `SEARCHED` of them are searched: the best mapping of all their blocks onto the inner memory, then the
+best way to hold these blocks. What is left out is bounded by what any mapping takes (`least`), which says how much
+better one of them may be at most (`Schedule.loss`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from match.errors import NoMappingError, ScheduleError
+from match.ir.layer import Dim, Role
+from match.mapping.schedule import Schedule
+from match.prediction.arrays import Floats, Ints
+from match.prediction.blocks import Span, array_limits
+from match.prediction.nested import Level, Nested, cost_of
+from match.prediction.prices import Lengths, Prices
+from match.search.exact.bounds import Chosen, tile_bound
+from match.search.exact.least import least_bytes, least_kernels, least_transfers
+from match.search.exact.residencies import residencies
+from match.search.exact.search import BELOW, Nest, Rank, Search, nests
+from match.search.exact.tables import TILED, Tables, all_sizes, along_axis, at, refusal
+from match.search.problem import Problem
+from match.target.cost import Cost
+
+BOUNDED = 512
+"""Outer tiles whose mappings onto the outer memory are bounded: those with the best bounds by themselves."""
+
+SEARCHED = 10
+"""Outer tiles that are searched, at least until there is a mapping."""
+
+ALIKE = 2
+"""Those of them that make as many blocks along each dimension."""
+
+PREDICTED = 12
+"""Mappings of an outer tile onto the inner memory, and ways to hold its blocks, that are predicted at most."""
+
+
+class Way(NamedTuple):
+    """A way to hold the blocks of an outer tile, whose mappings cost at least `bound`."""
+
+    bound: float
+    nest: Nest
+
+
+class TwoMemories:
+    """The search for a mapping of a layer onto two memories."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.layer, self.operands = problem.layer, problem.operands
+        self.outer, self.inner = (
+            Prices(self.layer, self.operands, one, problem.cost_model) for one in problem.memories
+        )
+        self.held = tuple(operand for operand in self.operands if problem.memories[0].has(operand.name))
+        self.best: tuple[Rank, Schedule] | None = None
+
+    def run(self) -> Schedule:
+        """The best mapping found.
+
+        Raises:
+            NoMappingError: if none fits.
+        """
+        problem, layer = self.problem, self.layer
+        multiples = dict(problem.multiples)
+        whole = Tables(self.inner, all_sizes(self.operands, layer.extents, multiples))
+        inside = Search(whole, problem.objective)
+        if inside.run() is None or inside.rank is None:
+            raise refusal(whole)
+        sizes = all_sizes((), layer.extents, multiples)
+        tables = Tables(Prices(layer, self.held, problem.memories[0], problem.cost_model), sizes)
+        least = inside.rank.second if problem.objective != "latency" else inside.rank.objective
+        tiles = self.outer_tiles(tables, np.maximum(least, expected_cycles(whole)))
+        if not tiles:
+            raise refusal(tables, scratch=False)
+        searched: Counter[tuple[int, ...]] = Counter()
+        for _, index in tiles:
+            if self.best is not None and searched.total() >= SEARCHED:
+                break
+            blocks = tuple(int(tables.counts[dim][number]) for dim, number in zip(TILED, index, strict=True))
+            if searched[blocks] == ALIKE:
+                continue
+            searched[blocks] += 1
+            self.search_tile(tables, index, multiples)
+        if self.best is None:
+            raise NoMappingError(layer.name, f"has no mapping onto {' and '.join(m.name for m in problem.memories)}")
+        self.outer.confirm()
+        self.inner.confirm()
+        rank, schedule = self.best
+        return replace(schedule, loss=max(0.0, rank.objective - self.least(whole)))
+
+    def outer_tiles(self, tables: Tables, cycles: Floats) -> list[tuple[float, Ints]]:
+        """Outer tiles by the numbers of their sizes, with what their mappings are expected to cost, the least first.
+
+        `cycles` are those expected of all blocks on the inner memory; a table.
+        """
+        found: list[tuple[float, float, tuple[int, ...]]] = []
+        bound, fits = tile_bound(tables, 0, cycles), tables.room(0, scratch=False)[1]
+        objective, _ = self.keys(bound.cycles, bound.moved, np.zeros(()))
+        every = np.array(np.nonzero(fits))
+        every = every[:, np.argsort(np.broadcast_to(objective, fits.shape)[*every], kind="stable")[:BOUNDED]]
+        for chosen in chosen_of(tables, every, cycles[*every]):
+            _, tile, bound = chosen.bounds()
+            objective, _ = self.keys(bound.cycles, bound.moved, np.zeros(()))
+            least = np.full(chosen.index.shape[1], math.inf)
+            np.minimum.at(least, tile, objective)
+            sizes = [tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]
+            volumes = np.prod(sizes, axis=0)
+            for column in np.flatnonzero(np.isfinite(least)).tolist():
+                place = tuple(chosen.index[:, column].tolist())
+                found.append((float(least[column]), -float(volumes[column]), place))
+        return [(bound, np.array(place)) for bound, _, place in sorted(found)]
+
+    def search_tile(self, tables: Tables, index: Ints, multiples: Mapping[Dim, int]) -> None:
+        """Search the mappings with one outer tile."""
+        tile = {dim: int(tables.sizes[dim][number]) for dim, number in zip(TILED, index, strict=True)}
+        extents = self.layer.extents | tile
+        held = frozenset(operand.name for operand in self.held)
+        inner_tables = Tables(self.inner, all_sizes(self.operands, extents, multiples), held)
+        search = BlockSearch(inner_tables, self.problem.objective, extents, held)
+        nest = search.run()
+        if nest is None:
+            return
+        level = Level(self.inner, nest.loops, nest.placements)
+        inner = Nested([level], extents)
+        cycles, last, moved = search.executed(inner)
+        for way in itertools.islice(self.ways(tables, index, cycles, last, moved), PREDICTED):
+            if self.best is not None and way.bound > self.best[0].objective:
+                break
+            self.predict(way, level, inner)
+
+    def ways(self, tables: Tables, index: Ints, cycles: float, last: float, moved: float) -> Iterator[Way]:
+        """The ways to hold the blocks of an outer tile that fit, best bound first."""
+        tile = {dim: int(tables.sizes[dim][number]) for dim, number in zip(TILED, index, strict=True)}
+        for chosen in chosen_of(tables, index[:, None], np.array([cycles]), last):
+            residency, _, bound = chosen.bounds()
+            objective, second = self.keys(bound.cycles, bound.moved, np.array(moved))
+            for row in np.lexsort((np.broadcast_to(second, objective.shape), objective)).tolist():
+                for nest in nests(tables, tile, chosen.residencies, int(residency[row])):
+                    yield Way(float(objective[row]), nest)
+
+    def predict(self, way: Way, level: Level, inner: Nested) -> None:
+        """Predict a mapping, if it fits, and keep it if it is the best so far."""
+        held = {placement.operand: placement for placement in way.nest.placements}
+        outside = tuple(held.get(operand.name) for operand in self.operands)
+        first = len(way.nest.loops)
+        loops = (*way.nest.loops, *(replace(loop, level=1) for loop in level.loops))
+        placements = [placement for placement in outside if placement is not None]
+        placements += [replace(one, depth=one.depth + first) for one in level.placements if one is not None]
+        scratch = self.inner.scratch(self.layer.extents | {loop.dim: loop.tile for loop in loops})
+        try:
+            schedule = Schedule(self.layer, self.operands, self.problem.memories, loops, tuple(placements), scratch)
+        except ScheduleError:  # constants may take more in the outer memory than they need at least
+            return
+        levels = (Level(self.outer, way.nest.loops, outside), level)
+        rank = self.ranked(cost_of(levels, Nested(levels, self.layer.extents, inner)))
+        if self.best is None or rank < self.best[0]:
+            self.best = rank, schedule
+
+    def keys(self, cycles: Floats, outer: Floats, inner: Floats) -> tuple[Floats, Floats]:
+        """The first two entries of `Rank`; `outer` and `inner` are bytes moved into each memory and out of it."""
+        if self.problem.objective == "latency":
+            return cycles, outer + inner
+        if self.problem.objective == "bytes":
+            return outer + inner, cycles
+        per_byte = [self.outer.byte_energy(memory.name) for memory in self.problem.memories]
+        return (self.outer.energy({}) or 0.0) + outer * per_byte[0] + inner * per_byte[1], cycles
+
+    def least(self, whole: Tables) -> float:
+        """What no mapping costs less than; `whole` are tables of the layer in the inner memory."""
+        outer, inner = (
+            np.array(float(sum(least_bytes(self.inner, one) for one in some))) for some in (self.held, self.operands)
+        )
+        cycles = self.outer.overhead + max(least_kernels(whole), least_transfers(self.outer, self.held))
+        return BELOW * float(self.keys(np.array(cycles), outer, inner)[0])
+
+    def ranked(self, cost: Cost) -> Rank:
+        """The rank of a mapping that costs so much."""
+        match self.problem.objective:
+            case "latency":
+                return Rank(cost.cycles, cost.moved_bytes)
+            case "bytes":
+                return Rank(cost.moved_bytes, cost.cycles)
+            case _:
+                return Rank(cost.energy or 0.0, cost.cycles)
+
+
+class BlockSearch(Search):
+    """Searches the mapping of all blocks of an outer tile, of these extents, onto the inner memory."""
+
+    def __init__(self, tables: Tables, objective: str, extents: Mapping[Dim, int], held: frozenset[str]) -> None:
+        super().__init__(tables, objective)
+        self.views_left = PREDICTED
+        self.extents = dict(extents)
+        self.blocks = [
+            (spans, arrays_of(self.prices, spans, held), times) for spans, times in outer_blocks(tables, self.extents)
+        ]
+
+    def predicted(self, nest: Nest) -> tuple[float, float]:
+        """Cycles and bytes of all outer blocks, one after the other."""
+        level = Level(self.prices, nest.loops, nest.placements)
+        cycles, _, moved = self.executed(Nested([level], self.extents))
+        return cycles, moved
+
+    def executed(self, inner: Nested) -> tuple[float, float, float]:
+        """Cycles of all outer blocks with the layer's overhead, those of the last one, bytes moved."""
+        cycles, last, moved = self.prices.overhead, 0.0, 0.0
+        for spans, arrays, times in self.blocks:
+            work = inner.work(spans, arrays)
+            cycles, moved, last = cycles + times * work.cycles, moved + times * sum(work.moved), work.cycles
+        return cycles, last, moved
+
+
+def expected_cycles(tables: Tables) -> Floats:
+    """Cycles of the mapping onto the inner memory of all blocks of each outer tile, when half of its DMA is hidden.
+
+    That is as if each block were a tile; a table.
+    """
+    prices = tables.prices
+    channels = len(tables.sizes[Dim.C]) - 1
+    kernels, _ = tables.kernels(channels)
+    transfers = np.zeros(())
+    for operand, figures in zip(prices.operands, tables.figures, strict=True):
+        others = [along_axis(dim, tables.counts[dim]) for dim in TILED[:-1] if dim not in operand.dims]
+        transfers = transfers + at(figures.transfer, channels) * math.prod(others)
+    issues = tables.calls(channels) * (prices.issue * len(prices.operands))
+    return prices.overhead + kernels + issues + transfers / 2
+
+
+def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[Chosen]:
+    """Outer tiles that cut the same dimensions, with cycles of all kernels and of the last one."""
+    ends = np.array([[len(tables.sizes[dim]) - 1] for dim in TILED])
+    patterns = (1 << np.arange(len(TILED))) @ (index < ends)
+    for pattern in np.unique(patterns).tolist():
+        dims = tuple(dim for n, dim in enumerate(TILED) if pattern >> n & 1)
+        some = index[:, patterns == pattern]
+        count = some.shape[1]
+        room = np.full(count, tables.prices.memory.size)
+        options = residencies(tables.prices.operands, dims, packed=True)
+        last_kernels = np.zeros(count) + last
+        yield Chosen(tables, dims, some, room, kernels[patterns == pattern], last_kernels, options)
+
+
+def outer_blocks(tables: Tables, extents: Mapping[Dim, int]) -> Iterator[tuple[dict[Dim, Span], int]]:
+    """The spans of one outer block of each class, and how many there are."""
+    for blocks in itertools.product(*(tables.along[dim].blocks for dim in TILED)):
+        spans = tables.prices.layer.spans | {dim: span for dim, (span, _) in zip(TILED, blocks, strict=True)}
+        yield spans, math.prod(times for _, times in blocks)
+
+
+def arrays_of(prices: Prices, spans: Mapping[Dim, Span], held: frozenset[str]) -> tuple[Lengths, ...]:
+    """How the arrays lie that an outer block is fetched from and written to."""
+    return tuple(
+        prices.array(number, spans)
+        if operand.name in held and operand.role is not Role.CONSTANT
+        else array_limits(operand)
+        for number, operand in enumerate(prices.operands)
+    )

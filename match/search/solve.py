@@ -1,0 +1,25 @@
+"""A search by the engine that its problem names, with refusals as solutions."""
+
+from __future__ import annotations
+
+from match.errors import CostModelError, NoMappingError, ScheduleError
+from match.prediction.predict import predict
+from match.search.engine import engine
+from match.search.problem import Problem, Solution
+
+
+def solve(problem: Problem) -> Solution:
+    """Search.
+
+    Raises:
+        CostModelError: if the cost model fails; the module is named.
+    """
+    try:
+        schedule = engine(problem.engine).search(problem)
+        return Solution(schedule, predict(schedule, problem.cost_model))
+    except NoMappingError as error:
+        return Solution(refusal=f"it {error.predicate}")
+    except ScheduleError as error:  # not even a layer that is small enough can be mapped
+        return Solution(refusal=str(error).rstrip("."), lasting=False)
+    except CostModelError as error:
+        raise CostModelError(f"module {problem.module}: {error}") from error

@@ -1,0 +1,76 @@
+"""Problems of real networks, and cost models whose calls are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from match.ir.layer import Dim, Layer, Operand
+from match.mapping.schedule import Memory, Schedule
+from match.search.engine import Engine, engine
+from match.search.problem import Problem
+from match.target.cost import CostModel, Tile
+from match.targets.gap9.target import Gap9
+from tests.mapping.random_schedules import SteppedCost, operands_of
+
+
+def gap9_problems(layers: Sequence[Layer], size: int = 131072) -> list[Problem]:
+    """Each distinct layer on each module of GAP9 that takes it."""
+    problems: dict[tuple[str, Layer], Problem] = {}
+    for layer in layers:
+        for module in Gap9().modules:
+            if any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
+                form = module.requantizers[0]
+                problems[module.name, replace(layer, name="")] = Problem(
+                    module=module.name,
+                    engine="exact",
+                    objective="latency",
+                    layer=layer,
+                    operands=module.operands(layer, form),
+                    memories=(Memory("L1", size),),
+                    multiples=tuple(module.tile_multiples(layer).items()),
+                    cost_model=module.cost(layer, form),
+                )
+    return list(problems.values())
+
+
+def searched(
+    name: str | Engine,
+    layer: Layer,
+    operands: tuple[Operand, ...],
+    memories: tuple[Memory, ...],
+    model: CostModel,
+    objective: str = "latency",
+    multiples: Mapping[Dim, int] | None = None,
+) -> Schedule:
+    """What an engine, or the one of that name, finds."""
+    tiles = tuple((multiples or {}).items())
+    found_by = engine(name) if isinstance(name, str) else name
+    return found_by.search(Problem("unit", "exact", objective, layer, operands, memories, tiles, model))
+
+
+def problem(layer: Layer, model: CostModel, size: int = 700, objective: str = "latency") -> Problem:
+    return Problem("unit", "exact", objective, layer, operands_of(layer), (Memory("L1", size),), (), model)
+
+
+@dataclass(frozen=True)
+class Logged(SteppedCost):
+    """Writes a line into a file whenever a layer is searched."""
+
+    log: Path = Path("log")
+
+    def overhead(self, layer: Layer) -> float:
+        with self.log.open("a") as file:
+            file.write(f"{layer.name}\n")
+        return super().overhead(layer)
+
+
+@dataclass(frozen=True)
+class Failing(SteppedCost):
+    """Fails on layers of one name."""
+
+    name: str = ""
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return float("nan") if layer.name == self.name else super().compute(layer, tile)

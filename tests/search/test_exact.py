@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pytest
+
+from match.errors import CostModelError, OptionError, ScheduleError
+from match.ir.layer import Dim, Layer, Op, Operand, Padding
+from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.prediction.blocks import largest_tile
+from match.prediction.predict import predict
+from match.search.engine import engine, engine_names
+from match.search.objective import OBJECTIVES
+from match.target.cost import Block, CostModel, Energy, MappingView, Tile, choose
+from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_operands
+from tests.mapping.walk import walk
+from tests.search.brute_force import rank, schedules, size_of_search
+from tests.search.problems import searched
+
+
+@dataclass(frozen=True)
+class ErraticCost(SteppedCost):
+    """Costs without any rule: only trying everything finds the least."""
+
+    seed: int = 0
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return random.Random(f"{self.seed} {tile}").randrange(1, 400)
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        return random.Random(f"{self.seed} {block}").randrange(1, 100)
+
+
+@dataclass(frozen=True)
+class JumpyCost(SteppedCost):
+    """Tiles and blocks of even sizes are much cheaper than odd ones, so that cutting may pay; takes arrays."""
+
+    arrays: bool = True
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        aligned = choose((tile.k % 2 == 0) & (tile.ox % 3 == 0), 0.25, 1.0)
+        return super().compute(layer, tile) * aligned
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        return super().transfer(layer, block) * choose(block.bytes % 8 == 0, 0.5, 2.0)
+
+
+def small_problem(
+    rng: random.Random, most: int, *, reduced: bool = False
+) -> tuple[Layer, tuple[Operand, ...], dict[Dim, int]]:
+    """A layer with at most so many mappings; `reduced` asks for one whose input channels may be cut."""
+    while True:
+        layer = random_layer(rng, rng.choice([3, 4, 6, 9]))
+        if reduced and layer.c == 1:
+            continue
+        operands = random_operands(rng, layer)
+        multiples = {dim: rng.choice([0, 2, 3]) for dim in (Dim.K, Dim.OY, Dim.OX) if rng.random() < 0.3}
+        if reduced:
+            multiples[Dim.C] = rng.choice([1, 1, 2, 3])
+        if 1 < size_of_search(layer, operands, multiples) <= most:
+            return layer, operands, multiples
+
+
+def check_optimal(
+    rng: random.Random,
+    model: CostModel,
+    most: int,
+    *,
+    by_walking: bool = False,
+    private: bool = False,
+    reduced: bool = False,
+) -> bool:
+    """Whether the best mapping cuts the input channels."""
+    layer, operands, multiples = small_problem(rng, most, reduced=reduced)
+    alone = [operand.name for operand in operands if private and rng.random() < 0.5]
+    largest = Memory("L1", 1 << 20, private=tuple((name, 1 << 20) for name in alone))
+    everything = list(schedules(layer, operands, largest, model, multiples))
+
+    def small_size(room: str) -> int:
+        needs = sorted({schedule.used_bytes(largest, room) for schedule in fitting})
+        return rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 50])
+
+    fitting, sizes = everything, {}
+    for room, _ in largest.rooms:
+        sizes[room] = small_size(room)
+        fitting = [schedule for schedule in fitting if schedule.used_bytes(largest, room) <= sizes[room]]
+    memory = Memory("L1", sizes["L1"], private=tuple((name, sizes[name]) for name in alone))
+    objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
+    assert model.energy is not None
+    byte_energy = model.energy.byte["L1"]
+    ranks = []
+    for schedule in fitting:
+        if by_walking:
+            line = walk(schedule, model)
+            ranks.append(rank(schedule, line.cycles, sum(line.moved.values()), objective, byte_energy))
+        else:
+            cost = predict(schedule, model)
+            ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, byte_energy))
+    best = searched("exact", layer, operands, (memory,), model, objective, multiples)
+    cost = predict(best, model)
+    found = rank(best, cost.cycles, cost.moved_bytes, objective, byte_energy)
+    assert found == min(ranks), (layer, memory, objective, multiples, model)  # type: ignore[type-var]
+    return any(loop.dim is Dim.C for loop in best.loops)
+
+
+def test_equals_brute_force() -> None:
+    rng = random.Random(10)
+    for _ in range(100):
+        check_optimal(rng, random_cost(rng), most=1500)
+
+
+def test_equals_brute_force_over_an_event_by_event_walk() -> None:
+    rng = random.Random(11)
+    for _ in range(25):
+        check_optimal(rng, random_cost(rng), most=300, by_walking=True)
+
+
+def test_equals_brute_force_where_operands_have_rooms_of_their_own() -> None:
+    rng = random.Random(14)
+    for _ in range(60):
+        check_optimal(rng, random_cost(rng), most=800, private=True)
+
+
+def test_equals_brute_force_where_input_channels_may_be_cut() -> None:
+    rng = random.Random(15)
+    cut = [
+        check_optimal(rng, random_cost(rng), most=1500, private=number % 4 == 0, reduced=True) for number in range(70)
+    ]
+    cut += [check_optimal(rng, random_cost(rng), most=300, by_walking=True, reduced=True) for _ in range(15)]
+    cut += [check_optimal(rng, ErraticCost(seed=seed), most=800, reduced=True) for seed in range(15)]
+    assert sum(cut) > 12
+
+
+def test_equals_brute_force_whatever_tiles_cost() -> None:
+    rng = random.Random(12)
+    for seed in range(25):
+        check_optimal(rng, ErraticCost(seed=seed, overlap=rng.random() < 0.8), most=800)
+
+
+def test_equals_brute_force_where_cutting_pays() -> None:
+    """And the same is found whether the cost model is asked in arrays or one by one."""
+    rng = random.Random(16)
+    for number in range(40):
+        check_optimal(rng, JumpyCost(**vars(random_cost(rng))), most=700, reduced=number % 2 == 0)
+    model = JumpyCost()
+    for _ in range(5):
+        layer = random_layer(rng, 20)
+        operands, memory = operands_of(layer), Memory("L1", 900)
+        with suppress(ScheduleError):
+            found = searched("exact", layer, operands, (memory,), model)
+            assert found == searched("exact", layer, operands, (memory,), replace(model, arrays=False))
+
+
+def test_beats_or_equals_random_mappings_of_larger_layers() -> None:
+    rng = random.Random(13)
+    for _ in range(25):
+        layer = random_layer(rng, 24)
+        operands = operands_of(layer)
+        model = random_cost(rng)
+        memory = Memory("L1", rng.choice([2000, 6000, 20000]))
+        try:
+            best = predict(searched("exact", layer, operands, (memory,), model), model)
+        except ScheduleError:
+            continue
+        for _ in range(40):
+            schedule = random_single_cuts(rng, layer, operands)
+            try:
+                other = replace(schedule, memories=(memory,), scratch=scratch_of(schedule, model))
+            except ScheduleError:
+                continue
+            assert best.cycles <= predict(other, model).cycles + 1 / 256
+
+
+def random_single_cuts(rng: random.Random, layer: Layer, operands: tuple[Operand, ...]) -> Schedule:
+    """A mapping that cuts each dimension at most once."""
+    cut = [dim for dim in (Dim.K, Dim.OY, Dim.OX) if layer.size(dim) > 1 and rng.random() < 0.6]
+    rng.shuffle(cut)
+    loops = tuple(Loop(dim, rng.randint(1, layer.size(dim) - 1), layer.size(dim)) for dim in cut)
+    placements = []
+    for operand in operands:
+        depth = rng.choice([0] + [n + 1 for n, dim in enumerate(cut) if dim in operand.dims])
+        placements.append(Placement(operand.name, "L1", depth, rng.choice([1, 2]) if depth else 1))
+    return Schedule(layer, operands, (Memory("L1", 1 << 30),), loops, tuple(placements))
+
+
+def scratch_of(schedule: Schedule, model: CostModel) -> int:
+    return model.scratch(schedule.layer, largest_tile(schedule.layer, schedule.extents(len(schedule.loops))))
+
+
+CONV = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
+
+
+def test_fits_at_every_size_from_the_least_on() -> None:
+    operands, model = operands_of(CONV), SteppedCost(kernel_scratch=3)
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least \d+ bytes of L1, 16 are there") as error:
+        searched("exact", CONV, operands, (Memory("L1", 16),), model)
+    least = int(str(error.value).split("at least ")[1].split()[0])
+    with pytest.raises(ScheduleError, match=f"at least {least} bytes of L1, {least - 1} are there"):
+        searched("exact", CONV, operands, (Memory("L1", least - 1),), model)
+    costs = []
+    for size in range(least, least + 900, 7):
+        schedule = searched("exact", CONV, operands, (Memory("L1", size),), model)
+        assert schedule.used_bytes(schedule.inner_memory) <= size
+        assert schedule.scratch == scratch_of(schedule, model)
+        costs.append(predict(schedule, model).cycles)
+    assert all(more <= less for less, more in pairwise(costs)), "more memory never costs time"
+    assert costs[-1] < costs[0]
+
+
+def test_names_the_room_that_is_too_small() -> None:
+    operands, model = operands_of(CONV), SteppedCost()
+    memory = Memory("L1", 1 << 20, private=(("weights", 40),))
+    with pytest.raises(ScheduleError, match="layer conv needs at least 52 bytes of L1's memory for weights, 40 are"):
+        searched("exact", CONV, operands, (memory,), model)
+    memory = Memory("L1", 8, private=(("weights", 52),))
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least 40 bytes of L1, 8 are there"):
+        searched("exact", CONV, operands, (memory,), model)
+    memory = Memory("L1", 40, private=(("weights", 52),))
+    schedule = searched("exact", CONV, operands, (memory,), model)
+    assert (schedule.used_bytes(memory), schedule.used_bytes(memory, "weights")) == (40, 52)
+
+
+def test_is_deterministic() -> None:
+    operands, memory = operands_of(CONV), Memory("L1", 600)
+    found = {searched("exact", CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
+    again = {searched("exact", CONV, operands, (memory,), SteppedCost(), objective) for objective in OBJECTIVES}
+    assert found == again
+
+
+def test_equal_costs_are_decided_by_bytes_then_size() -> None:
+    @dataclass(frozen=True)
+    class Free(CostModel):
+        def compute(self, layer: Layer, tile: Tile) -> float:
+            return 0.0
+
+        def transfer(self, layer: Layer, block: Block) -> float:
+            return 0.0
+
+    schedule = searched("exact", CONV, operands_of(CONV), (Memory("L1", 4096),), Free())
+    assert schedule.loops == ()
+    schedule = searched("exact", CONV, operands_of(CONV), (Memory("L1", 500),), Free())
+    cost = predict(schedule, Free())
+    assert cost.cycles == 0
+    least = searched("exact", CONV, operands_of(CONV), (Memory("L1", 500),), Free(), "bytes")
+    assert cost.moved_bytes == predict(least, Free()).moved_bytes
+
+
+def test_objectives() -> None:
+    operands, memory, model = operands_of(CONV), Memory("L1", 420), SteppedCost(bandwidth=8.0)
+    fast = predict(searched("exact", CONV, operands, (memory,), model, "latency"), model)
+    lean = predict(searched("exact", CONV, operands, (memory,), model, "bytes"), model)
+    assert fast.cycles < lean.cycles
+    assert lean.moved_bytes < fast.moved_bytes
+    frugal = predict(searched("exact", CONV, operands, (memory,), model, "energy"), model)
+    assert frugal.energy == 3.0 * CONV.macs + 1.5 * lean.moved_bytes
+    assert fast.energy is not None
+    assert 3.0 * CONV.macs + 1.5 * lean.moved_bytes < fast.energy
+
+
+def test_energy_needs_figures() -> None:
+    operands, memory = operands_of(CONV), Memory("L1", 420)
+    with pytest.raises(OptionError, match=r"'energy' needs pJ .* cost model SteppedCost has none"):
+        searched("exact", CONV, operands, (memory,), SteppedCost(energy=None), "energy")
+    other = SteppedCost(energy=Energy(1.0, {"L2": 1.0}))
+    with pytest.raises(CostModelError, match="layer conv: energy has no entry for memory L1; it has: L2"):
+        searched("exact", CONV, operands, (memory,), other, "energy")
+    negative = SteppedCost(energy=Energy(1.0, {"L1": -1.0}))
+    with pytest.raises(CostModelError, match=r"layer conv: energy.byte\['L1'\] returned -1"):
+        searched("exact", CONV, operands, (memory,), negative, "energy")
+    assert (
+        predict(searched("exact", CONV, operands, (memory,), model := SteppedCost(energy=None)), model).energy is None
+    )
+
+
+def test_dimensions_that_cannot_be_cut_are_whole() -> None:
+    multiples = {Dim.OY: 0, Dim.OX: 0, Dim.K: 4}
+    schedule = searched("exact", CONV, operands_of(CONV), (Memory("L1", 560),), SteppedCost(), multiples=multiples)
+    assert [(loop.dim, loop.tile) for loop in schedule.loops] == [(Dim.K, 4)]
+
+
+def test_unknown_names() -> None:
+    assert "exact" in engine_names()
+    with pytest.raises(OptionError, match="engine 'annealing' is unknown; choose one of: exact"):
+        engine("annealing")
+    with pytest.raises(OptionError, match="objective 'beauty' is unknown; choose one of: latency, energy, bytes"):
+        searched("exact", CONV, operands_of(CONV), (Memory("L1", 4096),), SteppedCost(), "beauty")
+
+
+def test_one_or_two_levels_of_scratchpad() -> None:
+    memories = tuple(Memory(name, 4096) for name in ("L3", "L2", "L1"))
+    with pytest.raises(ScheduleError, match="is to pass 3 levels of scratchpad, and the exact engine maps onto"):
+        searched("exact", CONV, operands_of(CONV), memories, SteppedCost())
+
+    class Own(SteppedCost):
+        def latency(self, view: MappingView) -> float | None:
+            return None
+
+    with pytest.raises(ScheduleError, match=r"leaves the latency of mappings to the engine, which Own does not"):
+        searched("exact", CONV, operands_of(CONV), memories[1:], Own())

@@ -1,0 +1,115 @@
+"""The search over two memories against trying every mapping."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from match.errors import ScheduleError
+from match.ir.layer import Dim, Layer, Op, Operand, Padding
+from match.mapping.schedule import Memory, Schedule
+from match.prediction.predict import predict
+from match.prediction.prices import Prices
+from match.target.cost import Cost, CostModel
+from tests.mapping.random_schedules import dear_issues, operands_of, random_cost, random_layer, random_operands
+from tests.search.brute_force_levels import two_level_schedules, two_level_size
+from tests.search.problems import searched
+
+Unlimited = tuple[Layer, tuple[Operand, ...], tuple[Memory, Memory], dict[Dim, int]]
+
+
+def problem(rng: random.Random, most: int) -> Unlimited:
+    """A layer with few mappings onto two memories without limit, and what tiles must be multiples of."""
+    while True:
+        layer = random_layer(rng, rng.choice([2, 3, 4, 6]))
+        operands = random_operands(rng, layer)
+        names = [operand.name for operand in operands]
+        holds = rng.choice([None, None, frozenset(["weights"]), frozenset(n for n in names if rng.random() < 0.6)])
+        outer = Memory("L2", 1 << 20, rng.choice([4, 4, 16]), holds=holds)
+        inner = Memory("L1", 1 << 20, rng.choice([4, 4, 1, 8]))
+        multiples = {dim: rng.choice([0, 2, 3]) for dim in (Dim.K, Dim.OY, Dim.OX) if rng.random() < 0.4}
+        if layer.c > 1 and rng.random() < 0.5:
+            multiples[Dim.C] = rng.choice([0, 1, 1, 2, 3])
+        if 30 < two_level_size(layer, operands, (outer, inner), multiples) <= most:
+            return layer, operands, (outer, inner), multiples
+
+
+def key(cost: Cost, objective: str) -> tuple[float, float]:
+    """What is minimised, and what decides among equals."""
+    cycles = round(cost.cycles * 256) / 256
+    first = {"latency": cycles, "bytes": cost.moved_bytes, "energy": round((cost.energy or 0.0) * 256) / 256}
+    return first[objective], cost.moved_bytes if objective == "latency" else cycles
+
+
+def limited_problem(
+    rng: random.Random, unlimited: Unlimited, model: CostModel
+) -> tuple[Layer, tuple[Operand, ...], tuple[Memory, ...], dict[Dim, int], list[tuple[Schedule, Cost]]]:
+    """A problem whose memories are small, with each mapping that fits and what it costs."""
+    layer, operands, memories, multiples = unlimited
+    fitting = list(two_level_schedules(layer, operands, memories, model, multiples))
+    limited: list[Memory] = []
+    for memory in memories:
+        needs = sorted({schedule.used_bytes(memory) for schedule in fitting})
+        size = rng.choice(needs[: max(1, len(needs) * 2 // 3)]) + rng.choice([0, 0, 1, 30])
+        fitting = [schedule for schedule in fitting if schedule.used_bytes(memory) <= size]
+        limited.append(replace(memory, size=size))
+    return layer, operands, tuple(limited), multiples, [(schedule, predict(schedule, model)) for schedule in fitting]
+
+
+def check_loss(rng: random.Random, most: int, model: CostModel) -> tuple[Schedule, float]:
+    """The mapping found, and what it costs over what the best of all costs; `loss` covers the difference."""
+    layer, operands, memories, multiples, costs = limited_problem(rng, problem(rng, most), model)
+    objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
+    best = searched("exact", layer, operands, memories, model, objective, multiples)
+    least = min(key(cost, objective) for _, cost in costs)
+    found = key(predict(best, model), objective)
+    assert found[0] >= least[0] * (1 - 1e-9)
+    assert found[0] - best.loss <= least[0] * (1 + 1e-9), (layer, memories, objective, multiples, model)
+    return best, found[0] / max(least[0], 1e-9)
+
+
+def test_is_near_the_best_of_all_and_loss_covers_the_rest() -> None:
+    rng = random.Random(44)
+    found = [check_loss(rng, 1200, random_cost(rng)) for _ in range(45)]
+    ratios = sorted(ratio for _, ratio in found)
+    assert ratios[len(ratios) // 2] == pytest.approx(1.0, rel=1e-9)
+    assert sum(ratios) < 1.05 * len(ratios)
+    assert max(len(schedule.loops) for schedule, _ in found) >= 3
+    assert any(schedule.partial_bytes > 0 for schedule, _ in found)
+
+
+def test_loss_covers_what_is_left_out_where_it_takes_long_to_issue_transfers() -> None:
+    rng = random.Random(48)
+    for _ in range(20):
+        check_loss(rng, 500, dear_issues(rng))
+
+
+@pytest.mark.sweep
+def test_loss_covers_what_is_left_out_on_larger_layers() -> None:
+    rng = random.Random(41)
+    for _ in range(100):
+        check_loss(rng, 6000, random_cost(rng))
+
+
+def test_arrays_of_blocks_at_a_border_are_shorter() -> None:
+    layer = Layer("conv", Op.CONV2D, 4, 4, 8, 8, 8, 8, 3, 3, padding=Padding(1, 1, 1, 1))
+    pricing = Prices(layer, operands_of(layer), Memory("L1", 1 << 20), random_cost(random.Random(0)))
+    spans = layer.spans
+    rows = [pricing.array(0, spans | {Dim.OY: (start, 2)}) for start in (0, 2, 4, 6)]
+    (first, *inside, last) = rows
+    assert inside[0] == inside[1]
+    assert first == last
+    assert [a - b for a, b in zip(inside[0], first, strict=True) if a != b] == [1]
+
+
+def test_says_which_memory_is_too_small() -> None:
+    layer = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
+    operands, model = operands_of(layer), random_cost(random.Random(0), kernel_scratch=0)
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least 92 bytes of L2, 91 are there"):
+        searched("exact", layer, operands, (Memory("L2", 91), Memory("L1", 4096)), model)
+    with pytest.raises(ScheduleError, match=r"layer conv needs at least 92 bytes of L1, 91 are there"):
+        searched("exact", layer, operands, (Memory("L2", 4096), Memory("L1", 91)), model)
+    best = searched("exact", layer, operands, (Memory("L2", 92), Memory("L1", 92)), model)
+    assert [best.used_bytes(memory) for memory in best.memories] == [92, 92]

@@ -1,0 +1,123 @@
+"""The search on the layers of real networks, with GAP9's modules."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from match.errors import ScheduleError
+from match.ir.layer import Layer
+from match.mapping.schedule import Memory, Schedule
+from match.prediction.predict import predict
+from match.target.cost import Cost
+from match.target.hardware import HwModule
+from match.targets.gap8.target import Gap8
+from match.targets.gap9.target import Gap9
+from tests.mapping.walk import walk
+from tests.search.networks import DEEP, WIDE, auto_encoder, ds_cnn, mobilenet, resnet8
+from tests.search.problems import searched
+
+NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
+SIZES = [8192, 16384, 32768, 65536, 131072]
+
+
+def searches(
+    layers: list[Layer], size: int, objective: str = "latency"
+) -> Iterator[tuple[HwModule, Layer, Schedule, Cost]]:
+    """Each layer on each module that takes it."""
+    for layer in layers:
+        for module in Gap9().modules:
+            if not any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
+                continue
+            requantizer = module.requantizers[0]
+            model = module.cost(layer, requantizer)
+            memory = Memory("L1", size)
+            try:
+                schedule = searched(
+                    "exact",
+                    layer,
+                    module.operands(layer, requantizer),
+                    (memory,),
+                    model,
+                    objective,
+                    module.tile_multiples(layer),
+                )
+            except ScheduleError:  # one layer may be too large, the others must go on
+                continue
+            yield module, layer, schedule, predict(schedule, model)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_searches_are_quick(network: Callable[[], list[Layer]]) -> None:
+    """The aim is 0.5 s of CPU for a network and 1.5 s for MobileNet; a busy machine gets five times that."""
+    allowed = 5 * (1.5 if network is mobilenet else 0.5)
+    for size in (SIZES[0], SIZES[2], SIZES[-1]):
+        start = layer_start = time.process_time()
+        for _, layer, _, _ in searches(network(), size):
+            assert time.process_time() - layer_start < 2, f"{layer.name} at {size} bytes"
+            layer_start = time.process_time()
+        assert time.process_time() - start < allowed, f"{network.__name__} at {size} bytes"
+
+
+@pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
+@pytest.mark.parametrize("size", [16384, 32768, 131072])
+def test_searches_of_large_layers_are_quick(layer: Layer, size: int) -> None:
+    """The aim is 0.5 s of CPU; a busy machine gets five times that."""
+    for module in Gap9().modules:
+        assert seconds(module, layer, (Memory("L1", size),)) < 5 * 0.5, module.name
+
+
+@pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
+@pytest.mark.parametrize("size", [1 << 17, 1 << 18])
+def test_searches_of_large_layers_on_two_memories_are_quick(layer: Layer, size: int) -> None:
+    """The aim is 0.5 s of CPU, and more for the depthwise one; a busy machine gets five times that."""
+    (cluster,) = Gap8().modules
+    outer = Memory("L2", size, Gap8().main_memory.alignment)
+    assert seconds(cluster, layer, (outer, *cluster.memories)) < 5 * (1.0 if layer is DEEP else 0.5)
+
+
+def seconds(module: HwModule, layer: Layer, memories: tuple[Memory, ...]) -> float:
+    """CPU time of a search."""
+    requantizer = module.requantizers[0]
+    operands, model = module.operands(layer, requantizer), module.cost(layer, requantizer)
+    start = time.process_time()
+    searched("exact", layer, operands, memories, model, multiples=module.tile_multiples(layer))
+    return time.process_time() - start
+
+
+def test_predictions_of_chosen_schedules_equal_a_walk() -> None:
+    for size in (8192, 32768):
+        for module, layer, schedule, cost in searches([*resnet8()[3:6], *mobilenet()[-6:-3], *ds_cnn()[-4:]], size):
+            line = walk(schedule, module.cost(layer, module.requantizers[0]))
+            assert cost.cycles == pytest.approx(line.cycles, rel=1e-12), (module.name, layer.name, size)
+            assert dict(cost.moved) == line.moved
+
+
+def test_more_memory_is_never_slower() -> None:
+    found: dict[tuple[str, str], float] = {}
+    for size in SIZES:
+        for module, layer, schedule, cost in searches(resnet8(), size):
+            key = module.name, layer.name
+            assert schedule.used_bytes(schedule.inner_memory) <= size
+            assert cost.cycles <= found.get(key, cost.cycles) + 1 / 256
+            found[key] = cost.cycles
+
+
+def test_what_limits_each_kind_of_layer() -> None:
+    """Convolutions compute, and a dense layer waits for its weights."""
+    bounds = {(module.name, layer.name): cost.bound for module, layer, _, cost in searches(resnet8(), 65536)}
+    assert bounds["cluster", "stage1.conv2"] == "compute"
+    assert bounds["cluster", "dense"] == "overhead"
+    wide = {(module.name, layer.name): cost.bound for module, layer, _, cost in searches(auto_encoder(), 131072)}
+    assert wide["cluster", "dense0"] == "dma"
+
+
+def test_bytes_moved_are_at_least_the_tensors() -> None:
+    for _, layer, schedule, cost in searches(resnet8()[:7], 32768, "bytes"):
+        moved = dict(cost.moved)
+        assert moved["output"] == layer.k * layer.oy * layer.ox
+        touched = min(layer.iy, (layer.oy - 1) * layer.stride[0] + layer.window[0])
+        assert moved["input"] >= layer.input_channels * touched
+        assert set(moved) == {operand.name for operand in schedule.operands}
