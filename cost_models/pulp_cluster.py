@@ -186,7 +186,7 @@ class PulpClusterCost(CostModel):
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
         if layer.op is Op.CONV2D and not is_pointwise(layer):
             return self.cores * 2 * align4(tile.fy * tile.fx * tile.c)
-        if layer.op is Op.DEPTHWISE_CONV2D and not is_depthwise_3x3(layer):
+        if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * _seen_rows(layer, tile))
         return 0
 

@@ -81,11 +81,11 @@ static void gathered(const match_tile_t *tile, const match_finish_t *finish, mat
 static void depthwise_conv2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t channels = match_share(tile->channels_out);
     if (match_pulp_is_depthwise_3x3(tile)) {
-        match_pulp_depthwise_3x3(tile, &finish, channels.first, channels.last);
+        match_share_t strips = match_share(tile->channels_out * ((tile->output_width + 1) / 2));
+        match_pulp_depthwise_3x3(tile, &finish, strips.first, strips.last);
     } else {
-        gathered(tile, &finish, channels);
+        gathered(tile, &finish, match_share(tile->channels_out));
     }
 }
 
