@@ -13,4 +13,12 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile);
  * first two of all channels, then the next two. It needs no scratch. */
 void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last);
 
+#if defined(MATCH_PULP_INSN)
+
+/* The same for filters of 5x5, in strips of one column; others take them as any filter. */
+bool match_pulp_is_depthwise_5x5(const match_tile_t *tile);
+void match_pulp_depthwise_5x5(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last);
+
+#endif
+
 #endif

@@ -42,13 +42,20 @@ typedef struct {
 
 bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
 {
-    if (!match_has_strips(tile, 3)) {
+    if (!match_is_strip_filter(tile, 3)) {
         return false;
     }
-    /* At stride 2 there are five columns, and no left output sees the fifth of those that are read. */
+    int32_t stride = tile->stride_y;
+    match_strip_rows_t rows = match_strip_rows(tile, 0, tile->output_height, 3, stride);
+    if (stride == 1) {
+        return rows.below <= 1;
+    }
+    /* The last output sees at most one row of padding. There are five columns, and no left output sees the fifth of those
+     * that are read. */
+    int32_t read = rows.row + rows.read + 2 * rows.inside;
     int32_t last = 2 * (tile->output_width - 2) - tile->pad_left;
-    return tile->stride_y == 1 ||
-           (tile->input_width >= 5 && tile->output_width >= 2 && last <= tile->input_width - 4);
+    return (rows.below == 0 || (rows.below == 1 && read < tile->input_height)) && tile->input_width >= 5 &&
+           tile->output_width >= 2 && last <= tile->input_width - 4;
 }
 
 #define INPUT "a1"

@@ -63,18 +63,14 @@ static inline match_strip_rows_t match_strip_rows(const match_tile_t *tile, int3
     };
 }
 
-/* Whether strips can be computed: rows of padding above lie before the first output, no row before it below the input,
- * and one output at most sees padding below, in one row. */
-static inline bool match_has_strips(const match_tile_t *tile, int32_t size)
+/* Whether a filter is one of size x size without holes, at the same stride of 1 or 2 both ways, whose rows of padding
+ * above lie before the first output, and no row before that lies below the input. */
+static inline bool match_is_strip_filter(const match_tile_t *tile, int32_t size)
 {
-    int32_t stride = tile->stride_y;
-    if (tile->filter_height != size || tile->filter_width != size || tile->dilation_y != 1 || tile->dilation_x != 1 ||
-        tile->stride_x != stride || stride > 2) {
-        return false;
-    }
-    int32_t further = tile->input_height + tile->pad_top - (size - stride);
-    return tile->pad_top <= size - stride && further >= 0 &&
-           tile->output_height <= (stride == 1 ? further + 1 : (further + 1) / 2);
+    int32_t before = size - tile->stride_y;
+    return tile->filter_height == size && tile->filter_width == size && tile->dilation_y == 1 &&
+           tile->dilation_x == 1 && tile->stride_x == tile->stride_y && tile->stride_y <= 2 &&
+           tile->pad_top <= before && tile->pad_top + tile->input_height >= before;
 }
 
 /* Instruction that loads a register from word number `word` of the record, whose address is in a0. */
