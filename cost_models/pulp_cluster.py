@@ -30,6 +30,15 @@ Form = Literal["int32", "high", "high_signed", "int64", "sums"]
 WORD = 4
 """Bytes of a vector that a core loads at once; shorter vectors are multiplied byte by byte."""
 
+STRIP_ROW = {(3, 1): 12, (3, 2): 23, (5, 1): 19, (5, 2): 31}
+"""A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
+
+STRIP_OUTPUT: dict[str, int] = {"int32": 4, "high": 9}
+"""One of its outputs by form, the five cycles of a multiplication for the upper word among them."""
+
+STRIP_SUM = 2
+"""An output whose sum is kept, in other forms."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -53,9 +62,9 @@ class KernelCycles:
     column, row, byte: of im2col, an output pixel, a filter row of it, a byte of that. odd: such a row, where it is no
     pairs of words. border: an output pixel whose window reaches beyond a row of the input, or sees pixels that lie
     apart. pixel: a pixel's address.
-    channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one, or of
-    two.
-    called: requantization there in the other forms than int32 and high, a call.
+    strip: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in common.
+    channel3, channel5: a channel of it beside its rows, by filter.
+    called: an output there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
     the products of one.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum4, maximum4: a window's element of
@@ -88,24 +97,22 @@ class KernelCycles:
     byte: float = 0.4
     border: float = 61.7
     pixel: float = 19.6
-    channel: float = 181.6
-    strip: float = 73.9
-    wide: float = 122.4
-    both: float = 12.2
-    left: float = 14.1
-    called: float = 48.9
-    strip_row: float = 40.3
-    gather: float = 9.7
-    window: float = 61.9
-    position: float = 82.4
-    sum4: float = 5.4
-    averages: float = 101.2
-    maxima: float = 47.2
+    strip: float = 171.8
+    channel3: float = 66.9
+    channel5: float = 100.8
+    called: float = 52.1
+    strip_row: float = 26.1
+    gather: float = 11.2
+    window: float = 61.0
+    position: float = 86.0
+    sum4: float = 3.8
+    averages: float = 112.3
+    maxima: float = 45.5
     maximum4: float = 9.0
-    addition: float = 36.1
+    addition: float = 35.9
     run: float = 45
-    add: float = 8.0
-    add_int64: float = 56.0
+    add: float = 6.7
+    add_int64: float = 55.8
     lookup: float = 3.0
 
 
@@ -154,17 +161,20 @@ def border_windows(layer: Layer) -> int:
     return before + behind if behind > 0 else before
 
 
-def is_depthwise_3x3(layer: Layer) -> bool:
-    """Whether the depthwise convolution has the kernel that needs no scratch."""
-    return (layer.fy, layer.fx, layer.dilation) == (3, 3, (1, 1)) and layer.stride[0] <= 2
+def is_in_strips(layer: Layer, tile: Tile, size: int) -> bool:
+    """Whether a depthwise convolution has the kernel for filters of `size` x `size`; one of 3x3 at stride 2 takes pairs."""
+    if (layer.fy, layer.fx, layer.dilation) != (size, size, (1, 1)) or layer.stride not in ((1, 1), (2, 2)):
+        return False
+    narrow = size == 3 and layer.stride[0] == 1
+    return narrow or (layer.ix >= 5 and (size == 5 or tile.ox > 1))
 
 
 @dataclass(frozen=True)
 class PulpClusterCost(CostModel):
     """Cycles and scratch of the cluster's kernels.
 
-    cores: workers that share out a tile: output rows (convolution), pixels (pointwise), elements (addition, lookup) or
-        channels (others).
+    cores: workers that share out a tile: output rows (convolution), pixels (pointwise), elements (addition, lookup),
+        strips of channels (depthwise) or channels (others).
     form: of requantization.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
@@ -221,7 +231,11 @@ class PulpClusterCost(CostModel):
             case Op.CONV2D:
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
             case Op.DEPTHWISE_CONV2D:
-                return self._depthwise_3x3(layer, tile) if is_depthwise_3x3(layer) else self._depthwise(layer, tile)
+                if is_in_strips(layer, tile, 3):
+                    return self._depthwise_strips(layer, tile, 2, self.cycles.channel3)
+                if is_in_strips(layer, tile, 5):
+                    return self._depthwise_strips(layer, tile, 1, self.cycles.channel5)
+                return self._depthwise(layer, tile)
             case Op.DENSE:
                 channels = share_of_channels(tile.k, self.cores, 2)
                 return tile.oy * tile.ox * self._product(channels, 1, tile.c, tile)
@@ -312,17 +326,20 @@ class PulpClusterCost(CostModel):
             work += self._product(tile.k, 1, tile.c, tile)
         return pixels * self.cycles.pixel + work
 
-    def _depthwise_3x3(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out; columns of outputs, two at a time at column stride 1, go down the rows."""
+    def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int, channel: float) -> float:
+        """Strips of `columns` columns of outputs are shared out, all channels of one, then of the next.
+
+        The rows of outputs are counted in the assembly (match_pulp_depthwise_strips.c, match_pulp_depthwise_5x5.c).
+        """
         cycles = self.cycles
-        pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
-        each = self.requantize if self.form in ("int32", "high") else cycles.called
-        pair = cycles.wide + tile.oy * (cycles.both + 2 * each)
-        single = cycles.strip + tile.oy * (cycles.left + each)
-        return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)
+        strips = ceil_div(tile.ox, columns)
+        share = ceil_div(tile.k * strips, self.cores)
+        row = STRIP_ROW[tile.fy, layer.stride[0]]
+        each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called)
+        return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one.
+        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one.
 
         `window` is paid for each of them, whole words or not.
         """
@@ -332,7 +349,7 @@ class PulpClusterCost(CostModel):
         rests = last_step(1, 1) if lengths[0] % WORD else 0
         dots = step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window
         output = len(lengths) * dots + self.requantize
-        return ceil_div(tile.k, self.cores) * tile.ox * (strip + tile.oy * output)
+        return ceil_div(tile.k * tile.ox, self.cores) * (strip + tile.oy * output)
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out, four at a time; fewer take as long."""

@@ -36,6 +36,7 @@
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x57, 1, 0x64, " word ", " a ", " lanes "\n" /* pv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x57, 1, 0x60, " word ", " a ", " lanes "\n"     /* pv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x57, 1, 0x1c, " largest ", " a ", " b "\n"      /* pv.maxu.b */
+#define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x57, 4, 0x20, " word ", " a ", " bits "\n"  /* pv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x5b, 2, 0x20, " acc ", " a ", " shift "\n" /* p.addNr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x33, 4, 0x02, " smaller ", " a ", " b "\n"       /* p.min */
@@ -62,6 +63,7 @@
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x7b, 1, 0x70, " word ", " a ", " lanes "\n" /* cv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x7b, 1, 0x60, " word ", " a ", " lanes "\n"     /* cv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x7b, 1, 0x1c, " largest ", " a ", " b "\n"      /* cv.maxu.b */
+#define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x7b, 4, 0x20, " word ", " a ", " bits "\n"  /* cv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x2b, 3, 0x40, " acc ", " a ", " shift "\n" /* cv.addnr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x2b, 3, 0x2b, " smaller ", " a ", " b "\n"       /* cv.min */

@@ -44,21 +44,37 @@ static window_t window_of(const match_tile_t *tile, match_range_t rows, int32_t 
     };
 }
 
-/* Add four channels of `count` > 0 pixels, `step` bytes apart, to four sums. */
+/* Pixels whose bytes add up to 16 bits. */
+enum { MOST_PIXELS = 257 };
+
+/* Add four channels of `count` > 0 pixels, `step` bytes apart, to four sums. Of words with four channels the sum of all
+ * is kept, and of halves with the second and the fourth channel: what is left of the first sum, behind the second, are
+ * the first and the third. */
 MATCH_INLINE void sum_pixels(int32_t acc[4], const uint8_t *pixel, ptrdiff_t step, int32_t count)
 {
 #if defined(MATCH_PULP_INSN)
-    match_bytes4_t word;
-    __asm__ volatile(MATCH_INSN_LOOP("%6", 5)
-                     MATCH_INSN_LOAD4_STEP("%5", "%4", "%7")
-                     MATCH_INSN_DOT4("%0", "%5", "%8")
-                     MATCH_INSN_DOT4("%1", "%5", "%9")
-                     MATCH_INSN_DOT4("%2", "%5", "%10")
-                     MATCH_INSN_DOT4("%3", "%5", "%11")
-                     MATCH_INSN_LOOP_END
-                     : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3]), "+r"(pixel), "=&r"(word)
-                     : "r"(count), "r"(step), "r"(0x00000001u), "r"(0x00000100u), "r"(0x00010000u), "r"(0x01000000u)
-                     : "memory");
+    while (count > 0) {
+        uint32_t all = 0;
+        uint32_t odd = 0;
+        uint32_t word, upper;
+        int32_t some = match_smaller(count, MOST_PIXELS);
+        __asm__ volatile(MATCH_INSN_LOOP("%[some]", 4)
+                         MATCH_INSN_LOAD4_STEP("%[word]", "%[pixel]", "%[step]")
+                         MATCH_INSN_SHIFT_HALVES("%[upper]", "%[word]", "%[eight]")
+                         "add %[all], %[all], %[word]\n"
+                         "add %[odd], %[odd], %[upper]\n"
+                         MATCH_INSN_LOOP_END
+                         : [all] "+r"(all), [odd] "+r"(odd), [pixel] "+r"(pixel), [word] "=&r"(word),
+                           [upper] "=&r"(upper)
+                         : [some] "r"(some), [step] "r"(step), [eight] "r"(8)
+                         : "memory");
+        all -= odd << 8;
+        acc[0] += (int32_t)(all & 0xffff);
+        acc[1] += (int32_t)(odd & 0xffff);
+        acc[2] += (int32_t)(all >> 16);
+        acc[3] += (int32_t)(odd >> 16);
+        count -= some;
+    }
 #else
     for (int32_t i = 0; i < count; i++, pixel += step) {
         match_add4(acc, pixel);
@@ -105,12 +121,14 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, int32_t channel, i
 MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish, const window_t *window,
                           match_share_t share, uint8_t *output, match_form_t form)
 {
-    int32_t padded = tile->filter_height * tile->filter_width - window->rows * window->columns;
+    const window_t seen = *window; /* stores to the output leave it alone */
+    int32_t padded = tile->filter_height * tile->filter_width - seen.rows * seen.columns;
     int32_t padding = padded * tile->pad_value;
     int32_t k = share.first;
     for (; k + 4 <= share.last; k += 4) {
         int32_t acc[4] = {padding, padding, padding, padding};
-        sum_window(window, k, acc);
+        sum_window(&seen, k, acc);
+#pragma GCC unroll 4
         for (int32_t i = 0; i < 4; i++) {
             output[k + i] = requantize(finish, k + i, acc[i], form);
         }
@@ -119,9 +137,9 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
         int32_t acc[4] = {padding, padding, padding, padding};
         int32_t from = share.last < 4 ? 0 : share.last - 4; /* some of these are done */
         if (share.last < 4) {
-            sum_few(window, share.last, acc);
+            sum_few(&seen, share.last, acc);
         } else {
-            sum_window(window, from, acc);
+            sum_window(&seen, from, acc);
         }
         for (; k < share.last; k++) {
             output[k] = requantize(finish, k, acc[k - from], form);
@@ -180,14 +198,15 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
     }
 }
 
-MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *finish, match_form_t form)
+MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given, match_form_t form)
 {
+    match_finish_t finish = *given;
     match_share_t channels = match_share_channels(tile->channels_out, 0);
     for (int32_t y = 0; y < tile->output_height; y++) {
         match_range_t rows = rows_of(tile, y);
         for (int32_t x = 0; x < tile->output_width; x++) {
             window_t window = window_of(tile, rows, y, x);
-            average(tile, finish, &window, channels, match_output_pixel(tile, y, x), form);
+            average(tile, &finish, &window, channels, match_output_pixel(tile, y, x), form);
         }
     }
 }
