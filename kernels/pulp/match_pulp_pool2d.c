@@ -44,52 +44,91 @@ static window_t window_of(const match_tile_t *tile, match_range_t rows, int32_t 
     };
 }
 
+#if defined(MATCH_PULP_INSN)
+
 /* Pixels whose bytes add up to 16 bits. */
 enum { MOST_PIXELS = 257 };
 
-/* Add four channels of `count` > 0 pixels, `step` bytes apart, to four sums. Of words with four channels the sum of all
- * is kept, and of halves with the second and the fourth channel: what is left of the first sum, behind the second, are
- * the first and the third. */
-MATCH_INLINE void sum_pixels(int32_t acc[4], const uint8_t *pixel, ptrdiff_t step, int32_t count)
+/* Of words with four channels the sum of all, and of halves with the second and the fourth channel. */
+typedef struct {
+    uint32_t all;
+    uint32_t odd;
+} halves_t;
+
+/* What is left of the first sum, behind the second, are the first and the third channel. */
+MATCH_INLINE void take_halves(int32_t acc[4], halves_t sums)
 {
-#if defined(MATCH_PULP_INSN)
-    while (count > 0) {
-        uint32_t all = 0;
-        uint32_t odd = 0;
-        uint32_t word, upper;
-        int32_t some = match_smaller(count, MOST_PIXELS);
-        __asm__ volatile(MATCH_INSN_LOOP("%[some]", 4)
-                         MATCH_INSN_LOAD4_STEP("%[word]", "%[pixel]", "%[step]")
-                         MATCH_INSN_SHIFT_HALVES("%[upper]", "%[word]", "%[eight]")
-                         "add %[all], %[all], %[word]\n"
-                         "add %[odd], %[odd], %[upper]\n"
-                         MATCH_INSN_LOOP_END
-                         : [all] "+r"(all), [odd] "+r"(odd), [pixel] "+r"(pixel), [word] "=&r"(word),
-                           [upper] "=&r"(upper)
-                         : [some] "r"(some), [step] "r"(step), [eight] "r"(8)
-                         : "memory");
-        all -= odd << 8;
-        acc[0] += (int32_t)(all & 0xffff);
-        acc[1] += (int32_t)(odd & 0xffff);
-        acc[2] += (int32_t)(all >> 16);
-        acc[3] += (int32_t)(odd >> 16);
-        count -= some;
-    }
-#else
-    for (int32_t i = 0; i < count; i++, pixel += step) {
-        match_add4(acc, pixel);
-    }
-#endif
+    uint32_t even = sums.all - (sums.odd << 8);
+    acc[0] += (int32_t)(even & 0xffff);
+    acc[1] += (int32_t)(sums.odd & 0xffff);
+    acc[2] += (int32_t)(even >> 16);
+    acc[3] += (int32_t)(sums.odd >> 16);
 }
+
+/* Add `count` > 0 pixels, `step` bytes apart; the address behind them. A pixel's halves are added behind the next load,
+ * which would be waited for. */
+MATCH_INLINE const uint8_t *add_halves(halves_t *sums, const uint8_t *pixel, ptrdiff_t step, int32_t count)
+{
+    uint32_t word;
+    uint32_t upper = 0;
+    __asm__ volatile(MATCH_INSN_LOOP("%[count]", 4)
+                     MATCH_INSN_LOAD4_STEP("%[word]", "%[pixel]", "%[step]")
+                     "add %[odd], %[odd], %[upper]\n"
+                     MATCH_INSN_SHIFT_HALVES("%[upper]", "%[word]", "%[eight]")
+                     "add %[all], %[all], %[word]\n"
+                     MATCH_INSN_LOOP_END
+                     : [all] "+&r"(sums->all), [odd] "+&r"(sums->odd), [pixel] "+&r"(pixel), [word] "=&r"(word),
+                       [upper] "+&r"(upper)
+                     : [count] "r"(count), [step] "r"(step), [eight] "r"(8)
+                     : "memory");
+    sums->odd += upper;
+    return pixel;
+}
+
+/* The four sums of a window with more pixels. */
+static __attribute__((noinline)) void sum_large_window(const window_t *window, int32_t channel, int32_t acc[4])
+{
+    const uint8_t *row = window->first + channel;
+    for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
+        const uint8_t *pixel = row;
+        for (int32_t left = window->columns; left > 0; left -= MOST_PIXELS) {
+            halves_t sums = {0, 0};
+            pixel = add_halves(&sums, pixel, window->column_step, match_smaller(left, MOST_PIXELS));
+            take_halves(acc, sums);
+        }
+    }
+}
+
+/* Add four channels of a window to four sums. */
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
+{
+    if (window->rows * window->columns > MOST_PIXELS) {
+        sum_large_window(window, channel, acc);
+        return;
+    }
+    halves_t sums = {0, 0};
+    const uint8_t *row = window->first + channel;
+    for (int32_t left = window->rows; left > 0; left--, row += window->row_step) {
+        (void)add_halves(&sums, row, window->column_step, window->columns);
+    }
+    take_halves(acc, sums);
+}
+
+#else
 
 /* Add four channels of a window to four sums. */
 MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
 {
     const uint8_t *row = window->first + channel;
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
-        sum_pixels(acc, row, window->column_step, window->columns);
+        const uint8_t *pixel = row;
+        for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
+            match_add4(acc, pixel);
+        }
     }
 }
+
+#endif
 
 /* The same of all channels of a window that has fewer. */
 static void sum_few(const window_t *window, int32_t channels, int32_t acc[4])
