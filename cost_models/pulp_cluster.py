@@ -165,7 +165,10 @@ def border_windows(layer: Layer) -> int:
 
 
 def is_in_strips(layer: Layer, tile: Tile, size: int) -> bool:
-    """Whether a depthwise convolution has the kernel for filters of `size` x `size`; one of 3x3 at stride 2 takes pairs."""
+    """Whether a depthwise convolution has the kernel for filters of `size` x `size`.
+
+    That reads five columns but for 3x3 at stride 1, and computes two columns of outputs of 3x3 at stride 2.
+    """
     if (layer.fy, layer.fx, layer.dilation) != (size, size, (1, 1)) or layer.stride not in ((1, 1), (2, 2)):
         return False
     narrow = size == 3 and layer.stride[0] == 1
