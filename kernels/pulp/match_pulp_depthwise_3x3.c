@@ -241,12 +241,15 @@ MATCH_INLINE void one_channel(const match_tile_t *tile, const match_finish_t *fi
 
 void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last)
 {
+    /* The first pair of columns is that of channels from `from` on, the last one that of channels before `to`. */
     int32_t channels = tile->channels_out;
-    int32_t begin = first / channels; /* the strips of channel 0 and of the last one, more of the others */
+    int32_t begin = first / channels;
     int32_t end = (last + channels - 1) / channels;
+    int32_t from = first - begin * channels;
+    int32_t to = last - (end - 1) * channels;
     for (int32_t k = 0; k < channels; k++) {
-        int32_t x = 2 * (begin + (begin * channels + k < first));
-        int32_t behind = match_smaller(2 * (end - ((end - 1) * channels + k >= last)), tile->output_width);
+        int32_t x = 2 * (k < from ? begin + 1 : begin);
+        int32_t behind = match_smaller(2 * (k < to ? end : end - 1), tile->output_width);
         if (x >= behind) {
             continue;
         }
