@@ -60,7 +60,7 @@ static bool turns_signs(const uint8_t *table)
     return rises(table, 0x83828180) && rises(table + 128, 0x03020100);
 }
 
-/* Turn the sign bits of `count` bytes over, eight at a time. */
+/* Turn the sign bits of `count` bytes over. */
 static void turn_signs(const uint8_t *input, uint8_t *output, int32_t count)
 {
     int32_t left = count;
@@ -81,11 +81,9 @@ static void turn_signs(const uint8_t *input, uint8_t *output, int32_t count)
         left = count & 7;
     }
 #endif
-    for (; left >= 4; left -= 4, input += 4, output += 4) {
-        match_store4(output, match_load4(input) ^ 0x80808080u);
-    }
-    for (; left > 0; left--) {
-        *output++ = *input++ ^ 0x80;
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < left; i++) {
+        output[i] = input[i] ^ 0x80;
     }
 }
 
