@@ -34,6 +34,18 @@ WORD = 4
 ROW = 3
 """Cycles of a row of vectors in rows: its loop, and two steps across the gap behind it."""
 
+STRIP_ROW = {(3, 1): 12, (3, 2): 23, (5, 1): 19, (5, 2): 31}
+"""A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
+
+STRIP_OUTPUT: dict[str, int] = {"int32": 4, "high": 9}
+"""One of its outputs by form, the five cycles of a multiplication for the upper word among them."""
+
+STRIP_SUM = 2
+"""An output whose sum is kept, in other forms."""
+
+SUM4 = 4
+"""A window's element of four channels in an average: load, move, two additions."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -59,13 +71,13 @@ class KernelCycles:
     these that sees rows above or below the input, a vector that is filled with them. column: of im2col, an output pixel
     beside its words. border, byte: one whose window reaches beyond a row of the input, or sees pixels that lie apart; a
     byte of it.
-    channel, strip, wide: 3x3 depthwise, a channel; a column of outputs, or two of them. left, both: a row of one, or of
-    two.
-    called: requantization there in the other forms than int32 and high, a call.
+    strip: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in common.
+    channel3, channel5: a channel of it beside its rows, by filter.
+    called: an output there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
     the products of one.
-    position: pooling, an output pixel. averages, maxima: four channels of it. sum4, maximum4: a window's element of
-    these.
+    position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
+    maximum4: a window's element of these.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
@@ -99,24 +111,22 @@ class KernelCycles:
     column: float = 28.9
     border: float = 242.1
     byte: float = 0.45
-    channel: float = 186.0
-    strip: float = 74.8
-    wide: float = 119.9
-    both: float = 0.0
-    left: float = 8.2
-    called: float = 55.0
-    strip_row: float = 40.3
-    gather: float = 9.8
-    window: float = 56.5
-    position: float = 81.4
-    sum4: float = 5.4
-    averages: float = 80.4
-    maxima: float = 47.5
-    maximum4: float = 9.0
-    addition: float = 32.7
+    strip: float = 171.7
+    channel3: float = 66.8
+    channel5: float = 100.8
+    called: float = 52.1
+    strip_row: float = 26.2
+    gather: float = 11.2
+    window: float = 61.0
+    position: float = 100.5
+    sum_row: float = 12.6
+    averages: float = 54.3
+    maxima: float = 43.4
+    maximum4: float = 8.7
+    addition: float = 34.9
     run: float = 45
-    add: float = 8.0
-    add_int64: float = 56.0
+    add: float = 6.7
+    add_int64: float = 55.8
     lookup: float = 3.0
 
 
@@ -216,17 +226,23 @@ def _crossing(distance: int) -> float:
     return (0, 0.75, 0.5, 0.75)[distance % WORD]
 
 
-def is_depthwise_3x3(layer: Layer) -> bool:
-    """Whether the depthwise convolution has the kernel that needs no scratch."""
-    return (layer.fy, layer.fx, layer.dilation) == (3, 3, (1, 1)) and layer.stride[0] <= 2
+def is_in_strips(layer: Layer, tile: Tile, size: int) -> bool:
+    """Whether a depthwise convolution has the kernel for filters of `size` x `size`.
+
+    That reads five columns but for 3x3 at stride 1, and computes two columns of outputs of 3x3 at stride 2.
+    """
+    if (layer.fy, layer.fx, layer.dilation) != (size, size, (1, 1)) or layer.stride not in ((1, 1), (2, 2)):
+        return False
+    narrow = size == 3 and layer.stride[0] == 1
+    return narrow or (layer.ix >= 5 and (size == 5 or tile.ox > 1))
 
 
 @dataclass(frozen=True)
 class PulpClusterCost(CostModel):
     """Cycles and scratch of the cluster's kernels.
 
-    cores: workers that share out a tile: pairs of pixels by fours of channels (convolutions), elements (addition,
-        lookup) or channels (others).
+    cores: workers that share out a tile: pairs of pixels by fours of channels (convolutions), strips of channels
+        (depthwise), elements (addition, lookup) or channels (others).
     form: of requantization.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
@@ -247,7 +263,7 @@ class PulpClusterCost(CostModel):
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
         if layer.op is Op.CONV2D and not is_pointwise(layer):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
-        if layer.op is Op.DEPTHWISE_CONV2D and not is_depthwise_3x3(layer):
+        if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * _seen_rows(layer, tile))
         return 0
 
@@ -282,7 +298,11 @@ class PulpClusterCost(CostModel):
             case Op.CONV2D:
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
             case Op.DEPTHWISE_CONV2D:
-                return self._depthwise_3x3(layer, tile) if is_depthwise_3x3(layer) else self._depthwise(layer, tile)
+                if is_in_strips(layer, tile, 3):
+                    return self._depthwise_strips(layer, tile, 2, self.cycles.channel3)
+                if is_in_strips(layer, tile, 5):
+                    return self._depthwise_strips(layer, tile, 1, self.cycles.channel5)
+                return self._depthwise(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, Vectors(tile.c), tile)
             case Op.ADD:
@@ -417,17 +437,20 @@ class PulpClusterCost(CostModel):
         whole = self._product(tile.k, pixels, Vectors(tile.c), tile) - self.cycles.product
         return products * self.cycles.product + share * whole
 
-    def _depthwise_3x3(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out; columns of outputs, two at a time at column stride 1, go down the rows."""
+    def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int, channel: float) -> float:
+        """Strips of `columns` columns of outputs are shared out, all channels of one, then of the next.
+
+        The rows of outputs are counted in the assembly (match_pulp_depthwise_strips.c, match_pulp_depthwise_5x5.c).
+        """
         cycles = self.cycles
-        pairs, singles = divmod(tile.ox, 2) if layer.stride[1] == 1 else (0, tile.ox)
-        each = self.requantize if self.form in ("int32", "high") else cycles.called
-        pair = cycles.wide + tile.oy * (cycles.both + 2 * each)
-        single = cycles.strip + tile.oy * (cycles.left + each)
-        return ceil_div(tile.k, self.cores) * (cycles.channel + pairs * pair + singles * single)
+        strips = ceil_div(tile.ox, columns)
+        share = ceil_div(tile.k * strips, self.cores)
+        row = STRIP_ROW[tile.fy, layer.stride[0]]
+        each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called)
+        return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out; the windows of a column of outputs are gathered, then multiplied one by one.
+        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one.
 
         `window` is paid for each of them, whole words or not.
         """
@@ -437,14 +460,15 @@ class PulpClusterCost(CostModel):
         rests = last_step(1, 1) if lengths[0] % WORD else 0
         dots = step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window
         output = len(lengths) * dots + self.requantize
-        return ceil_div(tile.k, self.cores) * tile.ox * (strip + tile.oy * output)
+        return ceil_div(tile.k * tile.ox, self.cores) * (strip + tile.oy * output)
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out, four at a time; fewer take as long."""
         cycles = self.cycles
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
-            four = cycles.averages + elements * cycles.sum4 + 4 * self.requantize
+            rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
+            four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * self.requantize
         else:
             four = cycles.maxima + elements * cycles.maximum4
         fours = share_of_channels(tile.k, self.cores, 0) // 4

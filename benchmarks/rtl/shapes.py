@@ -124,6 +124,8 @@ def fitted() -> list[Case]:
         *(depthwise(k, size) for k, size in [(2, (24, 10)), (3, (17, 12)), (1, (40, 14))]),
         *(depthwise(k, size, 3, 2) for k, size in [(4, (8, 8)), (8, (4, 5)), (2, (12, 6)), (2, (24, 20))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(4, (4, 4), 5, 1), (2, (8, 5), 5, 2), (4, (3, 6), 7, 1)]),
+        *(depthwise(k, size, f) for k, size, f in [(16, (4, 4), 3), (32, (3, 3), 3), (8, (6, 8), 5), (16, (3, 4), 5)]),
+        *(depthwise(k, size, f) for k, size, f in [(4, (3, 4), 4), (2, (6, 3), 2), (3, (3, 4), 6)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (1, 1), 8, 1), (8, (3, 3), 2, 2)]),
         *(
             pool(Op.AVG_POOL2D, k, size, f, s)
@@ -183,6 +185,8 @@ def tested() -> list[Case]:
         *(depthwise(k, size) for k, size in [(4, (16, 16)), (6, (6, 10)), (4, (5, 5)), (3, (24, 8))]),
         *(depthwise(k, size, 3, 2) for k, size in [(4, (12, 12)), (6, (5, 5))]),
         *(depthwise(k, size, f, s) for k, size, f, s in [(3, (6, 6), 5, 1), (4, (6, 4), 7, 2)]),
+        *(depthwise(k, size, f) for k, size, f in [(24, (4, 4), 3), (16, (8, 8), 3), (6, (8, 6), 5)]),
+        *(depthwise(k, size, f, 2) for k, size, f in [(16, (4, 6), 3), (8, (4, 6), 5)]),
         *(depthwise(4, size, f) for size, f in [((5, 6), 4), ((8, 4), 2)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
         *(plain(Op.ADD, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),

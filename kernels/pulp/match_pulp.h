@@ -42,8 +42,9 @@ void match_pulp_pointwise(const match_tile_t *tile);
 void match_pulp_pointwise_high(const match_tile_t *tile);
 void match_pulp_pointwise_int32(const match_tile_t *tile);
 
-/* Depthwise convolution, channels_out = channels_in. Cores share out the channels.
- * Scratch: none for 3x3 filters without dilation at row strides 1 and 2, else cores * align4(filter_width * ((output_height - 1) * stride_y + (filter_height - 1) * dilation_y + 1)). */
+/* Depthwise convolution, channels_out = channels_in. Cores share out columns of outputs of channels, two columns
+ * together where the filter has a kernel of its own.
+ * Scratch: cores * align4(filter_width * ((output_height - 1) * stride_y + (filter_height - 1) * dilation_y + 1)). */
 void match_pulp_depthwise_conv2d(const match_tile_t *tile);
 void match_pulp_depthwise_conv2d_high(const match_tile_t *tile);
 void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile);

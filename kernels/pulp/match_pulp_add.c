@@ -27,43 +27,66 @@ static inline operands_t operands_of(const match_tile_t *tile, const match_run_t
     };
 }
 
-/* Sums of two elements at a time, in 32 bits; products may pass them, sums do not. */
+#if defined(MATCH_PULP_INSN)
+
+/* Four elements at a time, `quads` > 0 of them; clip_low is 0. No multiplier of 16 bits is exact for most layers, so that
+ * each product is a multiplication. */
+static operands_t add_quads(const match_requant_add32_t *p, int32_t clip_high, operands_t run, int32_t quads)
+{
+    uint32_t a, b, c, d, e, f, g, h;
+    __asm__ volatile(MATCH_INSN_LOOP("%[quads]", 27)
+                     MATCH_INSN_LOAD_BYTE("%[a]", "%[input]")
+                     MATCH_INSN_LOAD_BYTE("%[b]", "%[input]")
+                     MATCH_INSN_LOAD_BYTE("%[c]", "%[input]")
+                     MATCH_INSN_LOAD_BYTE("%[d]", "%[input]")
+                     MATCH_INSN_LOAD_BYTE("%[e]", "%[addend]")
+                     MATCH_INSN_LOAD_BYTE("%[f]", "%[addend]")
+                     MATCH_INSN_LOAD_BYTE("%[g]", "%[addend]")
+                     MATCH_INSN_LOAD_BYTE("%[h]", "%[addend]")
+                     "mul %[a], %[a], %[by]\n"
+                     "mul %[b], %[b], %[by]\n"
+                     "mul %[c], %[c], %[by]\n"
+                     "mul %[d], %[d], %[by]\n"
+                     MATCH_INSN_MULTIPLY_ADD("%[a]", "%[e]", "%[addend_by]")
+                     MATCH_INSN_MULTIPLY_ADD("%[b]", "%[f]", "%[addend_by]")
+                     MATCH_INSN_MULTIPLY_ADD("%[c]", "%[g]", "%[addend_by]")
+                     MATCH_INSN_MULTIPLY_ADD("%[d]", "%[h]", "%[addend_by]")
+                     MATCH_INSN_ADD_SHIFT("%[a]", "%[bias]", "%[shift]")
+                     MATCH_INSN_ADD_SHIFT("%[b]", "%[bias]", "%[shift]")
+                     MATCH_INSN_ADD_SHIFT("%[c]", "%[bias]", "%[shift]")
+                     MATCH_INSN_ADD_SHIFT("%[d]", "%[bias]", "%[shift]")
+                     MATCH_INSN_CLIP("%[a]", "%[a]", "%[most]")
+                     MATCH_INSN_CLIP("%[b]", "%[b]", "%[most]")
+                     MATCH_INSN_CLIP("%[c]", "%[c]", "%[most]")
+                     MATCH_INSN_CLIP("%[d]", "%[d]", "%[most]")
+                     MATCH_INSN_PACK_LOW("%[a]", "%[b]", "%[a]")
+                     MATCH_INSN_PACK_HIGH("%[a]", "%[d]", "%[c]")
+                     MATCH_INSN_STORE4("%[a]", "%[output]")
+                     MATCH_INSN_LOOP_END
+                     : [input] "+r"(run.input), [addend] "+r"(run.addend), [output] "+r"(run.output), [a] "=&r"(a),
+                       [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [e] "=&r"(e), [f] "=&r"(f), [g] "=&r"(g), [h] "=&r"(h)
+                     : [quads] "r"(quads), [by] "r"(p->input_multiplier), [addend_by] "r"(p->addend_multiplier),
+                       [bias] "r"(p->bias), [shift] "r"(p->shift), [most] "r"(clip_high)
+                     : "memory");
+    return run;
+}
+
+#endif
+
+/* Sums in 32 bits; products may pass them, sums do not. */
 static void add_run_32(const match_finish_t *finish, const match_requant_add32_t *p, operands_t run, int32_t count)
 {
+#if defined(MATCH_PULP_INSN)
+    if (finish->clip_low == 0 && count >= 4) {
+        run = add_quads(p, finish->clip_high, run, count >> 2);
+        count &= 3;
+    }
+#endif
     int32_t a_multiplier = p->input_multiplier;
     int32_t b_multiplier = p->addend_multiplier;
     int32_t bias = p->bias;
     int32_t shift = p->shift;
-    int32_t left = count;
-#if defined(MATCH_PULP_INSN)
-    if (count >= 2) {
-        uint32_t a, b, c, d;
-        __asm__ volatile(MATCH_INSN_LOOP("%7", 16)
-                         MATCH_INSN_LOAD_BYTE("%3", "%0")
-                         MATCH_INSN_LOAD_BYTE("%4", "%0")
-                         MATCH_INSN_LOAD_BYTE("%5", "%1")
-                         MATCH_INSN_LOAD_BYTE("%6", "%1")
-                         "mul %3, %3, %8\n"
-                         "mul %4, %4, %8\n"
-                         MATCH_INSN_MULTIPLY_ADD("%3", "%5", "%9")
-                         MATCH_INSN_MULTIPLY_ADD("%4", "%6", "%9")
-                         MATCH_INSN_ADD_SHIFT("%3", "%10", "%11")
-                         MATCH_INSN_ADD_SHIFT("%4", "%10", "%11")
-                         MATCH_INSN_MAX("%3", "%3", "%12")
-                         MATCH_INSN_MAX("%4", "%4", "%12")
-                         MATCH_INSN_MIN("%3", "%3", "%13")
-                         MATCH_INSN_MIN("%4", "%4", "%13")
-                         MATCH_INSN_STORE_BYTE("%3", "%2")
-                         MATCH_INSN_STORE_BYTE("%4", "%2")
-                         MATCH_INSN_LOOP_END
-                         : "+r"(run.input), "+r"(run.addend), "+r"(run.output), "=&r"(a), "=&r"(b), "=&r"(c), "=&r"(d)
-                         : "r"(count >> 1), "r"(a_multiplier), "r"(b_multiplier), "r"(bias), "r"(shift),
-                           "r"(finish->clip_low), "r"(finish->clip_high)
-                         : "memory");
-        left = count & 1;
-    }
-#endif
-    for (int32_t i = 0; i < left; i++) {
+    for (int32_t i = 0; i < count; i++) {
         int32_t sum = match_multiply_add(bias, run.input[i], a_multiplier);
         run.output[i] = match_clip(finish, match_multiply_add(sum, run.addend[i], b_multiplier) >> shift);
     }

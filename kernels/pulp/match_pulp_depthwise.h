@@ -6,10 +6,19 @@
 
 #include "match_pulp_requantize.h"
 
-/* Whether match_pulp_depthwise_3x3 computes the tile: a filter of 3x3 without holes, row stride 1 or 2. */
+/* Whether match_pulp_depthwise_3x3 computes the tile: a filter of 3x3 without holes at stride 1 or 2. */
 bool match_pulp_is_depthwise_3x3(const match_tile_t *tile);
 
-/* Channels first .. last - 1. It needs no scratch. */
+/* Strips first .. last - 1 of the tile: two columns of outputs of a channel each, one at the end of an odd number; the
+ * first two of all channels, then the next two. It needs no scratch. */
 void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last);
+
+#if defined(MATCH_PULP_INSN)
+
+/* The same for filters of 5x5, in strips of one column; others take them as any filter. */
+bool match_pulp_is_depthwise_5x5(const match_tile_t *tile);
+void match_pulp_depthwise_5x5(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last);
+
+#endif
 
 #endif

@@ -1,10 +1,14 @@
-/* Channel after channel, columns of outputs, one or two neighbours at a time: a row of what they see is gathered in
+/* Filters of 3x3 without Xpulpv2 or CORE-V instructions (match_pulp_depthwise_strips.c is for these).
+ *
+ * Channel after channel, columns of outputs, one or two neighbours at a time: a row of what they see is gathered in
  * registers and stays there until the filter has passed it. */
 #include <stddef.h>
 
 #include "match_pulp_depthwise.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_window.h"
+
+#if !defined(MATCH_PULP_INSN)
 
 /* Input columns that neighbours see, and bytes of a filter. */
 enum { COLUMNS = MATCH_NEIGHBOURS + 2, FILTER = 9 };
@@ -214,43 +218,55 @@ MATCH_INLINE void columns(const match_tile_t *tile, const match_finish_t *finish
 }
 
 MATCH_INLINE void all_columns(const match_tile_t *tile, const match_finish_t *given, const channel_t *channel,
-                              int32_t k, int32_t stride, kind_t kind)
+                              int32_t k, int32_t x, int32_t end, int32_t stride, kind_t kind)
 {
     match_finish_t finish = *given;
-    int32_t pairs = MATCH_NEIGHBOURS == 2 && tile->stride_x == 1 ? tile->output_width / 2 : 0;
-    for (int32_t x = 0; x < 2 * pairs; x += 2) {
+    for (; MATCH_NEIGHBOURS == 2 && tile->stride_x == 1 && x + 2 <= end; x += 2) {
         columns(tile, &finish, channel, k, x, MATCH_NEIGHBOURS, stride, kind);
     }
-    for (int32_t x = 2 * pairs; x < tile->output_width; x++) {
+    for (; x < end; x++) {
         columns(tile, &finish, channel, k, x, 1, stride, kind);
     }
 }
 
 MATCH_INLINE void one_channel(const match_tile_t *tile, const match_finish_t *finish, const channel_t *channel,
-                              int32_t k, kind_t kind)
+                              int32_t k, int32_t x, int32_t end, kind_t kind)
 {
     if (tile->stride_y == 1) {
-        all_columns(tile, finish, channel, k, 1, kind);
+        all_columns(tile, finish, channel, k, x, end, 1, kind);
     } else {
-        all_columns(tile, finish, channel, k, 2, kind);
+        all_columns(tile, finish, channel, k, x, end, 2, kind);
     }
 }
 
 void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last)
 {
-    for (int32_t k = first; k < last; k++) {
+    /* The first pair of columns is that of channels from `from` on, the last one that of channels before `to`. */
+    int32_t channels = tile->channels_out;
+    int32_t begin = first / channels;
+    int32_t end = (last + channels - 1) / channels;
+    int32_t from = first - begin * channels;
+    int32_t to = last - (end - 1) * channels;
+    for (int32_t k = 0; k < channels; k++) {
+        int32_t x = 2 * (k < from ? begin + 1 : begin);
+        int32_t behind = match_smaller(2 * (k < to ? end : end - 1), tile->output_width);
+        if (x >= behind) {
+            continue;
+        }
         const uint8_t *weights = (const uint8_t *)tile->weights + (ptrdiff_t)k * FILTER;
         channel_t channel = channel_of(weights, finish, k);
         switch (kind_of(finish->form)) {
         case NARROW:
-            one_channel(tile, finish, &channel, k, NARROW);
+            one_channel(tile, finish, &channel, k, x, behind, NARROW);
             break;
         case HIGH:
-            one_channel(tile, finish, &channel, k, HIGH);
+            one_channel(tile, finish, &channel, k, x, behind, HIGH);
             break;
         default:
-            one_channel(tile, finish, &channel, k, OTHER);
+            one_channel(tile, finish, &channel, k, x, behind, OTHER);
             break;
         }
     }
 }
+
+#endif

@@ -61,19 +61,24 @@ static int32_t accumulate(const match_tile_t *tile, const uint8_t *column, const
     return acc;
 }
 
-/* Any filter: the windows of a column of outputs are gathered, then multiplied one by one. */
-static void gathered(const match_tile_t *tile, const match_finish_t *finish, match_share_t channels)
+/* Any filter: the windows of a column of outputs are gathered, then multiplied one by one. Columns of one channel
+ * follow one another. */
+static void gathered(const match_tile_t *tile, const match_finish_t *finish, match_share_t columns)
 {
     ptrdiff_t column_bytes = ((ptrdiff_t)tile->filter_width * seen_rows(tile) + 3) / 4 * 4;
     uint8_t *column = (uint8_t *)tile->scratch + match_core_id() * column_bytes;
-    for (int32_t k = channels.first; k < channels.last; k++) {
+    int32_t k = columns.first / tile->output_width;
+    int32_t x = columns.first - k * tile->output_width;
+    for (int32_t left = columns.last - columns.first; left > 0; left--) {
         const int8_t *weights = (const int8_t *)tile->weights + (ptrdiff_t)k * tile->filter_height * tile->filter_width;
-        for (int32_t x = 0; x < tile->output_width; x++) {
-            gather(tile, k, x, column);
-            for (int32_t y = 0; y < tile->output_height; y++) {
-                int32_t acc = accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights);
-                match_output_pixel(tile, y, x)[k] = match_requantize(finish, k, acc);
-            }
+        gather(tile, k, x, column);
+        for (int32_t y = 0; y < tile->output_height; y++) {
+            int32_t acc = accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights);
+            match_output_pixel(tile, y, x)[k] = match_requantize(finish, k, acc);
+        }
+        if (++x == tile->output_width) {
+            x = 0;
+            k++;
         }
     }
 }
@@ -81,12 +86,19 @@ static void gathered(const match_tile_t *tile, const match_finish_t *finish, mat
 static void depthwise_conv2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    match_share_t channels = match_share(tile->channels_out);
     if (match_pulp_is_depthwise_3x3(tile)) {
-        match_pulp_depthwise_3x3(tile, &finish, channels.first, channels.last);
-    } else {
-        gathered(tile, &finish, channels);
+        match_share_t strips = match_share(tile->channels_out * ((tile->output_width + 1) / 2));
+        match_pulp_depthwise_3x3(tile, &finish, strips.first, strips.last);
+        return;
     }
+    match_share_t columns = match_share(tile->channels_out * tile->output_width);
+#if defined(MATCH_PULP_INSN)
+    if (match_pulp_is_depthwise_5x5(tile)) {
+        match_pulp_depthwise_5x5(tile, &finish, columns.first, columns.last);
+        return;
+    }
+#endif
+    gathered(tile, &finish, columns);
 }
 
 void match_pulp_depthwise_conv2d(const match_tile_t *tile)

@@ -39,7 +39,10 @@
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x57, 1, 0x6c, " word ", " a ", " b "\n"       /* pv.packhi.b */
+#define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x57, 1, 0x64, " word ", " a ", " lanes "\n" /* pv.shuffle2.b */
+#define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x57, 1, 0x60, " word ", " a ", " lanes "\n"     /* pv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x57, 1, 0x1c, " largest ", " a ", " b "\n"      /* pv.maxu.b */
+#define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x57, 4, 0x20, " word ", " a ", " bits "\n"  /* pv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x5b, 2, 0x20, " acc ", " a ", " shift "\n" /* p.addNr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x33, 4, 0x02, " smaller ", " a ", " b "\n"       /* p.min */
@@ -68,7 +71,10 @@
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x7b, 1, 0x7d, " word ", " a ", " b "\n"       /* cv.packhi.b */
+#define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x7b, 1, 0x70, " word ", " a ", " lanes "\n" /* cv.shuffle2.b */
+#define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x7b, 1, 0x60, " word ", " a ", " lanes "\n"     /* cv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x7b, 1, 0x1c, " largest ", " a ", " b "\n"      /* cv.maxu.b */
+#define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x7b, 4, 0x20, " word ", " a ", " bits "\n"  /* cv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x2b, 3, 0x40, " acc ", " a ", " shift "\n" /* cv.addnr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x2b, 3, 0x2b, " smaller ", " a ", " b "\n"       /* cv.min */

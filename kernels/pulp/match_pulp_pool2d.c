@@ -44,36 +44,91 @@ static window_t window_of(const match_tile_t *tile, match_range_t rows, int32_t 
     };
 }
 
-/* Add four channels of `count` > 0 pixels, `step` bytes apart, to four sums. */
-MATCH_INLINE void sum_pixels(int32_t acc[4], const uint8_t *pixel, ptrdiff_t step, int32_t count)
-{
 #if defined(MATCH_PULP_INSN)
-    match_bytes4_t word;
-    __asm__ volatile(MATCH_INSN_LOOP("%6", 5)
-                     MATCH_INSN_LOAD4_STEP("%5", "%4", "%7")
-                     MATCH_INSN_DOT4("%0", "%5", "%8")
-                     MATCH_INSN_DOT4("%1", "%5", "%9")
-                     MATCH_INSN_DOT4("%2", "%5", "%10")
-                     MATCH_INSN_DOT4("%3", "%5", "%11")
-                     MATCH_INSN_LOOP_END
-                     : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3]), "+r"(pixel), "=&r"(word)
-                     : "r"(count), "r"(step), "r"(0x00000001u), "r"(0x00000100u), "r"(0x00010000u), "r"(0x01000000u)
-                     : "memory");
-#else
-    for (int32_t i = 0; i < count; i++, pixel += step) {
-        match_add4(acc, pixel);
-    }
-#endif
+
+/* Pixels whose bytes add up to 16 bits. */
+enum { MOST_PIXELS = 257 };
+
+/* Of words with four channels the sum of all, and of halves with the second and the fourth channel. */
+typedef struct {
+    uint32_t all;
+    uint32_t odd;
+} halves_t;
+
+/* What is left of the first sum, behind the second, are the first and the third channel. */
+MATCH_INLINE void take_halves(int32_t acc[4], halves_t sums)
+{
+    uint32_t even = sums.all - (sums.odd << 8);
+    acc[0] += (int32_t)(even & 0xffff);
+    acc[1] += (int32_t)(sums.odd & 0xffff);
+    acc[2] += (int32_t)(even >> 16);
+    acc[3] += (int32_t)(sums.odd >> 16);
 }
+
+/* Add `count` > 0 pixels, `step` bytes apart; the address behind them. A pixel's halves are added behind the next load,
+ * which would be waited for. */
+MATCH_INLINE const uint8_t *add_halves(halves_t *sums, const uint8_t *pixel, ptrdiff_t step, int32_t count)
+{
+    uint32_t word;
+    uint32_t upper = 0;
+    __asm__ volatile(MATCH_INSN_LOOP("%[count]", 4)
+                     MATCH_INSN_LOAD4_STEP("%[word]", "%[pixel]", "%[step]")
+                     "add %[odd], %[odd], %[upper]\n"
+                     MATCH_INSN_SHIFT_HALVES("%[upper]", "%[word]", "%[eight]")
+                     "add %[all], %[all], %[word]\n"
+                     MATCH_INSN_LOOP_END
+                     : [all] "+&r"(sums->all), [odd] "+&r"(sums->odd), [pixel] "+&r"(pixel), [word] "=&r"(word),
+                       [upper] "+&r"(upper)
+                     : [count] "r"(count), [step] "r"(step), [eight] "r"(8)
+                     : "memory");
+    sums->odd += upper;
+    return pixel;
+}
+
+/* The four sums of a window with more pixels. */
+static __attribute__((noinline)) void sum_large_window(const window_t *window, int32_t channel, int32_t acc[4])
+{
+    const uint8_t *row = window->first + channel;
+    for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
+        const uint8_t *pixel = row;
+        for (int32_t left = window->columns; left > 0; left -= MOST_PIXELS) {
+            halves_t sums = {0, 0};
+            pixel = add_halves(&sums, pixel, window->column_step, match_smaller(left, MOST_PIXELS));
+            take_halves(acc, sums);
+        }
+    }
+}
+
+/* Add four channels of a window to four sums. */
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
+{
+    if (window->rows * window->columns > MOST_PIXELS) {
+        sum_large_window(window, channel, acc);
+        return;
+    }
+    halves_t sums = {0, 0};
+    const uint8_t *row = window->first + channel;
+    for (int32_t left = window->rows; left > 0; left--, row += window->row_step) {
+        (void)add_halves(&sums, row, window->column_step, window->columns);
+    }
+    take_halves(acc, sums);
+}
+
+#else
 
 /* Add four channels of a window to four sums. */
 MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
 {
     const uint8_t *row = window->first + channel;
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
-        sum_pixels(acc, row, window->column_step, window->columns);
+        const uint8_t *pixel = row;
+        for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
+            match_add4(acc, pixel);
+        }
     }
 }
+
+#endif
 
 /* The same of all channels of a window that has fewer. */
 static void sum_few(const window_t *window, int32_t channels, int32_t acc[4])
@@ -105,12 +160,14 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, int32_t channel, i
 MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish, const window_t *window,
                           match_share_t share, uint8_t *output, match_form_t form)
 {
-    int32_t padded = tile->filter_height * tile->filter_width - window->rows * window->columns;
+    const window_t seen = *window; /* stores to the output leave it alone */
+    int32_t padded = tile->filter_height * tile->filter_width - seen.rows * seen.columns;
     int32_t padding = padded * tile->pad_value;
     int32_t k = share.first;
     for (; k + 4 <= share.last; k += 4) {
         int32_t acc[4] = {padding, padding, padding, padding};
-        sum_window(window, k, acc);
+        sum_window(&seen, k, acc);
+#pragma GCC unroll 4
         for (int32_t i = 0; i < 4; i++) {
             output[k + i] = requantize(finish, k + i, acc[i], form);
         }
@@ -119,9 +176,9 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
         int32_t acc[4] = {padding, padding, padding, padding};
         int32_t from = share.last < 4 ? 0 : share.last - 4; /* some of these are done */
         if (share.last < 4) {
-            sum_few(window, share.last, acc);
+            sum_few(&seen, share.last, acc);
         } else {
-            sum_window(window, from, acc);
+            sum_window(&seen, from, acc);
         }
         for (; k < share.last; k++) {
             output[k] = requantize(finish, k, acc[k - from], form);
@@ -180,14 +237,15 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
     }
 }
 
-MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *finish, match_form_t form)
+MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given, match_form_t form)
 {
+    match_finish_t finish = *given;
     match_share_t channels = match_share_channels(tile->channels_out, 0);
     for (int32_t y = 0; y < tile->output_height; y++) {
         match_range_t rows = rows_of(tile, y);
         for (int32_t x = 0; x < tile->output_width; x++) {
             window_t window = window_of(tile, rows, y, x);
-            average(tile, finish, &window, channels, match_output_pixel(tile, y, x), form);
+            average(tile, &finish, &window, channels, match_output_pixel(tile, y, x), form);
         }
     }
 }

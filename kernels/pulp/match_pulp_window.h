@@ -144,6 +144,7 @@ static inline match_row_t match_row_not(match_row_t row)
 static inline match_filter_t match_filter_of(const uint8_t *weights)
 {
     match_filter_t filter;
+#pragma GCC unroll 9
     for (int i = 0; i < 9; i++) {
         filter.rows[i / 3][i % 3] = (int8_t)weights[i];
     }

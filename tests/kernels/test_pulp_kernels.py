@@ -58,8 +58,6 @@ def conv2d_scratch(geometry: Geometry, cores: int) -> int:
 
 def depthwise_scratch(geometry: Geometry, cores: int) -> int:
     """As match_pulp.h gives it."""
-    if geometry.filter == (3, 3) and geometry.dilation == (1, 1) and geometry.stride[0] <= 2:
-        return 0
     rows = (geometry.output[0] - 1) * geometry.stride[0] + (geometry.filter[0] - 1) * geometry.dilation[0] + 1
     return cores * align4(geometry.filter[1] * rows)
 
@@ -419,6 +417,19 @@ def test_elements_are_shared_out(harness_for: Callable[[int], Harness], gaps: tu
             output = lookup_on(harness_for(cores), geometry, source, target, table)
             expect(output, target, table[source.tile])
             add_on(harness_for(cores), geometry, (gaps, (0, 0, 0, 0), gaps), (0, 255), True, 3)
+
+
+@pytest.mark.parametrize("other", [None, 0, 127, 128, 255])
+def test_table_that_turns_signs(harness: Harness, other: int | None) -> None:
+    """Enough elements for each core that the table is compared; and tables that differ from it in one byte."""
+    rng = np.random.default_rng(4)
+    geometry = Geometry(9, 9, (16, 17), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    table = np.arange(256, dtype=np.uint8) ^ 0x80
+    if other is not None:
+        table[other] ^= 1
+    for gaps in ((0, 0, 0, 0), (0, 0, 0, 2)):
+        source, target = embed(random_input(rng, geometry), gaps), empty_output(geometry, gaps)
+        expect(lookup_on(harness, geometry, source, target, table), target, table[source.tile])
 
 
 def test_table_of_255_bytes_is_too_short(harness: Harness) -> None:

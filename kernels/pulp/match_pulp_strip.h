@@ -1,0 +1,115 @@
+/* Depthwise filters that move down strips of outputs, with Xpulpv2 or CORE-V instructions: what strips of all filters
+ * have in common.
+ *
+ * The same strip of many channels is one piece of assembly, as its loops need all registers; what it works on is a
+ * record in memory. No instruction of a loop waits for a load. Columns in the padding are not read: a strip reads the
+ * columns inside the input that are next to them, the weights move to the lanes of their columns, and those of padding
+ * fall out. What the padding adds to a sum, the same for all rows, is added to the constants of the requantization. */
+#ifndef MATCH_PULP_STRIP_H
+#define MATCH_PULP_STRIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "match_pulp_dot.h"
+#include "match_pulp_pixel.h"
+#include "match_pulp_requantize.h"
+
+/* What becomes of sums in a loop. */
+typedef enum {
+    MATCH_STRIP_32,   /* MATCH_FORM_32 */
+    MATCH_STRIP_HIGH, /* MATCH_FORM_HIGH */
+    MATCH_STRIP_SUMS, /* they are kept, and requantized by a call for each: all other forms */
+} match_strip_kind_t;
+
+/* Outputs of a column whose sums are kept at a time. */
+enum { MATCH_STRIP_KEPT = 8 };
+
+static inline match_strip_kind_t match_strip_kind(match_form_t form)
+{
+    return form == MATCH_FORM_32     ? MATCH_STRIP_32
+           : form == MATCH_FORM_HIGH ? MATCH_STRIP_HIGH
+                                     : MATCH_STRIP_SUMS;
+}
+
+static __attribute__((noinline)) uint8_t match_requantize_apart(const match_finish_t *finish,
+                                                                const uint8_t *parameters, int32_t sum)
+{
+    return match_requantize_with(finish, parameters, sum);
+}
+
+/* Some outputs of a strip, from the top on. */
+typedef struct {
+    int32_t row;    /* input row that they begin with, 0 where that lies in the padding */
+    int32_t read;   /* rows inside the input before those of the first output, at the end of these */
+    int32_t inside; /* outputs whose further rows all lie inside the input */
+    int32_t below;  /* outputs behind these, which see padding below */
+} match_strip_rows_t;
+
+/* Outputs y .. y + count - 1 for a filter of `size` rows, which has passed size - stride rows before its first output. */
+static inline match_strip_rows_t match_strip_rows(const match_tile_t *tile, int32_t y, int32_t count, int32_t size,
+                                                  int32_t stride)
+{
+    int32_t before = size - stride;
+    int32_t row = y * stride - tile->pad_top;
+    int32_t further = tile->input_height - row - before;
+    int32_t inside = match_smaller(count, match_larger(stride == 1 ? further : further / 2, 0));
+    return (match_strip_rows_t){
+        .row = match_larger(row, 0),
+        .read = before + match_smaller(row, 0),
+        .inside = inside,
+        .below = count - inside,
+    };
+}
+
+/* Whether a filter is one of size x size without holes, at the same stride of 1 or 2 both ways, whose rows of padding
+ * above lie before the first output, and no row before that lies below the input. */
+static inline bool match_is_strip_filter(const match_tile_t *tile, int32_t size)
+{
+    int32_t before = size - tile->stride_y;
+    return tile->filter_height == size && tile->filter_width == size && tile->dilation_y == 1 &&
+           tile->dilation_x == 1 && tile->stride_x == tile->stride_y && tile->stride_y <= 2 &&
+           tile->pad_top <= before && tile->pad_top + tile->input_height >= before;
+}
+
+/* Instruction that loads a register from word number `word` of the record, whose address is in a0. */
+#define MATCH_STRIP_LOAD(value, word) "lw " value ", 4*" MATCH_INSN_NUMBER(word) "(a0)\n"
+
+/* Registers with the constants of the requantization, of which the offset is the sum's:
+ * clip((sum * multiplier + offset) >> shift), or clip((upper((sum + offset) * multiplier) + shift) >> shift), by the
+ * lowest five bits of shift. */
+#define MATCH_STRIP_MULTIPLIER "a5"
+#define MATCH_STRIP_SHIFT "a6"
+#define MATCH_STRIP_MOST "a7"
+
+/* Three of match_requant32_t and match_requant_high_t, and nothing for sums. */
+#define MATCH_STRIP_PARAMETERS_32(from, offset) \
+    "lw " offset ", 0(" from ")\n" \
+    "lw " MATCH_STRIP_MULTIPLIER ", 4(" from ")\n" \
+    "lw " MATCH_STRIP_SHIFT ", 8(" from ")\n"
+#define MATCH_STRIP_PARAMETERS_HIGH(from, offset) MATCH_STRIP_PARAMETERS_32(from, offset)
+#define MATCH_STRIP_PARAMETERS_SUMS(from, offset) "li " offset ", 0\n"
+
+/* Add `missing` to the sums of an offset. */
+#define MATCH_STRIP_ADD_32(offset, missing) MATCH_INSN_MULTIPLY_ADD(offset, missing, MATCH_STRIP_MULTIPLIER)
+#define MATCH_STRIP_ADD_HIGH(offset, missing) "add " offset ", " offset ", " missing "\n"
+#define MATCH_STRIP_ADD_SUMS(offset, missing) MATCH_STRIP_ADD_HIGH(offset, missing)
+
+/* Instructions that make an output of a sum, three and four. */
+#define MATCH_STRIP_SCALE_32(sum, offset) \
+    "mul " sum ", " sum ", " MATCH_STRIP_MULTIPLIER "\n" \
+    MATCH_INSN_ADD_SHIFT(sum, offset, MATCH_STRIP_SHIFT) \
+    MATCH_INSN_CLIP(sum, sum, MATCH_STRIP_MOST)
+#define MATCH_STRIP_SCALE_HIGH(sum, offset) \
+    "add " sum ", " sum ", " offset "\n" \
+    "mulhsu " sum ", " sum ", " MATCH_STRIP_MULTIPLIER "\n" \
+    MATCH_INSN_ADD_SHIFT(sum, MATCH_STRIP_SHIFT, MATCH_STRIP_SHIFT) \
+    MATCH_INSN_CLIP(sum, sum, MATCH_STRIP_MOST)
+
+/* All registers but s0, which may be the compiler's frame pointer. */
+#define MATCH_STRIP_CLOBBERS \
+    "ra", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", \
+        "s11", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "memory"
+
+#endif
