@@ -22,6 +22,7 @@ STATIONS = (
     "compilation",
     "requantize",
     "dispatch",
+    "cover",
     "arithmetic",
     "relay",
     "frontend",
