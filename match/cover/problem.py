@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from match.dispatch.plan import RunnerUp
 from match.ir.graph import Graph
 from match.mapping.storage import Storage
 
@@ -59,17 +60,6 @@ class Problem:
             given = sorted(tensor for tensor, _ in candidate.gives)
             if outside or kept & {*self.graph.outputs} or given != sorted(self.graph.operators[last].writes):
                 raise ValueError(f"what operators {candidate.operators} hand on does not come from the last one")
-
-
-@dataclass(frozen=True)
-class RunnerUp:
-    """The cheapest cover without one of the chosen candidates.
-
-    `candidate` is the place of the one that has its first operator there, `cost` is that of the whole cover.
-    """
-
-    candidate: int
-    cost: float
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from match.cover.problem import Candidate, Cover, Layout, Problem, RunnerUp
+from match.cover.problem import Candidate, Cover, Layout, Problem
 from match.cover.tensor import DENSE, Held, TensorLayouts
+from match.dispatch.plan import RunnerUp
 
 
 class _State(NamedTuple):
@@ -82,7 +83,9 @@ def _read_off(problem: Problem, network: _Network, steps: Sequence[_Step], start
                 if way.candidate != edge.candidate and (other is None or whole < other):
                     other = whole
         if edge.candidate not in taken:
-            taken[edge.candidate] = RunnerUp(other[1], other[0] / network.unit) if other else None
+            taken[edge.candidate] = (
+                RunnerUp(problem.candidates[other[1]].module, other[0] / network.unit) if other else None
+            )
         ahead, state = reached, edge.after
     chosen = sorted(taken, key=lambda number: problem.candidates[number].operators[-1])
     cost = (start_cost + rests[0][start]) / network.unit
@@ -171,7 +174,7 @@ class _Network:
         offered: dict[tuple[int, int], set[Layout]] = {}
         for candidate in self._candidates:
             wants = dict(candidate.wants)
-            for tensor, layout in wants.items():
+            for tensor, layout in candidate.wants:
                 self._tensors[tensor].will_want(self._numbers[tensor][layout], candidate.operators[-1])
             for place in candidate.operators:
                 for tensor in self._graph.operators[place].reads:

@@ -62,9 +62,24 @@ class LayerPlan:
     constants_at: Literal["code", "network"] = "code"
 
 
+@dataclass(frozen=True)
+class RunnerUp:
+    """The cheapest way to compute a network without one of its decisions.
+
+    `module` then has the first of the operators that were decided on together. `cost` is that of the whole network, in
+    cycles, or in pJ where energy is the objective.
+    """
+
+    module: str
+    cost: float
+
+
 @dataclass(frozen=True, repr=False)
 class LayerDecision:
-    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken."""
+    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
+
+    `runner_up` is None where there was nothing to decide.
+    """
 
     name: str
     op: str
@@ -74,6 +89,7 @@ class LayerDecision:
     cycles: float
     candidates: tuple[Candidate, ...] = ()
     plan: LayerPlan | None = None
+    runner_up: RunnerUp | None = None
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""
