@@ -25,6 +25,7 @@ from match.report.schema import (
     OptionsSummary,
     Report,
     RequantizationSummary,
+    RunnerUpSummary,
     ScheduleSummary,
     TargetSummary,
     TensorSummary,
@@ -158,6 +159,7 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         requantization=_requantization(taken) if taken and schedule else None,
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
         platform_cycles=_on_platforms(decision, target),
+        runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
     )
 
 

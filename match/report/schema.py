@@ -158,13 +158,25 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requantization: RequantizationSummary | None = None
 
 
+class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cheapest way to compute the network without what was chosen for a layer.
+
+    `module` has the layer then, or the first of the operators that were chosen together. `cost` is that of the whole
+    network: cycles, or pJ where energy was the objective.
+    """
+
+    module: str
+    cost: float
+
+
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One operator of the network.
 
     `cycles` and its parts `compute_cycles`, `dma_cycles` and `overhead_cycles` are predicted; the parts are counted as
     if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
-    predicted for what is less than the chip, by the name that `match run --on` has for it.
+    predicted for what is less than the chip, by the name that `match run --on` has for it. `runner_up` is null where
+    there was no other choice.
     """
 
     name: str
@@ -183,6 +195,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requantization: RequantizationSummary | None
     candidates: tuple[CandidateSummary, ...]
     platform_cycles: dict[str, int] = {}
+    runner_up: RunnerUpSummary | None = None
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
