@@ -27,6 +27,7 @@ from match.report.schema import (
     OptionsSummary,
     Report,
     RequantizationSummary,
+    RunnerUpSummary,
     ScheduleSummary,
     TargetSummary,
     TensorSummary,
@@ -161,6 +162,7 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         platform_cycles=_on_platforms(decision, target),
         source=decision.source,
         exact=decision.reference if requantization is None else requantization.exact,
+        runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
     )
 
 

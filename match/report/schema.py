@@ -158,6 +158,17 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requantization: RequantizationSummary | None = None
 
 
+class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cheapest way to compute the network without what was chosen for a layer.
+
+    `module` has the layer then, or the first of the operators that were chosen together. `cost` is that of the whole
+    network: cycles, or pJ where energy was the objective.
+    """
+
+    module: str
+    cost: float
+
+
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One operator of the network.
 
@@ -166,7 +177,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
     predicted for what is less than the chip, by the name that `match run --on` has for it. `source` is what the model
     calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
-    to compute the reference's numbers, whatever its inputs are.
+    to compute the reference's numbers, whatever its inputs are. `runner_up` is null where there was
+    no other choice.
     """
 
     name: str
@@ -187,6 +199,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     platform_cycles: dict[str, int] = {}
     source: str = ""
     exact: bool = True
+    runner_up: RunnerUpSummary | None = None
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -148,7 +148,7 @@ def test_functions_carry_their_plans(result: tuple[Any, Partitioned]) -> None:
     for symbol, function in functions.items():
         assert function.attrs["Compiler"] == "match"
         assert function.attrs["global_symbol"] == symbol
-        assert decode(str(function.attrs["match.dispatch.plan"])) == plans[symbol]
+        assert decode(str(function.attrs["match.plan"])) == plans[symbol]
     assert len(functions["my_net_02_add"].params) == 2
 
 

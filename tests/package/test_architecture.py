@@ -23,6 +23,7 @@ STATIONS = (
     "compilation",
     "requantize",
     "dispatch",
+    "cover",
     "arithmetic",
     "relay",
     "frontend",
