@@ -35,6 +35,7 @@ class TensorLayouts:
         ]
         self._wanted: dict[int, int] = {}
         self._sure: set[int] = set()
+        self._after: dict[tuple[Held, int], Held | None] = {}
 
     def will_want(self, layout: int, step: int) -> None:
         """A reader may want the layout at a step; steps come in any order."""
@@ -70,7 +71,15 @@ class TensorLayouts:
         return cost, Held(given, made)
 
     def after(self, held: Held, step: int) -> Held | None:
-        """What of `held` makes a difference to readers behind a step; None: nothing does."""
+        """What of `held` makes a difference to readers behind a step; None: nothing does.
+
+        Many states hold a tensor alike, so that answers are kept.
+        """
+        if (held, step) not in self._after:
+            self._after[held, step] = self._what_matters(held, step)
+        return self._after[held, step]
+
+    def _what_matters(self, held: Held, step: int) -> Held | None:
         wanted = {layout for layout, last in self._wanted.items() if last > step}
         if wanted <= self._served(held):
             return None

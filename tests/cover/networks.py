@@ -8,7 +8,7 @@ from match.cover.problem import Candidate, Layout, Problem
 from match.ir.graph import Graph, Operator, Tensor
 from match.mapping.storage import Storage
 
-MOST_COVERS = 1500
+MOST_COVERS = 600
 LAYOUTS: tuple[Layout, ...] = (
     None,
     Storage((4, 6, 5), (2, 0, 1), (8, 4, 6)),

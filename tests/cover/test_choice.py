@@ -7,6 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 import match
@@ -96,6 +98,43 @@ def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | N
     for decision in decisions:
         if decision.runner_up:
             assert decision.runner_up.cost >= found.cost
+
+
+@pytest.mark.parametrize("network", ["digits", "resnet8"])
+def test_sums_that_are_not_asked_for_would_not_be_taken(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options.parse("exact", "latency", "exact", 1)
+    found, _ = chosen(network, get_target("gap9"), options)
+    monkeypatch.setattr("match.partitioning.choice._may_pay", lambda *_: True)
+    more, _ = chosen(network, get_target("gap9"), options)
+    assert len(more.problem.candidates) > len(found.problem.candidates)
+    assert [decision.name for decision in more.decisions] == [decision.name for decision in found.decisions]
+    assert more.cost == found.cost
+
+
+def powers_of_two(network: onnx.ModelProto) -> onnx.ModelProto:
+    """The network with all scales rounded to powers of two, one per tensor, and zero points of 0."""
+    result = onnx.ModelProto()
+    result.CopyFrom(network)
+    constants = {tensor.name: tensor for tensor in result.graph.initializer}
+    nodes = [node for node in result.graph.node if node.op_type in ("QuantizeLinear", "DequantizeLinear")]
+    for name in {node.input[1] for node in nodes}:
+        scales = onnx.numpy_helper.to_array(constants[name])
+        rounded = np.full_like(scales, 2.0 ** np.round(np.log2(scales.max())))
+        constants[name].CopyFrom(onnx.numpy_helper.from_array(rounded, name))
+    for name in {node.input[2] for node in nodes}:
+        zeros = np.zeros_like(onnx.numpy_helper.to_array(constants[name]))
+        constants[name].CopyFrom(onnx.numpy_helper.from_array(zeros, name))
+    return result
+
+
+def test_less_where_layouts_meet() -> None:
+    """Some layers between others on the control core, which are too small to pay for two conversions."""
+    chip = get_target("diana")
+    module = integer_relay(match.load(powers_of_two(small("mobilenet_v2", "int8"))), chip.activations)
+    main = module["main"]
+    options = Options.parse("exact", "latency", "exact", 1)
+    found = choose(main, rows(main, find(module)), "match_net", chip, options, Stopwatch())
+    assert found.cost < cost(found.problem, layer_by_layer(found.problem))
 
 
 def test_the_sample_is_among_the_cases() -> None:

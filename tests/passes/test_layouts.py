@@ -96,6 +96,18 @@ def test_less_room_than_asked_for_is_another_layout() -> None:
     assert len(tensors.conversions) == 2
 
 
+def test_announced_readers_share_the_layout_with_most_room() -> None:
+    tensors = Tensors()
+    x = relay.var("x", shape=(1, 4, 6, 5), dtype="int8")
+    tensors.put(x, x)
+    tensors.will_want(x, FEWER)
+    tensors.will_want(x, PLANES)
+    layout, first = tensors.stored(x, FEWER)
+    assert layout == PLANES
+    assert tensors.stored(x, PLANES) == (PLANES, first)
+    assert [conversion.elements for conversion in tensors.conversions] == [16 * 4 * 16]
+
+
 def test_what_stays_in_a_layout_is_not_converted() -> None:
     tensors = Tensors()
     function = relay.Function([], relay.const(np.zeros((1, 4, 6, 5), np.int8)))
