@@ -249,3 +249,17 @@ def test_float_operators_and_shared_outputs(tmp_path: Path) -> None:
     assert list(got) == list(expected_outputs)
     for name, array in expected_outputs.items():
         assert np.array_equal(got[name], array), name
+
+
+def test_a_buffer_reserved_inside_a_loop_spares_what_the_loop_reads(tmp_path: Path) -> None:
+    """TVM's C of a batched matrix product adds up in arrays of its own, which it reserves for one output at a time."""
+    names = ("a", "b")
+    inputs = [relay.var(name, shape=(2, 9, 12), dtype="int8") for name in names]
+    wide = [relay.annotation.stop_fusion(relay.cast(x, "int32")) for x in inputs]
+    product = relay.nn.batch_matmul(*wide, out_dtype="int32")
+    made = networks.module([], inputs, lambda: product)
+    export(build(made, MockTarget(), networks.model(made, ["y"])), MockTarget(), tmp_path / "net")
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-128, 128, (2, 9, 12)).astype(np.int8) for _ in names)
+    got = run(tmp_path / "net", {"a": a, "b": b}, sanitize=True)
+    assert np.array_equal(got["y"], a.astype(np.int32) @ b.astype(np.int32).transpose(0, 2, 1))
