@@ -5,7 +5,8 @@ body in which each pointer into constants or workspace and each call of the netw
 and every function in front of those that call it. What is changed is known line by line: declarations, guards and
 export marks go, functions become static, truth values are int8_t in all of them, pointers come in the order of their
 names (TVM's is that of a hash table) without those that nothing reads, unread parameters are marked, and calls in
-``main`` are numbered (``MATCH_CALL``), so that it returns the status of one that fails instead of -1 and each can be counted.
+``main`` are numbered (``MATCH_CALL``), so that it returns the status of one that fails instead of -1 and each can
+be counted.
 """
 
 from __future__ import annotations
