@@ -64,8 +64,7 @@ class KernelCycles:
     one, beside bytes and outputs. short_output: more for one of these that passes through memory.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
-    int32, high, high_signed, int64: an output's requantization. four_int32, four_high, four_high_signed: the same in a
-    product.
+    int32, high, high_signed, int64: an output's requantization in a product; int32, high, int64: in pooling, too.
     line: a row of outputs of a convolution: what its windows have in common. padded: of one of
     these that sees rows above or below the input, a vector that is filled with them. column: of im2col, an output pixel
     beside its words. border, byte: one whose window reaches beyond a row of the input, or sees pixels that lie apart; a
@@ -74,59 +73,56 @@ class KernelCycles:
     channel3, channel5: a channel of it beside its rows, by filter.
     called: an output there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
-    the products of one.
+    the products of one, and its output's requantization, which hardly depends on the form there.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
     maximum4: a window's element of these.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 201.3
-    product: float = 57.2
-    pair: float = 43.1
-    block: float = 11.2
-    rows: float = 19.3
-    rest: float = 54.1
-    last: float = 11.3
-    single: float = 25.9
-    other_single: float = 133.9
-    rare: float = 193.9
-    short: float = 43.2
-    short_block: float = 23.5
-    short_single: float = 182.8
-    short_output: float = 39.1
+    call: float = 213.2
+    product: float = 47.7
+    pair: float = 43.0
+    block: float = 10.9
+    rows: float = 18.7
+    rest: float = 43.5
+    last: float = 11.1
+    single: float = 26.0
+    other_single: float = 136.8
+    rare: float = 193.5
+    short: float = 42.3
+    short_block: float = 23.2
+    short_single: float = 182.7
+    short_output: float = 39.0
     sums: float = 2.1
-    resumed: float = 1.7
+    resumed: float = 1.71
     taken: float = 3.7
-    int32: float = 11.4
-    high: float = 16.3
-    high_signed: float = 19.3
-    four_int32: float = 6.2
-    four_high: float = 10.4
-    four_high_signed: float = 13.3
+    int32: float = 6.27
+    high: float = 10.4
+    high_signed: float = 13.3
     int64: float = 48.1
-    line: float = 240.5
-    padded: float = 60.4
-    column: float = 28.9
-    border: float = 242.1
-    byte: float = 0.45
-    strip: float = 171.7
-    channel3: float = 66.8
+    line: float = 250.2
+    padded: float = 60.9
+    column: float = 28.7
+    border: float = 241.7
+    byte: float = 0.46
+    strip: float = 172.3
+    channel3: float = 66.9
     channel5: float = 100.8
     called: float = 52.1
-    strip_row: float = 26.2
+    strip_row: float = 26.1
     gather: float = 11.2
-    window: float = 61.0
-    position: float = 100.5
+    window: float = 69.7
+    position: float = 101.9
     sum_row: float = 12.6
-    averages: float = 54.3
-    maxima: float = 43.4
-    maximum4: float = 8.7
-    addition: float = 34.9
+    averages: float = 52.8
+    maxima: float = 43.1
+    maximum4: float = 8.72
+    addition: float = 39.4
     run: float = 45
     add: float = 6.7
     add_int64: float = 55.8
-    lookup: float = 3.0
+    lookup: float = 3.06
 
 
 def align4(size: int) -> int:
@@ -386,9 +382,7 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        fours = {"int32": cycles.four_int32, "high": cycles.four_high, "high_signed": cycles.four_high_signed}
-        requantized = fours.get(self.form, cycles.int64) + choose(tile.begin, 0, cycles.taken)
-        return choose(tile.end, requantized, left)
+        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out; a core that has less than a row has no single pixel.
@@ -460,25 +454,25 @@ class PulpClusterCost(CostModel):
         return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
-        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one.
-
-        `window` is paid for each of them, whole words or not.
-        """
+        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
         cycles = self.cycles
         strip = tile.fx * (cycles.strip_row + _seen_rows(layer, tile) * cycles.gather)
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
         rests = last_step(1, 1) if lengths[0] % WORD else 0
-        dots = step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window
-        output = len(lengths) * dots + self.requantize
+        output = len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window)
         return ceil_div(tile.k * tile.ox, self.cores) * (strip + tile.oy * output)
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out, four at a time; fewer take as long."""
+        """Channels are shared out, four at a time; fewer take as long.
+
+        Other forms than int32 and high are requantized by one function, which takes int64's time.
+        """
         cycles = self.cycles
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * self.requantize
+            each = self.requantize if self.form in ("int32", "high") else cycles.int64
+            four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * each
         else:
             four = cycles.maxima + elements * cycles.maximum4
         fours = share_of_channels(tile.k, self.cores, 0) // 4
