@@ -22,6 +22,8 @@ from match.errors import OptionError, OutputError, ToolchainError
 from match.ir.layer import Op
 from match.run.rtl.simulator import CORE_PACKAGE, simulator
 
+pytestmark = pytest.mark.cc
+
 SCHEMA = Path(command.__file__).with_name("schema.json")
 MATRIX = (Op.CONV2D, Op.DENSE)
 

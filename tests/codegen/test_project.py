@@ -25,6 +25,8 @@ from tests.codegen.harness import plan
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import MockTarget
 
+pytestmark = pytest.mark.cc
+
 CONV = make(Op.CONV2D, 3, 6, 8, 7, window=(3, 3), padding=Padding(1, 1, 1, 1), name="first")
 ADD = make(Op.ADD, 6, 6, 8, 7, name="second")
 

@@ -21,6 +21,8 @@ from match.target.cost import Block, CostModel, Tile
 from match.target.operands import input_operand, output_operand
 from match.targets.pulp_open.target import PulpOpen
 
+pytestmark = pytest.mark.unit
+
 SAME = Padding(1, 1, 1, 1)
 MEMORY = Memory("L1", 1 << 17)
 

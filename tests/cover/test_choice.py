@@ -27,6 +27,8 @@ from match.target.registry import get_target
 from tests.cover.brute_force import cost
 from tests.devtools.zoo.reference import SMALL, small
 
+pytestmark = pytest.mark.cc
+
 TARGETS = ("gap9", "gap8", "diana", "pulp_open")
 SIZES = {"diana": (None,)}
 """Of L1 in bytes; that of DIANA is one size for each use."""

@@ -14,6 +14,8 @@ from match.ir.graph import Graph, Operator, Tensor
 from tests.cover.brute_force import cost, covers
 from tests.cover.networks import LAYOUTS, random_problem
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize("block", range(6))
 def test_cheapest_of_all_covers(block: int) -> None:

@@ -16,6 +16,8 @@ from match.target.cost import Energy, Tile
 from tests.dispatch.fakes import FakeCpu, FakeModule, FakeTarget, FixedCost
 from tests.dispatch.layer_by_layer import dispatch
 
+pytestmark = pytest.mark.unit
+
 POOL = Layer("pool_3", Op.MAX_POOL2D, 8, 1, 6, 6, 12, 12, 2, 2, (2, 2), weight_dtype="")
 BYTES = 8 * (12 * 12 + 6 * 6)
 

@@ -19,6 +19,8 @@ from match.requantize.form import Form, choose_form
 from tests.dispatch.fakes import SHIFT, SHIFT_SUM, SHORT, SHORTER, WIDE, WIDE_SIGNED, FakeModule, FakeTarget, FixedCost
 from tests.dispatch.layer_by_layer import dispatch
 
+pytestmark = pytest.mark.unit
+
 LAYER = Layer("conv", Op.CONV2D, k=8, c=4, oy=6, ox=6, iy=6, ix=6, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
 REACH = np.full(8, 400_000)
 

@@ -18,6 +18,8 @@ from match.partitioning.partitioner import Partitioned, cut
 from match.relay import relay, tvm
 from tests.dispatch.fakes import FakeModule, FakeTarget
 
+pytestmark = pytest.mark.cc
+
 RNG = np.random.default_rng(8)
 EVERY_OP = tuple(Op)
 

@@ -20,6 +20,8 @@ from tests.e2e.tflite_arithmetic import Array
 from tests.frontend import integer_reference
 from tests.frontend.test_integer_onnx import Network
 
+pytestmark = pytest.mark.cc
+
 MODELS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
 SHAPE = (1, 20, 20, 8)
 

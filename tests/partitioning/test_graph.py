@@ -16,6 +16,8 @@ from match.relay import relay, tvm
 from tests.dispatch.fakes import FakeModule, FakeTarget
 from tests.dispatch.test_partition import add, conv
 
+pytestmark = pytest.mark.cc
+
 MAP = Tensor((1, 6, 6, 4), "uint8")
 
 

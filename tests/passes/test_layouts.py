@@ -14,6 +14,8 @@ from match.mapping.storage import Storage, storage
 from match.partitioning.layouts import Tensors, from_layout, to_layout
 from match.relay import relay, tvm
 
+pytestmark = pytest.mark.cc
+
 
 def element(layout: Storage, row: int, column: int, channel: int) -> int:
     """Index of an element, from the definition."""

@@ -13,6 +13,8 @@ from tests.tflite.case import Network, written
 from tests.tflite.cases import by_operator
 from tests.tflite.compare import compare, in_c, in_relay
 
+pytestmark = pytest.mark.cc
+
 CASES = by_operator()
 ALL = {name for name in vars(schema.BuiltinOperator) if not name.startswith("_")}
 

@@ -15,6 +15,8 @@ from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.softmax import softmax
 
+pytestmark = pytest.mark.tvm
+
 
 def body(expr: Any, x: Any) -> Any:
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))
