@@ -28,10 +28,12 @@ MANIFEST = "project.json"
 
 _STATIC = (
     "include/match_count.h",
+    "include/match_dump.h",
     "include/match_io.h",
     "include/match_layer.h",
     "include/match_trace.h",
     "src/count.c",
+    "src/dump.c",
     "src/io.c",
     "src/trace.c",
 )

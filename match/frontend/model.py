@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Model:
 
     `module` has one function, "main", whose parameters are `inputs` in order and whose weights are constants; with
     several `outputs` it returns a tuple. `sha256` is the hash of the file, or of the Relay text where there is none.
+    `data` are the bytes of the file, weights from other files included; None for Relay.
     """
 
     name: str
@@ -46,3 +47,4 @@ class Model:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     rounding: Rounding
+    data: bytes | None = field(default=None, repr=False)

@@ -49,7 +49,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
     bound = bind(module, params, str(path))
     check_quantized(bound, str(path), _QUANTIZE)
     digest = hashlib.sha256(data).hexdigest()
-    return Model(path.stem, digest, bound, graph.inputs, graph.outputs, Rounding.TFLITE)
+    return Model(path.stem, digest, bound, graph.inputs, graph.outputs, Rounding.TFLITE, data)
 
 
 def is_tflite(data: bytes) -> bool:

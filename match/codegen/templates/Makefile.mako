@@ -6,6 +6,7 @@
 % endfor
 #   make SANITIZE=address,undefined   the same with run-time checks, in a folder of its own
 #   make TRACE=1                      the same with a line on stdout for every transfer, wait and kernel
+#   make DUMP=1                       the same with a line on stdout for every tensor that a layer on a module reads or writes
 #   make COUNT=1                      the same with a line on stdout for every call of the network, where the platform counts
 #   make clean
 #
@@ -33,10 +34,10 @@ $(error ${comment(network.name)} has no platform $(PLATFORM); there are: ${", ".
 endif
 
 comma := ,
-BUILD := build/$(PLATFORM)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)$(if $(COUNT),-count)
+BUILD := build/$(PLATFORM)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)$(if $(DUMP),-dump)$(if $(COUNT),-count)
 CHECKS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
-DEFINES += $(if $(TRACE),-DMATCH_TRACE) $(if $(COUNT),-DMATCH_COUNT)
-SOURCES += $(if $(TRACE),src/trace.c) $(if $(COUNT),src/count.c)
+DEFINES += $(if $(TRACE),-DMATCH_TRACE) $(if $(DUMP),-DMATCH_DUMP) $(if $(COUNT),-DMATCH_COUNT)
+SOURCES += $(if $(TRACE),src/trace.c) $(if $(DUMP),src/dump.c) $(if $(COUNT),src/count.c)
 OBJECTS := $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(SOURCES))))
 
 all: $(BUILD)/network
