@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from match.frontend import Model, load
     from match.ir.layer import Layer
     from match.ir.requantization import Requantization, Requantizer
+    from match.report.compare import Comparison, compare
     from match.schedule.mapping import Schedule
     from match.target.cost import CostModel, CpuCostModel
     from match.target.hardware import HwModule, MatchTarget, Pattern, Verdict
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CapacityError",
+    "Comparison",
     "CompiledModel",
     "CostModel",
     "CostModelError",
@@ -63,6 +65,7 @@ __all__ = [
     "ToolchainError",
     "Validation",
     "Verdict",
+    "compare",
     "compile",
     "get_target",
     "load",
@@ -76,6 +79,7 @@ __version__: str
 
 _HOME = {
     "match.compiler": ("CompiledModel", "compile", "partition", "validate"),
+    "match.report.compare": ("Comparison", "compare"),
     "match.validation.schema": ("Validation",),
     "match.target.cost": ("CostModel", "CpuCostModel"),
     "match.errors": (

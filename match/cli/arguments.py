@@ -128,6 +128,8 @@ On = Annotated[
         "platform for it.",
     ),
 ]
+FirstReport = Annotated[Path, typer.Argument(metavar="A", help="A folder made by `match compile`, or its report.json.")]
+SecondReport = Annotated[Path, typer.Argument(metavar="B", help="Another, of any target, options or revision.")]
 Against = Annotated[
     Path | None,
     typer.Option(

@@ -15,6 +15,7 @@ from match.cli.arguments import (
     ByLayers,
     Classes,
     Engine,
+    FirstReport,
     InputFile,
     Jobs,
     Json,
@@ -36,6 +37,7 @@ from match.cli.arguments import (
     ProjectPath,
     Samples,
     Sanitize,
+    SecondReport,
     Seed,
     TargetName,
     TimelineFile,
@@ -210,6 +212,23 @@ def validate(
         show(result, Console())
     if not result.equal:
         raise typer.Exit(DIFFERENT)
+
+
+def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
+    """Compare two compilations: totals, layers by name, what moved and why."""
+    from rich.console import Console
+
+    from match.report.compare import compare as compare_reports
+    from match.report.compare import encode
+    from match.report.compare_table import show
+
+    comparison = compare_reports(a, b)
+    if as_json:
+        sys.stdout.write(encode(comparison).decode())
+        return
+    console = Console()
+    console.width = console.width if console.is_terminal else PIPE_WIDTH
+    show(comparison, console)
 
 
 def targets() -> None:
