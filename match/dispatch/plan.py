@@ -64,7 +64,10 @@ class LayerPlan:
 
 @dataclass(frozen=True, repr=False)
 class LayerDecision:
-    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken."""
+    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
+
+    `floating` tells that the control core computes it in floating point.
+    """
 
     name: str
     op: str
@@ -74,6 +77,7 @@ class LayerDecision:
     cycles: float
     candidates: tuple[Candidate, ...] = ()
     plan: LayerPlan | None = None
+    floating: bool = False
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -128,7 +128,8 @@ def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDec
         outputs = _elements(row[-1].checked_type)
     name = f"{op}_{index}"
     cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
-    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, (*candidates, Candidate(CPU, cost=cost)))
+    offers = (*candidates, Candidate(CPU, cost=cost))
+    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, offers, floating=floating)
 
 
 def _with_conversions(

@@ -15,6 +15,18 @@ import msgspec
 SCHEMA_VERSION = 1
 
 Bound = Literal["compute", "dma", "overhead"]
+AdviceKind = Literal[
+    "idle module",
+    "float border",
+    "float operators",
+    "channels first",
+    "layouts",
+    "control core",
+    "requantization",
+    "memory",
+    "slow layer",
+    "inexact",
+]
 
 
 class TensorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -149,6 +161,7 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A module's offer for a layer: its predicted cost, or why it was refused (the end of "refused because ...").
 
     The control core's is the last, as "cpu". `energy_pj` is null where the target does not give it.
+    `unmapped` tells that the module would take the layer, and no mapping fits its memories.
     """
 
     module: str
@@ -156,6 +169,7 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     energy_pj: float | None = None
     refusal: str | None = None
     requantization: RequantizationSummary | None = None
+    unmapped: bool = False
 
 
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -165,6 +179,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
     predicted for what is less than the chip, by the name that `match run --on` has for it.
+    `floating` tells that the control core computes it in floating point.
     """
 
     name: str
@@ -183,6 +198,21 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requantization: RequantizationSummary | None
     candidates: tuple[CandidateSummary, ...]
     platform_cycles: dict[str, int] = {}
+    floating: bool = False
+
+
+class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What would make the network faster or exact, in a sentence.
+
+    `cycles` are the most that it can gain, predicted; 0 of kind "inexact", whose sentence tells a price. `layers` are
+    those that it is about. `warning` tells that a module takes nothing.
+    """
+
+    kind: AdviceKind
+    sentence: str
+    cycles: int
+    layers: tuple[str, ...]
+    warning: bool = False
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -280,3 +310,4 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measured: tuple[Measurement, ...] = ()
     schema_version: Literal[1] = SCHEMA_VERSION
     memory: MemoryPlanSummary | msgspec.UnsetType = msgspec.UNSET
+    advice: tuple[Advice, ...] = ()
