@@ -16,6 +16,7 @@ stdout for every transfer, wait and kernel; make and a C compiler are all that i
 | `include/match_layer.h`, `include/match_layers.h` | what layers share; their declarations |
 | `include/match_trace.h` | what layers say of themselves when traced |
 | `include/match_count.h`, `src/count.c` | what each call of the network costs, where a platform counts (`make COUNT=1`) |
+| `include/match_dump.h`, `src/dump.c` | the tensors that layers on modules read and write (`make DUMP=1`) |
 | ${', '.join(f'`{name}/`' for name in folders)} | kernels, and the functions of ${target.name} on each platform |
 | `project.json` | the tensors, for `match run` |
 % if "report.json" in others:
