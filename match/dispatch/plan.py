@@ -70,6 +70,7 @@ class LayerDecision:
 
     `source` is the name of the model's tensor or operator, empty if it is not known.
     `reference` tells whether the control core is known to compute the reference's numbers.
+    `floating` tells that the control core computes it in floating point.
     """
 
     name: str
@@ -82,6 +83,7 @@ class LayerDecision:
     plan: LayerPlan | None = None
     source: str = ""
     reference: bool = True
+    floating: bool = False
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -131,7 +131,18 @@ def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDec
     cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
     source = first_source(reversed(row.covered if isinstance(row, Rejection) else row))
     candidates = (*candidates, Candidate(CPU, cost=cost))
-    return LayerDecision(name, op, CPU, macs, outputs, cost.cycles, candidates, source=source, reference=reference)
+    return LayerDecision(
+        name,
+        op,
+        CPU,
+        macs,
+        outputs,
+        cost.cycles,
+        candidates,
+        source=source,
+        reference=reference,
+        floating=floating,
+    )
 
 
 def _with_conversions(
