@@ -1,18 +1,28 @@
 # Two commands for a fresh machine: each makes its own virtual environment, installs this project into it and runs.
 #   make demo    compiles, builds and runs a small network that ships with the project
 #   make test    the whole test suite
+# Parts of it: make unit, tvm, cc, qemu, rtl (CONTRIBUTING.md), and make sweep, the slow tier.
 # They need Python 3.11-3.13 with its venv module (PYTHON names another one), a C compiler and make.
 
 PYTHON ?= python3
 TEST_PROCESSES ?= 2
+PYTEST = .venv-test/bin/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
-.PHONY: demo test clean
+TIERS := unit tvm cc qemu rtl
+
+.PHONY: demo test $(TIERS) sweep clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/match demo
 
 test: .venv-test/ready
-	.venv-test/bin/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+	$(PYTEST)
+
+$(TIERS): .venv-test/ready
+	$(PYTEST) -m '$@ and not sweep$(if $(filter cc,$@), and not qemu and not rtl)'
+
+sweep: .venv-test/ready
+	$(PYTEST) -m sweep
 
 .venv-%/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*

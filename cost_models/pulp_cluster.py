@@ -7,13 +7,12 @@ in PULP-NN (Garofalo et al., 2020). What stands around the loops is `KernelCycle
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from match.cost_models.dma import Mchan
 from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
 LOOP = 15
 """Around the loop over channels of match_pulp_requantize, for accelerators that leave accumulators."""
@@ -65,8 +64,7 @@ class KernelCycles:
     one, beside bytes and outputs. short_output: more for one of these that passes through memory.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
-    int32, high, high_signed, int64: an output's requantization. four_int32, four_high, four_high_signed: the same in a
-    product.
+    int32, high, high_signed, int64: an output's requantization in a product; int32, high, int64: in pooling, too.
     line: a row of outputs of a convolution: what its windows have in common. padded: of one of
     these that sees rows above or below the input, a vector that is filled with them. column: of im2col, an output pixel
     beside its words. border, byte: one whose window reaches beyond a row of the input, or sees pixels that lie apart; a
@@ -75,59 +73,56 @@ class KernelCycles:
     channel3, channel5: a channel of it beside its rows, by filter.
     called: an output there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
-    the products of one.
+    the products of one, and its output's requantization, which hardly depends on the form there.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
     maximum4: a window's element of these.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup: an element, of additions by form.
     """
 
-    call: float = 201.3
-    product: float = 57.2
-    pair: float = 43.1
-    block: float = 11.2
-    rows: float = 19.3
-    rest: float = 54.1
-    last: float = 11.3
-    single: float = 25.9
-    other_single: float = 133.9
-    rare: float = 193.9
-    short: float = 43.2
-    short_block: float = 23.5
-    short_single: float = 182.8
-    short_output: float = 39.1
+    call: float = 213.2
+    product: float = 47.7
+    pair: float = 43.0
+    block: float = 10.9
+    rows: float = 18.7
+    rest: float = 43.5
+    last: float = 11.1
+    single: float = 26.0
+    other_single: float = 136.8
+    rare: float = 193.5
+    short: float = 42.3
+    short_block: float = 23.2
+    short_single: float = 182.7
+    short_output: float = 39.0
     sums: float = 2.1
-    resumed: float = 1.7
+    resumed: float = 1.71
     taken: float = 3.7
-    int32: float = 11.4
-    high: float = 16.3
-    high_signed: float = 19.3
-    four_int32: float = 6.2
-    four_high: float = 10.4
-    four_high_signed: float = 13.3
+    int32: float = 6.27
+    high: float = 10.4
+    high_signed: float = 13.3
     int64: float = 48.1
-    line: float = 240.5
-    padded: float = 60.4
-    column: float = 28.9
-    border: float = 242.1
-    byte: float = 0.45
-    strip: float = 171.7
-    channel3: float = 66.8
+    line: float = 250.2
+    padded: float = 60.9
+    column: float = 28.7
+    border: float = 241.7
+    byte: float = 0.46
+    strip: float = 172.3
+    channel3: float = 66.9
     channel5: float = 100.8
     called: float = 52.1
-    strip_row: float = 26.2
+    strip_row: float = 26.1
     gather: float = 11.2
-    window: float = 61.0
-    position: float = 100.5
+    window: float = 69.7
+    position: float = 101.9
     sum_row: float = 12.6
-    averages: float = 54.3
-    maxima: float = 43.4
-    maximum4: float = 8.7
-    addition: float = 34.9
+    averages: float = 52.8
+    maxima: float = 43.1
+    maximum4: float = 8.72
+    addition: float = 39.4
     run: float = 45
     add: float = 6.7
     add_int64: float = 55.8
-    lookup: float = 3.0
+    lookup: float = 3.06
 
 
 def align4(size: int) -> int:
@@ -137,7 +132,7 @@ def align4(size: int) -> int:
 
 def columns_bytes(column: int) -> int:
     """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
-    return min(8 * column, max(512, 2 * column))
+    return smaller(8 * column, larger(512, 2 * column))
 
 
 def step(channels: int, pixels: int) -> int:
@@ -188,16 +183,20 @@ class Vectors:
     rows: int = 1
 
 
-def row_in_place(layer: Layer, tile: Tile, fast: bool) -> Vectors | None:
-    """The vectors of windows that are multiplied where they lie in the input, if the kernel does that."""
-    row = tile.fx * tile.c
-    if tile.c % 4 or (layer.dilation[1] > 1 and tile.fx > 1):
-        return None
-    if tile.fy == 1 or layer.ix == tile.fx:
-        return Vectors(tile.fy * row)
-    if not fast or tile.k % 4 or tile.k > row:
-        return None
-    return Vectors(tile.fy * row, tile.fy)
+def vectors_in_place(layer: Layer, tile: Tile) -> Vectors:
+    """The vectors of windows that are multiplied where they lie in the input."""
+    connected = layer.fy == 1 or layer.ix == layer.fx
+    return Vectors(tile.fy * tile.fx * tile.c, 1 if connected else layer.fy)
+
+
+def is_in_place(layer: Layer, tile: Tile, fast: bool) -> bool:
+    """Whether the kernel does that; vectors in rows have loops in `fast` forms only, see `PulpClusterCost._is_fast`."""
+    if layer.dilation[1] > 1 and layer.fx > 1:
+        return False
+    words = tile.c % WORD == 0
+    if vectors_in_place(layer, tile).rows == 1:
+        return words
+    return words & fast & (tile.k % 4 == 0) & (tile.k <= tile.fx * tile.c)
 
 
 def border_rows(layer: Layer) -> int:
@@ -212,29 +211,30 @@ def copied_rows(layer: Layer, tile: Tile) -> float:
     """Cycles of the rows of a window that are copied word by word; words across a border take a cycle more."""
     row = tile.fx * tile.c
     words = ceil_div(row, WORD)
-    around = 0 if words in (2, 3) else 1 if words == 1 else 3 + words % 2
-    return tile.fy * (words * (2 + _crossing(layer.stride[1] * tile.c) + _crossing(row)) + around)
+    around = choose(words > 3, 3 + words % 2, choose(words == 1, 1, 0))
+    return tile.fy * (words * (2 + crossing(layer.stride[1] * tile.c) + crossing(row)) + around)
 
 
-def _even(count: int) -> int:
+def even(count: int) -> int:
     """Rounded up to pairs."""
     return ceil_div(count, 2) * 2
 
 
-def _crossing(distance: int) -> float:
+def crossing(distance: int) -> float:
     """How many words cross a border, of those that follow one another at this distance, bytes."""
-    return (0, 0.75, 0.5, 0.75)[distance % WORD]
+    rest = distance % WORD
+    return choose(rest == 0, 0, choose(rest == 2, 0.5, 0.75))
 
 
-def is_in_strips(layer: Layer, tile: Tile, size: int) -> bool:
-    """Whether a depthwise convolution has the kernel for filters of `size` x `size`.
+def strip_columns(layer: Layer) -> int:
+    """Columns of outputs in a strip of a depthwise convolution; 0 if there is no kernel for its filter.
 
-    That reads five columns but for 3x3 at stride 1, and computes two columns of outputs of 3x3 at stride 2.
+    The kernels for strips read five columns but for 3x3 at stride 1.
     """
-    if (layer.fy, layer.fx, layer.dilation) != (size, size, (1, 1)) or layer.stride not in ((1, 1), (2, 2)):
-        return False
-    narrow = size == 3 and layer.stride[0] == 1
-    return narrow or (layer.ix >= 5 and (size == 5 or tile.ox > 1))
+    columns = {(3, 3): 2, (5, 5): 1}.get((layer.fy, layer.fx), 0)
+    if layer.dilation != (1, 1) or layer.stride not in ((1, 1), (2, 2)):
+        return 0
+    return columns if layer.ix >= 5 or (layer.fy, layer.stride[0]) == (3, 1) else 0
 
 
 @dataclass(frozen=True)
@@ -258,6 +258,7 @@ class PulpClusterCost(CostModel):
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
+    arrays = True
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
@@ -298,10 +299,6 @@ class PulpClusterCost(CostModel):
             case Op.CONV2D:
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
             case Op.DEPTHWISE_CONV2D:
-                if is_in_strips(layer, tile, 3):
-                    return self._depthwise_strips(layer, tile, 2, self.cycles.channel3)
-                if is_in_strips(layer, tile, 5):
-                    return self._depthwise_strips(layer, tile, 1, self.cycles.channel5)
                 return self._depthwise(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, Vectors(tile.c), tile)
@@ -313,29 +310,30 @@ class PulpClusterCost(CostModel):
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
 
-    def _product(self, channels: int, pixels: float, vectors: Vectors, tile: Tile) -> float:
+    def _product(self, channels: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
         """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel."""
-        if vectors.bytes < WORD:
-            return self.cycles.product + pixels * self._short_pixel(channels, vectors.bytes, tile)
-        pairs, single = divmod(pixels, 2)
+        cycles = self.cycles
         blocks, rest = divmod(channels, 4)
-        cycles, work = self.cycles, 0.0
-        if self.form == "int64" and tile.end:
-            two, one = (self._rare_block(n, vectors, tile) for n in (2, 1))
-            work += cycles.product + pairs * blocks * two + single * blocks * one
-        elif blocks:
-            work += cycles.product + pairs * (cycles.pair + blocks * self._block(4, 2, vectors, tile))
-            work += single * (cycles.pair + blocks * self._block(4, 1, vectors, tile))
-        if rest and self._is_fast(tile):
-            work += cycles.rest + pixels * (cycles.last + self._last_channels(rest, vectors, tile))
-        elif rest:
-            one = cycles.other_single + self._steps(1, 1, vectors, tile) + self._finish(tile)
-            work += cycles.rest + pixels * (cycles.last + rest * one)
-        return work
+        behind = cycles.rest + pixels * (cycles.last + self._last_channels(rest, vectors, tile))
+        work = self._blocks(blocks, pixels, vectors, tile) + choose(rest > 0, behind, 0)
+        short = cycles.product + pixels * self._short_pixel(channels, vectors.bytes, tile)
+        return choose(vectors.bytes < WORD, short, work)
+
+    def _blocks(self, blocks: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
+        """Blocks of four channels of some pixels; in int64 they pass through memory."""
+        cycles = self.cycles
+        pairs, single = divmod(pixels, 2)
+        two, one = (self._block(4, n, vectors, tile) for n in (2, 1))
+        work = cycles.product + pairs * (cycles.pair + blocks * two) + single * (cycles.pair + blocks * one)
+        work = choose(blocks > 0, work, 0)
+        if self.form != "int64":
+            return work
+        two, one = (self._rare_block(n, vectors, tile) for n in (2, 1))
+        return choose(tile.end, cycles.product + pairs * blocks * two + single * blocks * one, work)
 
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
-        return tile.begin and tile.end and self.form in ("int32", "high", "high_signed")
+        return tile.begin & tile.end & (self.form in ("int32", "high", "high_signed"))
 
     def _block(self, channels: Literal[1, 2, 4], pixels: Literal[1, 2], vectors: Vectors, tile: Tile) -> float:
         """Some channels of a pixel or two."""
@@ -347,9 +345,10 @@ class PulpClusterCost(CostModel):
         return beside + self._steps(channels, pixels, vectors, tile) + pixels * channels * self._finish(tile)
 
     def _last_channels(self, channels: int, vectors: Vectors, tile: Tile) -> float:
-        """One to three channels of a pixel."""
-        work = self._block(2, 1, vectors, tile) if channels >= 2 else 0.0
-        return work + (self._block(1, 1, vectors, tile) if channels % 2 else 0.0)
+        """One to three channels of a pixel: blocks of two and of one, or each in memory."""
+        two, one = (self._block(n, 1, vectors, tile) for n in (2, 1))
+        other = self.cycles.other_single + self._steps(1, 1, vectors, tile) + self._finish(tile)
+        return choose(self._is_fast(tile), channels // 2 * two + channels % 2 * one, channels * other)
 
     def _rare_block(self, pixels: Literal[1, 2], vectors: Vectors, tile: Tile) -> float:
         """Four channels of a pixel or two in int64, which pass through memory."""
@@ -359,7 +358,7 @@ class PulpClusterCost(CostModel):
         """A pixel whose vectors are shorter than a word."""
         blocks, rest = divmod(channels, 4)
         cycles, each = self.cycles, self._finish(tile)
-        kept = 0.0 if self.form != "int64" or not tile.end else cycles.short_output
+        kept = choose(tile.end, cycles.short_output, 0) if self.form == "int64" else 0
         fours = cycles.short_block + short_step(4) * length + 4 * (each + kept)
         ones = cycles.short_single + short_step(1) * length + each
         return cycles.short + blocks * fours + rest * ones
@@ -372,19 +371,18 @@ class PulpClusterCost(CostModel):
         `CHANNEL_GROUP`: the others can be cut off.
         """
         words, rest = divmod(vectors.bytes, WORD)
-        if rest == 0:
-            return step(channels, pixels) * words
         loose = tile.c % CHANNEL_GROUP // 4
-        crossing = channels * (0.5 if rest == 2 else 0.75) * (min(words, loose) + 1)
-        return step(channels, pixels) * (words + 1) + crossing + last_step(channels, pixels)
+        across = channels * crossing(rest) * (smaller(words, loose) + 1)
+        broken = step(channels, pixels) + across + last_step(channels, pixels)
+        return step(channels, pixels) * words + choose(rest == 0, 0, broken)
 
     def _finish(self, tile: Tile) -> float:
         """An accumulator behind its dot product: it may go on from a partial sum, and be left as one."""
         cycles = self.cycles
-        if not tile.end or self.form == "sums":
-            return cycles.sums + (0 if tile.begin else cycles.resumed)
-        fours = {"int32": cycles.four_int32, "high": cycles.four_high, "high_signed": cycles.four_high_signed}
-        return fours.get(self.form, cycles.int64) + (0 if tile.begin else cycles.taken)
+        left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
+        if self.form == "sums":
+            return left
+        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out; a core that has less than a row has no single pixel.
@@ -393,13 +391,13 @@ class PulpClusterCost(CostModel):
         where it lies changes nothing.
         """
         share = self._share(tile.oy, tile.ox, tile.k)
-        if share <= 1 < self.cores:
-            tile = tile._replace(ox=_even(tile.ox))
+        paired = (share <= 1) & (self.cores > 1)
+        tile = tile._replace(ox=choose(paired, even(tile.ox), tile.ox))
         row = self._row(layer, tile, inside=True)
         outside = border_rows(layer) / layer.oy
         if outside:
-            row += outside * (self._row(layer, tile, inside=False) - row)
-        return math.ceil(share) * self.cycles.line + share * row
+            row = row + outside * (self._row(layer, tile, inside=False) - row)
+        return ceil_div(tile.oy, self.cores) * self.cycles.line + share * row
 
     def _share(self, rows: int, columns: int, channels: int) -> float:
         """Rows of the busiest core: pairs of pixels by fours of channels are shared out."""
@@ -409,35 +407,40 @@ class PulpClusterCost(CostModel):
     def _row(self, layer: Layer, tile: Tile, *, inside: bool) -> float:
         """A row of outputs, whose windows lie inside the input's rows or not."""
         cycles = self.cycles
-        length = tile.fy * tile.fx * tile.c
-        border = min(border_windows(layer), tile.ox)
-        place = row_in_place(layer, tile, self._is_fast(tile)) if inside else None
-        run = tile.ox - border if place else 0
-        if run % 2 and run < tile.ox:
-            run -= 1
-        work = self._product(tile.k, run, place, tile) if place and run else 0.0
+        border = smaller(border_windows(layer), tile.ox)
+        place = is_in_place(layer, tile, self._is_fast(tile)) if inside else False
+        run = choose(place, tile.ox - border, 0)
+        run = run - ((run % 2 > 0) & (run < tile.ox))
         copied = tile.ox - run
-        if not copied:
-            return work
+        length = tile.fy * tile.fx * tile.c
         at_once = columns_bytes(align4(length) + WORD) // (align4(length) + WORD) // 2 * 2
-        if not inside:
-            work += min(copied, at_once) * cycles.padded
-        vectors = Vectors(align4(length))
         whole, some = divmod(copied, at_once)
-        work += whole * self._product(tile.k, at_once, vectors, tile)
-        work += self._product(tile.k, some, vectors, tile) if some else 0.0
+        vectors = Vectors(align4(length))
+        work = choose(run > 0, self._product(tile.k, run, vectors_in_place(layer, tile), tile), 0)
+        work = work + whole * self._product(tile.k, at_once, vectors, tile)
+        work = work + choose(some > 0, self._product(tile.k, some, vectors, tile), 0)
+        if not inside:
+            work = work + smaller(copied, at_once) * cycles.padded
         windows = border * (cycles.border + length * cycles.byte)
         return work + windows + (copied - border) * (cycles.column + copied_rows(layer, tile))
 
     def _pointwise(self, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out."""
-        pixels = tile.oy * tile.ox if self.cores == 1 else _even(tile.oy * tile.ox)
+        pixels = tile.oy * tile.ox if self.cores == 1 else even(tile.oy * tile.ox)
         share = self._share(1, pixels, tile.k)
-        products = 1 if self.cores == 1 or share * pixels <= 2 else 2
+        products = choose((share * pixels <= 2) | (self.cores == 1), 1, 2)
         whole = self._product(tile.k, pixels, Vectors(tile.c), tile) - self.cycles.product
         return products * self.cycles.product + share * whole
 
-    def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int, channel: float) -> float:
+    def _depthwise(self, layer: Layer, tile: Tile) -> float:
+        """In strips, if there is a kernel for them; at stride 2 it computes no fewer columns than a strip has."""
+        columns, others = strip_columns(layer), self._depthwise_windows(layer, tile)
+        if not columns:
+            return others
+        least = 1 if layer.stride == (1, 1) else columns
+        return choose(tile.ox >= least, self._depthwise_strips(layer, tile, columns), others)
+
+    def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int) -> float:
         """Strips of `columns` columns of outputs are shared out, all channels of one, then of the next.
 
         The rows of outputs are counted in the assembly (match_pulp_depthwise_strips.c, match_pulp_depthwise_5x5.c).
@@ -445,30 +448,31 @@ class PulpClusterCost(CostModel):
         cycles = self.cycles
         strips = ceil_div(tile.ox, columns)
         share = ceil_div(tile.k * strips, self.cores)
-        row = STRIP_ROW[tile.fy, layer.stride[0]]
+        channel = cycles.channel3 if layer.fy == 3 else cycles.channel5
+        row = STRIP_ROW[layer.fy, layer.stride[0]]
         each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called)
         return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
 
-    def _depthwise(self, layer: Layer, tile: Tile) -> float:
-        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one.
-
-        `window` is paid for each of them, whole words or not.
-        """
+    def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
+        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
         cycles = self.cycles
         strip = tile.fx * (cycles.strip_row + _seen_rows(layer, tile) * cycles.gather)
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
         rests = last_step(1, 1) if lengths[0] % WORD else 0
-        dots = step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window
-        output = len(lengths) * dots + self.requantize
+        output = len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window)
         return ceil_div(tile.k * tile.ox, self.cores) * (strip + tile.oy * output)
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out, four at a time; fewer take as long."""
+        """Channels are shared out, four at a time; fewer take as long.
+
+        Other forms than int32 and high are requantized by one function, which takes int64's time.
+        """
         cycles = self.cycles
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * self.requantize
+            each = self.requantize if self.form in ("int32", "high") else cycles.int64
+            four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * each
         else:
             four = cycles.maxima + elements * cycles.maximum4
         fours = share_of_channels(tile.k, self.cores, 0) // 4
@@ -479,17 +483,17 @@ class PulpClusterCost(CostModel):
 
         Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels.
         """
-        rows = 1 if tile.ox == layer.ox else tile.oy
-        runs = rows if tile.k == layer.k else tile.oy * tile.ox
+        rows = choose(tile.ox == layer.ox, 1, tile.oy)
+        runs = choose(tile.k == layer.k, rows, tile.oy * tile.ox)
         elements = tile.oy * tile.ox * tile.k
-        share = min(elements, align4(ceil_div(elements, self.cores)))
+        share = smaller(elements, align4(ceil_div(elements, self.cores)))
         return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
 
 
 def share_of_channels(channels: int, cores: int, singles: int) -> int:
     """Channels of the busiest core, computed by fours, with at most `singles` behind them (match_pulp_share.h)."""
     each = ceil_div(channels, cores)
-    return align4(each) if each % 4 > singles else each
+    return choose(each % 4 > singles, align4(each), each)
 
 
 def _seen_rows(layer: Layer, tile: Tile) -> int:

@@ -33,6 +33,13 @@ def pytest_configure() -> None:
     settings.load_profile("repeatable")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that use a simulator's fixture are in its tier."""
+    for item in items:
+        for simulator_tier in {"qemu", "rtl"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(simulator_tier)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def same_examples() -> Generator[None]:
     """Examples that chance has no part in do not depend on which tests ran before in the same process, either.

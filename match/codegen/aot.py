@@ -1,7 +1,7 @@
-"""Relay made ready for TVM's AOT executor in C, around two of its faults.
+"""Relay made ready for TVM's AOT executor in C, around three of its faults.
 
-It prints float constants with seven digits, two less than it takes to give float32 back; and of several outputs that
-are one tensor, reshaped or not, it writes one.
+It prints float constants with seven digits, two less than it takes to give float32 back; it fails at arrays of truth
+values; and of several outputs that are one tensor, reshaped or not, it writes one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _BROADCASTING = frozenset(
 def prepare(module: tvm.IRModule) -> tvm.IRModule:
     """An equal module with float constants as arrays where print would change them, and outputs of their own.
 
+    Arrays of truth values become int8 and are converted where they are read.
+
     Args:
         module: "main" and the functions it calls, types inferred.
     """
@@ -38,7 +40,7 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
         elif isinstance(expr, relay.TupleGetItem):
             replaced[expr] = relay.TupleGetItem(replaced[expr.tuple_value], expr.index)
         else:
-            replaced[expr] = expr
+            replaced[expr] = _without_truth(expr)
 
     relay.analysis.post_order_visit(main.body, visit)
     body = replaced[main.body]
@@ -51,6 +53,12 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
 
 def _same(argument: relay.Expr) -> relay.Expr:
     return argument
+
+
+def _without_truth(expr: relay.Expr) -> relay.Expr:
+    if not isinstance(expr, relay.Constant) or expr.data.dtype != "bool" or not expr.data.shape:
+        return expr
+    return relay.cast(relay.const(expr.data.numpy().astype(np.int8)), "bool")
 
 
 def _exact(argument: relay.Expr) -> relay.Expr:

@@ -113,7 +113,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     reader = StepReader()
     chip = tvm.target.Target(f"match/{target.name}")
     context = tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader])
-    with _tamed(), planner(places) as offsets, context:
+    with _tamed(), planner(reader, places) as offsets, context:
         library = relay.build(
             prepare(module),
             target=chip,

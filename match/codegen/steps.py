@@ -10,7 +10,7 @@ from typing import Any
 from match.codegen.pieces import Pieces, pieces_of
 from match.relay import tvm
 
-_PLANNED = "tir.usmp.ConvertPoolAllocationsToOffsets"
+_POOLED = "tir.usmp.AssignPoolInfo"
 _MAIN = "__tvm_main__"
 
 
@@ -40,14 +40,14 @@ class CallStep:
 
 @tvm.ir.instrument.pass_instrument
 class StepReader:
-    """Reads `steps` when TVM has planned the memory of a network, before it forgets what it planned for."""
+    """Reads `steps` when TVM has a pool for each buffer of a network, before it plans where they lie."""
 
     def __init__(self) -> None:
         self.steps: tuple[CallStep, ...] = ()
 
-    def run_before_pass(self, module: Any, info: Any) -> None:
+    def run_after_pass(self, module: Any, info: Any) -> None:
         """Called by TVM."""
-        if info.name == _PLANNED:
+        if info.name == _POOLED:
             self.steps = tuple(_steps(module))
 
 

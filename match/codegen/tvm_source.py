@@ -3,9 +3,10 @@
 TVM prints every function in one fixed form: an ``extern "C"`` guard, ``TVM_DLL`` and the prototype on one line, then a
 body in which each pointer into constants or workspace and each call of the network's ``main`` has a line of its own,
 and every function in front of those that call it. What is changed is known line by line: declarations, guards and
-export marks go, functions become static, pointers come in the order of their names (TVM's is that of a hash table)
-without those that nothing reads, unread parameters are marked, and calls in ``main`` are numbered (``MATCH_CALL``), so
-that it returns the status of one that fails instead of -1 and each can be counted.
+export marks go, functions become static, truth values are int8_t in all of them, pointers come in the order of their
+names (TVM's is that of a hash table) without those that nothing reads, unread parameters are marked, and calls in
+``main`` are numbered (``MATCH_CALL``), so that it returns the status of one that fails instead of -1 and each can
+be counted.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ def _function(signature: re.Match[str], body: list[str]) -> Iterator[str]:
     pointers = [line for line in body if (found := _POINTER.fullmatch(line)) and uses[found["name"]] > 1]
     statements = [line for line in body if not _POINTER.fullmatch(line)]
     read = set(_WORD.findall("\n".join(pointers + statements)))
-    yield f"static {signature['type']} {signature['name']}({signature['parameters']}) {{"
-    for parameter in signature["parameters"].split(", "):
+    # Operators take truth values as int8_t, the network's main hands them on as bool.
+    parameters = signature["parameters"].replace("bool* ", "int8_t* ")
+    yield f"static {signature['type']} {signature['name']}({parameters}) {{"
+    for parameter in parameters.split(", "):
         name = _WORD.findall(parameter)[-1]
         if name not in read:
             yield f"  (void){name};"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from match.codegen.steps import CallStep, StepReader
 from match.errors import CapacityError
 from match.relay import tvm
 
@@ -31,15 +32,17 @@ Places = Mapping[str, Place]
 
 
 @contextmanager
-def planner(places: Places | None) -> Generator[dict[str, int]]:
+def planner(reader: StepReader, places: Places | None) -> Generator[dict[str, int]]:
     """While it is open, TVM's builds put buffers where `places` says, by name; without it, where TVM thinks best.
 
-    Yields what is filled by a build: the offset of each buffer in its pool, constants included.
+    `reader` is one of the instruments of the builds. Yields what is filled by a build: the offset of each buffer in
+    its pool, constants included.
     """
     algorithm = _plan if places is None else partial(_follow, places)
     offsets: dict[str, int] = {}
 
     def noted(buffers: Any, pressure: Any) -> dict[Any, Any]:
+        _keep_apart(reader.steps, buffers)
         planned = algorithm(buffers, pressure)
         offsets.update((str(buffer.name_hint), int(place.byte_offset)) for buffer, place in planned.items())
         return planned
@@ -61,6 +64,26 @@ def pools(places: Places | None, target: Any) -> dict[str, Any]:
         "workspace_memory_pools": kinds.WorkspaceMemoryPools([kinds.WorkspacePoolInfo(n, [target]) for n in names]),
         "constant_memory_pools": kinds.ConstantMemoryPools([kinds.ConstantPoolInfo("constants", [target], [])]),
     }
+
+
+def _keep_apart(steps: Sequence[CallStep], buffers: Iterable[Any]) -> None:
+    """Makes what an operator reserves for itself conflict with all that its call touches.
+
+    TVM has it wrong where an operator reserves a buffer inside a loop: it takes a tensor that is read in a loop inside
+    that one for dead when the inner loop ends, although the outer loop's next turn reads it again.
+    """
+    known = {str(buffer.name_hint): buffer for buffer in buffers}
+    missing: dict[str, set[str]] = {}
+    for step in steps:
+        touched = {buffer.name for buffer in (*step.arguments, *step.own) if buffer is not None}
+        for own in step.own:
+            for other in touched - {own.name}:
+                missing.setdefault(own.name, set()).add(other)
+                missing.setdefault(other, set()).add(own.name)
+    for name, others in missing.items():
+        conflicts = list(known[name].conflicts)
+        noticed = {str(buffer.name_hint) for buffer in conflicts}
+        known[name].set_conflicts([*conflicts, *(known[other] for other in sorted(others - noticed))])
 
 
 def _plan(buffers: Any, pressure: Any) -> dict[Any, Any]:

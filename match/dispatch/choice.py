@@ -1,8 +1,9 @@
-"""Decides which module executes a layer: asks each for a schedule and its cost, and takes the cheapest.
+"""Asks each module what it would execute a layer with, and makes the decision for the one that gets it.
 
-A module is asked in four steps, and the first that fails is the reason in its refusal: an operator pattern whose
-constraints hold, a form of requantization, a schedule that fits its memories, the least predicted cost. The control
-core competes with what TVM's C costs. All schedules of a network are searched together, those of equal geometry once.
+A module is asked in three steps, and the first that fails is the reason in its refusal: an operator pattern whose
+constraints hold, a form of requantization, a schedule that fits its memories. The control core offers what TVM's C
+costs. All schedules of a network are searched together, those of equal geometry once. Who gets which layer is decided
+for the network as a whole (`match.cover`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import knows_energy, without_energy
 from match.dispatch.packed_constants import pack_constants
-from match.dispatch.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan
+from match.dispatch.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan, RunnerUp
 from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
@@ -45,10 +46,49 @@ class _Offer:
         return Candidate(self.module.name, self.form.requantizer, self.form.fit, self.schedule, self.cost)
 
 
-def dispatch(
-    workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch
-) -> list[LayerDecision]:
-    """The decision for each layer of a network; the time for schedules is the phase "search" of `stopwatch`.
+@dataclass(frozen=True, eq=False)
+class Offers:
+    """What each of a target's modules would do for a layer, or why not, and what the control core would take for it.
+
+    `candidates` has all of them, the control core last.
+    """
+
+    workload: Workload
+    target: MatchTarget
+    candidates: tuple[Candidate, ...]
+    _offers: Mapping[str, _Offer]
+
+    @property
+    def accepted(self) -> dict[str, tuple[Schedule, Cost]]:
+        """The schedules of the modules that would take the layer, in the target's order, and their costs."""
+        return {name: (offer.schedule, offer.cost) for name, offer in self._offers.items()}
+
+    @property
+    def cpu(self) -> Cost:
+        """What TVM's C costs."""
+        cost = self.candidates[-1].cost
+        assert cost is not None
+        return cost
+
+    def decision(self, module: str, runner_up: RunnerUp | None) -> LayerDecision:
+        """The decision for one that would take the layer, CPU for the control core."""
+        layer, offer = self.workload.layer, self._offers.get(module)
+        return LayerDecision(
+            name=layer.name,
+            op=layer.op,
+            module=module,
+            macs=layer.macs,
+            outputs=outputs(layer),
+            cycles=offer.cost.cycles if offer else self.cpu.cycles,
+            candidates=self.candidates,
+            plan=_plan(offer, self.workload, self.target) if offer else None,
+            source=self.workload.source,
+            runner_up=runner_up,
+        )
+
+
+def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch) -> list[Offers]:
+    """The offers for each layer; the time for schedules is the phase "search" of `stopwatch`.
 
     Raises:
         CostModelError: if a module's cost model or the control core's fails.
@@ -65,9 +105,7 @@ def dispatch(
     with stopwatch.phase("search"):
         cache = Cache(options.cache) if options.cache else None
         found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
-    return [
-        _decide(workload, answers, found, target, options) for workload, answers in zip(workloads, asked, strict=True)
-    ]
+    return [_offers(workload, answers, found, target) for workload, answers in zip(workloads, asked, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +202,7 @@ def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *
 
 
 def price(cost: Cost, options: Options) -> float:
-    """What decides between modules: predicted pJ if energy is the objective, else predicted cycles.
+    """What is least for the network: predicted pJ if energy is the objective, else predicted cycles.
 
     It is cycles where bytes are the objective, too: nothing tells how many the control core moves.
     """
@@ -180,41 +218,31 @@ def _check_energy(target: MatchTarget) -> None:
         )
 
 
-def _decide(
-    workload: Workload,
-    answers: Sequence[Request | str],
-    found: dict[Key, Solution],
-    target: MatchTarget,
-    options: Options,
-) -> LayerDecision:
-    """The least cost wins; between equals the module that comes first, and any module before the control core."""
+def outputs(layer: Layer) -> int:
+    """Elements that a layer computes."""
+    return layer.k * layer.oy * layer.ox
+
+
+def combined(layer: Layer) -> int:
+    """Values that a layer combines to all of its outputs, by multiplication or not."""
+    return outputs(layer) * layer.c * layer.fy * layer.fx
+
+
+def _offers(
+    workload: Workload, answers: Sequence[Request | str], found: dict[Key, Solution], target: MatchTarget
+) -> Offers:
     layer = workload.layer
-    outputs = layer.k * layer.oy * layer.ox
-    operations = outputs * layer.c * layer.fy * layer.fx
-    offers: list[_Offer] = []
+    offers: dict[str, _Offer] = {}
     candidates: list[Candidate] = []
     for module, answer in zip(target.modules, answers, strict=True):
         offer = _offer(answer, found[answer.key], layer) if isinstance(answer, Request) else answer
         if isinstance(offer, _Offer):
-            offers.append(offer)
+            offers[module.name] = offer
             candidates.append(offer.candidate)
         else:
             candidates.append(Candidate(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
-    cpu = cpu_cost(target, layer.name, layer.op.value, operations, outputs)
-    candidates.append(Candidate(CPU, cost=cpu))
-    best = min(offers, key=lambda offer: price(offer.cost, options), default=None)
-    taken = best if best is not None and price(best.cost, options) <= price(cpu, options) else None
-    return LayerDecision(
-        name=layer.name,
-        op=layer.op,
-        module=taken.module.name if taken else CPU,
-        macs=layer.macs,
-        outputs=outputs,
-        cycles=taken.cost.cycles if taken else cpu.cycles,
-        candidates=tuple(candidates),
-        plan=_plan(taken, workload, target) if taken else None,
-        source=workload.source,
-    )
+    cpu = cpu_cost(target, layer.name, layer.op.value, combined(layer), outputs(layer))
+    return Offers(workload, target, (*candidates, Candidate(CPU, cost=cpu)), offers)
 
 
 def _offer(request: Request, solution: Solution, layer: Layer) -> _Offer | str:

@@ -64,6 +64,18 @@ class LayerPlan:
     source: str = ""
 
 
+@dataclass(frozen=True)
+class RunnerUp:
+    """The cheapest way to compute a network without one of its decisions.
+
+    `module` then has the first of the operators that were decided on together. `cost` is that of the whole network, in
+    cycles, or in pJ where energy is the objective.
+    """
+
+    module: str
+    cost: float
+
+
 @dataclass(frozen=True, repr=False)
 class LayerDecision:
     """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
@@ -71,6 +83,7 @@ class LayerDecision:
     `source` is the name of the model's tensor or operator, empty if it is not known.
     `reference` tells whether the control core is known to compute the reference's numbers.
     `floating` tells that the control core computes it in floating point.
+    `runner_up` is None where there was nothing to decide.
     """
 
     name: str
@@ -84,6 +97,7 @@ class LayerDecision:
     source: str = ""
     reference: bool = True
     floating: bool = False
+    runner_up: RunnerUp | None = None
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -8,10 +8,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from match.dispatch.choice import cpu_cost
 from match.mapping.schedule import align
 from match.mapping.storage import Storage
 from match.relay import relay
 from match.relay.rewrite import operator_name, shape
+from match.target.cost import Cost
+from match.target.hardware import MatchTarget
+
+LAYOUT = "layout"
+"""Operator, in a decision, that lays out a tensor anew for a module or after one."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,14 @@ class Tensors:
     def __init__(self) -> None:
         self.conversions: list[Conversion] = []
         self.reader: relay.Expr | None = None
+        self._wanted: dict[relay.Expr, list[Storage]] = {}
         self._plain: dict[relay.Expr, relay.Expr] = {}
         self._stored: dict[relay.Expr, list[tuple[Storage, relay.Expr]]] = {}
+
+    def will_want(self, original: relay.Expr, wanted: Storage) -> None:
+        """A reader will want a tensor in a layout: where one with more room serves it too, only that one is made."""
+        if not wanted.plain:
+            self._wanted.setdefault(original, []).append(wanted)
 
     def put(self, original: relay.Expr, value: relay.Expr, layout: Storage | None = None) -> None:
         """What a tensor of the original network became; without a layout dense, as operators read it."""
@@ -58,12 +70,19 @@ class Tensors:
             if layout.holds(wanted):
                 return layout, value
         plain = self.plain(original)
-        self._note(math.prod(wanted.room))
-        have.append((wanted, to_layout(plain, wanted)))
+        serving = [layout for layout in self._wanted.get(original, ()) if layout.holds(wanted)]
+        largest = max(serving, key=lambda layout: layout.room[0], default=wanted)
+        self._note(math.prod(largest.room))
+        have.append((largest, to_layout(plain, largest)))
         return have[-1]
 
     def _note(self, elements: int) -> None:
         self.conversions.append(Conversion(self.reader, elements))
+
+
+def conversion_cost(target: MatchTarget, name: str, elements: int) -> Cost:
+    """What a tensor of so many elements costs that the control core lays out anew, in the row called `name`."""
+    return cpu_cost(target, name, LAYOUT, 0, elements)
 
 
 def to_layout(x: relay.Expr, layout: Storage) -> relay.Expr:

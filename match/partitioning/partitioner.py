@@ -12,25 +12,21 @@ from typing import Any
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.choice import cpu_cost, dispatch
 from match.dispatch.plan import CPU, Candidate, LayerDecision, LayerPlan
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
 from match.errors import CapacityError
-from match.ir.layer import Role
 from match.ir.names import network_prefix
-from match.mapping.storage import Storage, storage
-from match.partitioning.layouts import Conversion, Tensors, from_layout, to_layout
-from match.partitioning.pattern import Match, Rejection, find
-from match.partitioning.pattern.rows import Chain, called, is_floating, is_reference, products, rows
-from match.partitioning.sums import apart
+from match.mapping.storage import Storage
+from match.partitioning.choice import choose, layouts
+from match.partitioning.graph import Row
+from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
+from match.partitioning.pattern import Match, find
+from match.partitioning.pattern.rows import rows
 from match.relay import relay, tvm
 from match.relay.graph import post_order
-from match.relay.rewrite import first_source, operands, rebuild, shape
+from match.relay.rewrite import operands, rebuild, shape
 from match.target.hardware import MatchTarget
-
-LAYOUT = "layout"
-"""Operator, in a decision, that lays out a tensor anew for a module or after one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +41,7 @@ class Partitioned:
     target: MatchTarget
     workloads: Mapping[str, Workload]
     main: relay.Function
-    rows: tuple[Match | Rejection | Chain, ...]
+    rows: tuple[Row, ...]
 
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
         """The same network after other decisions about its operators; those about layouts follow from them anew."""
@@ -72,15 +68,10 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
         prefix = network_prefix(network)
-        workloads = _workloads(listed, prefix)
-        decided = iter(dispatch(workloads, target, options, stopwatch))
-        decisions = [
-            next(decided) if isinstance(row, Match) else _on_cpu(row, index, target) for index, row in enumerate(listed)
-        ]
-        listed, decisions, further = apart(listed, decisions, prefix, target, options, stopwatch)
+        chosen = choose(main, listed, prefix, target, options, stopwatch)
     with stopwatch.phase("partition"):
-        by_symbol = {workload.symbol: workload for workload in (*workloads, *further)}
-        return Partitioned(module, (), target, by_symbol, main, tuple(listed)).decided(decisions)
+        by_symbol = {workload.symbol: workload for workload in chosen.workloads}
+        return Partitioned(module, (), target, by_symbol, main, chosen.rows).decided(chosen.decisions)
 
 
 def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:
@@ -99,54 +90,8 @@ def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:
         )
 
 
-def _workloads(listed: Sequence[Match | Rejection | Chain], prefix: str) -> list[Workload]:
-    """The layers that modules are asked about, named by operator and place in the network, in C behind a prefix."""
-    return [
-        Workload(
-            replace(row.layer, name=f"{row.layer.op}_{index}"),
-            row.constants,
-            row.accumulator,
-            f"{prefix}_{index:02d}_{row.layer.op}",
-            first_source(reversed(row.covered)),
-        )
-        for index, row in enumerate(listed)
-        if isinstance(row, Match)
-    ]
-
-
-def _on_cpu(row: Rejection | Chain, index: int, target: MatchTarget) -> LayerDecision:
-    """The decision for what no module is asked about."""
-    candidates: tuple[Candidate, ...] = ()
-    floating, reference = False, True
-    if isinstance(row, Rejection):
-        op = kind = row.op.value
-        macs, outputs = row.macs, row.outputs
-        candidates = tuple(Candidate(module.name, refusal=row.reason) for module in target.modules)
-    else:
-        op, layer = called(row), products(row)
-        kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
-        floating, reference = layer is None and is_floating(row), is_reference(row)
-        outputs = _elements(row[-1].checked_type)
-    name = f"{op}_{index}"
-    cost = cpu_cost(target, name, kind, macs, outputs, floating=floating)
-    source = first_source(reversed(row.covered if isinstance(row, Rejection) else row))
-    candidates = (*candidates, Candidate(CPU, cost=cost))
-    return LayerDecision(
-        name,
-        op,
-        CPU,
-        macs,
-        outputs,
-        cost.cycles,
-        candidates,
-        source=source,
-        reference=reference,
-        floating=floating,
-    )
-
-
 def _with_conversions(
-    listed: Sequence[Match | Rejection | Chain],
+    listed: Sequence[Row],
     decisions: Sequence[LayerDecision],
     conversions: Sequence[Conversion],
     target: MatchTarget,
@@ -163,17 +108,8 @@ def _with_conversions(
 
 def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> LayerDecision:
     name = f"{LAYOUT}_{number}"
-    cost = cpu_cost(target, name, LAYOUT, 0, conversion.elements)
+    cost = conversion_cost(target, name, conversion.elements)
     return LayerDecision(name, LAYOUT, CPU, 0, conversion.elements, cost.cycles, (Candidate(CPU, cost=cost),))
-
-
-def _elements(kind: Any) -> int:
-    if isinstance(kind, tvm.ir.TupleType):
-        return sum(_elements(field) for field in kind.fields)
-    elements = 1
-    for extent in kind.shape:
-        elements *= int(extent)
-    return elements
 
 
 def _rebuilt(
@@ -182,6 +118,9 @@ def _rebuilt(
     """The network with a call of a global function in the place of each planned layer, and what is laid out anew."""
     functions: dict[relay.GlobalVar, relay.Function] = {}
     tensors = Tensors()
+    for match, plan in plans.values():
+        for x, layout in zip(match.inputs, layouts(plan.schedule), strict=False):
+            tensors.will_want(x, layout)
     needed = _needed(main, plans)
     for expr in post_order(main):
         tensors.reader = expr
@@ -189,11 +128,11 @@ def _rebuilt(
             continue
         if expr in plans:
             match, plan = plans[expr]
-            layouts = _layouts(plan)
-            arguments = [tensors.stored(x, layout) for x, layout in zip(match.inputs, layouts, strict=False)]
+            stored = layouts(plan.schedule)
+            arguments = [tensors.stored(x, layout) for x, layout in zip(match.inputs, stored, strict=False)]
             variable = relay.GlobalVar(plan.symbol)
-            functions[variable] = _function(match, plan, [layout for layout, _ in arguments], layouts[-1])
-            tensors.put(expr, relay.Call(variable, [argument for _, argument in arguments]), layouts[-1])
+            functions[variable] = _function(match, plan, [layout for layout, _ in arguments], stored[-1])
+            tensors.put(expr, relay.Call(variable, [argument for _, argument in arguments]), stored[-1])
         elif isinstance(expr, relay.Call):
             tensors.put(expr, rebuild(expr, tensors.plain))
         elif isinstance(expr, relay.Tuple):
@@ -222,11 +161,6 @@ def _needed(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerP
             found.add(expr)
             pending += plans[expr][0].inputs if expr in plans else operands(expr)
     return found
-
-
-def _layouts(plan: LayerPlan) -> list[Storage]:
-    """How the layer's inputs lie in main memory and, last, its output."""
-    return [storage(operand) for operand in plan.schedule.operands if operand.role is not Role.CONSTANT]
 
 
 def _function(match: Match, plan: LayerPlan, inputs: Sequence[Storage], output: Storage) -> relay.Function:

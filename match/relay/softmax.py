@@ -44,7 +44,11 @@ def softmax(x: relay.Expr, width: int, exponentials: Int64Array, dtype: str) -> 
 
 
 def inside(root: relay.Expr) -> frozenset[relay.Call]:
-    """The operators of the softmax that ends in a typed expression, between 8 bits and 8 bits; none if none does."""
+    """The operators of a function in fixed point that ends in a typed expression, between 8 bits and 8 bits.
+
+    Such a function has values that are computed once; without one there is none. Softmax looks for the largest element
+    of a row.
+    """
     found: set[relay.Call] = set()
     if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
         return frozenset()

@@ -28,6 +28,7 @@ from match.report.schema import (
     OptionsSummary,
     Report,
     RequantizationSummary,
+    RunnerUpSummary,
     ScheduleSummary,
     TargetSummary,
     TensorSummary,
@@ -164,6 +165,7 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         source=decision.source,
         exact=decision.reference if requantization is None else requantization.exact,
         floating=decision.floating,
+        runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
     )
 
 

@@ -172,6 +172,17 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unmapped: bool = False
 
 
+class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cheapest way to compute the network without what was chosen for a layer.
+
+    `module` has the layer then, or the first of the operators that were chosen together. `cost` is that of the whole
+    network: cycles, or pJ where energy was the objective.
+    """
+
+    module: str
+    cost: float
+
+
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One operator of the network.
 
@@ -181,7 +192,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predicted for what is less than the chip, by the name that `match run --on` has for it. `source` is what the model
     calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
     to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
-    floating point.
+    floating point. `runner_up` is null where there was no other choice.
     """
 
     name: str
@@ -203,6 +214,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
     exact: bool = True
     floating: bool = False
+    runner_up: RunnerUpSummary | None = None
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

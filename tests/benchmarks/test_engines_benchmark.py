@@ -24,6 +24,8 @@ from match.target.cost import Cost
 from match.target.registry import get_target
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.cc
+
 SCHEMA = Path(results.__file__).with_name("results.schema.json")
 
 

@@ -14,6 +14,8 @@ from benchmarks.instructions.results import LayerCount, NetworkCount, table
 from match.errors import OptionError
 from match.report.schema import LayerSummary, MeasuredLayers
 
+pytestmark = pytest.mark.cc
+
 LAYERS = [
     LayerSummary(name, name, module, macs, 1, 1, None, None, None, None, None, 0, None, None, ())
     for name, module, macs in (("conv", "cluster", 600), ("add", "cluster", 0), ("scale", "cpu", 0), ("max", "cpu", 0))

@@ -30,6 +30,8 @@ from match.passes.pipeline import integer_relay
 from match.target.operands import standard_operands
 from match.targets.pulp.cluster import Cluster
 
+pytestmark = pytest.mark.cc
+
 SCHEMA = Path(command.__file__).with_name("schema.json")
 CONVOLUTION = Network(convolution=Convolution(channels=32, filters=16, size=8, filter=3))
 CELL = Cell(tool="x", target="gap8", modules=("cluster",), network="conv", source="here", macs_per_cycle=10.0)

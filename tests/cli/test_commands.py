@@ -26,6 +26,8 @@ from match.search.solve import solve
 from match.validation.exact_session import exact_session
 from tests.cli.conftest import DIGITS, Command
 
+pytestmark = pytest.mark.cc
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

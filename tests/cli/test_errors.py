@@ -15,6 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from match.devtools.demo import INPUT
 from tests.cli.conftest import DIGITS, Command
 
+pytestmark = pytest.mark.cc
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:

@@ -17,6 +17,8 @@ from match.devtools.demo import INPUT
 from match.files import npz
 from tests.cli.conftest import DIGITS, Command
 
+pytestmark = pytest.mark.cc
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
 PLUGINS = {
     "at_import": "raise RuntimeError('no licence\\nfound')",

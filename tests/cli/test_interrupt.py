@@ -17,6 +17,8 @@ from match.files.output import write_folder
 from match.interrupt.unfinished import discard, scratch_folder, unfinished
 from tests.cli.conftest import DIGITS
 
+pytestmark = pytest.mark.cc
+
 NEVER = 120
 """Seconds after which a command is taken not to end."""
 

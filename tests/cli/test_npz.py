@@ -10,6 +10,8 @@ import pytest
 from match.errors import InputError, OutputError
 from match.files import npz
 
+pytestmark = pytest.mark.unit
+
 
 def test_numpy_reads_what_is_written(tmp_path: Path) -> None:
     tensors = {"file": np.arange(6, dtype=np.int8).reshape(2, 3), "model/out:0": np.float32(2.5).reshape(1)}

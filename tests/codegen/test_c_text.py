@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from match.codegen.c_text import WIDTH, comment, wrap
 from match.ir.names import identifier, identifiers
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize(
     ("name", "expected"),

@@ -18,6 +18,8 @@ from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
 
+pytestmark = pytest.mark.cc
+
 TILES = {Dim.OY: 3, Dim.K: 16, Dim.OX: 5}
 
 

@@ -22,6 +22,8 @@ from tests.codegen.harness import plan
 from tests.codegen.layers import make
 from tests.codegen.test_two_memories import L2, mapped, planned, streamed
 
+pytestmark = pytest.mark.cc
+
 
 class CSource(SingleFileSnapshotExtension):
     """One C file for each test."""

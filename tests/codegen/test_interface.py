@@ -15,6 +15,8 @@ import match
 from match import zoo
 from match.compiler import CompiledModel
 
+pytestmark = pytest.mark.cc
+
 PROJECT = Path(__file__).resolve().parents[2]
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 FIRMWARE = PROJECT / "examples" / "firmware"

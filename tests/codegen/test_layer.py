@@ -25,6 +25,8 @@ from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import SCRATCHPAD
 from tests.kernels.toolchain import PACKAGE
 
+pytestmark = pytest.mark.cc
+
 TILES = {Dim.K: 3, Dim.OY: 2, Dim.OX: 3}
 
 

@@ -16,6 +16,8 @@ from tests.codegen.harness import plan
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, MockModule
 
+pytestmark = pytest.mark.cc
+
 CASE = make(Op.CONV2D, 2, 10, 4, 4)
 PARAMETERS = 16
 

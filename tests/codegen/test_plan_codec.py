@@ -12,6 +12,8 @@ from tests.codegen.harness import plan
 from tests.codegen.layers import make
 from tests.codegen.mock_target import EXTERNAL_API
 
+pytestmark = pytest.mark.cc
+
 PLANS = [
     plan(
         make(Op.CONV2D, 3, 8, 9, 8, window=(3, 3), padding=Padding(1, 0, 2, 1), negative_step=True), [Loop(Dim.K, 3, 8)]

@@ -25,6 +25,8 @@ from tests.codegen.harness import plan
 from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import MockTarget
 
+pytestmark = pytest.mark.cc
+
 CONV = make(Op.CONV2D, 3, 6, 8, 7, window=(3, 3), padding=Padding(1, 1, 1, 1), name="first")
 ADD = make(Op.ADD, 6, 6, 8, 7, name="second")
 
@@ -248,4 +250,45 @@ def test_float_operators_and_shared_outputs(tmp_path: Path) -> None:
     }
     assert list(got) == list(expected_outputs)
     for name, array in expected_outputs.items():
+        assert np.array_equal(got[name], array), name
+
+
+def test_a_buffer_reserved_inside_a_loop_spares_what_the_loop_reads(tmp_path: Path) -> None:
+    """TVM's C of a batched matrix product adds up in arrays of its own, which it reserves for one output at a time."""
+    names = ("a", "b")
+    inputs = [relay.var(name, shape=(2, 9, 12), dtype="int8") for name in names]
+    wide = [relay.annotation.stop_fusion(relay.cast(x, "int32")) for x in inputs]
+    product = relay.nn.batch_matmul(*wide, out_dtype="int32")
+    made = networks.module([], inputs, lambda: product)
+    export(build(made, MockTarget(), networks.model(made, ["y"])), MockTarget(), tmp_path / "net")
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-128, 128, (2, 9, 12)).astype(np.int8) for _ in names)
+    got = run(tmp_path / "net", {"a": a, "b": b}, sanitize=True)
+    assert np.array_equal(got["y"], a.astype(np.int32) @ b.astype(np.int32).transpose(0, 2, 1))
+
+
+def test_truth_values(tmp_path: Path) -> None:
+    """As inputs, outputs, constants and between operators."""
+    x, given = relay.var("x", shape=(2, 5), dtype="int8"), relay.var("given", shape=(2, 5), dtype="bool")
+    fixed = np.random.default_rng(7).random((2, 5)) < 0.5
+    below = relay.annotation.stop_fusion(relay.less(x, relay.const(np.int8(9))))
+    outputs = {
+        "below": below,
+        "both": relay.logical_and(below, given),
+        "chosen": relay.where(relay.const(fixed), x, relay.negative(x)),
+        "given": given,
+    }
+    made = networks.module([], [x, given], lambda: relay.Tuple(list(outputs.values())))
+    export(build(made, MockTarget(), networks.model(made, list(outputs))), MockTarget(), tmp_path / "net")
+    rng = np.random.default_rng(1)
+    value, truth = rng.integers(-128, 128, (2, 5)).astype(np.int8), rng.random((2, 5)) < 0.5
+    got = run(tmp_path / "net", {"x": value, "given": truth}, sanitize=True)
+    expected_outputs = {
+        "below": value < 9,
+        "both": (value < 9) & truth,
+        "chosen": np.where(fixed, value, -value),
+        "given": truth,
+    }
+    for name, array in expected_outputs.items():
+        assert got[name].dtype == array.dtype
         assert np.array_equal(got[name], array), name

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from match.codegen.tvm_source import clean
+
+pytestmark = pytest.mark.unit
 
 SOURCE = """// tvm target: c -keys=cpu
 #define TVM_EXPORTS

@@ -24,6 +24,8 @@ from tests.codegen.mock_target import PLAIN, SCRATCHPAD, SIGNED, MockModule
 from tests.mapping.random_schedules import SteppedCost, random_cost
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.cc
+
 L2 = Memory("L2", 1 << 24)
 MODULE = MockModule()
 

@@ -12,6 +12,8 @@ from match.ir.layer import Dim, Layer, Op, Padding
 from match.prediction.blocks import tile_of
 from match.target.cost import Block
 
+pytestmark = pytest.mark.unit
+
 BARE = DianaDigitalCost(access=0)
 SAME = Padding(1, 1, 1, 1)
 

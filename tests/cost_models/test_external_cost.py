@@ -21,6 +21,8 @@ from tests.codegen.mock_target import EXTERNAL_API
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_layer, random_schedule
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 EXTERNAL = External(Memory("L3", 1 << 23), EXTERNAL_API, IoDma(100e6))
 MODULE = SteppedCost(kernel_scratch=2)
 LAYER = Layer("dense", Op.DENSE, 64, 300, 1, 1, 1, 1)

@@ -13,6 +13,8 @@ from match.ir.layer import Layer, Op, Padding
 from match.prediction.blocks import tile_of
 from tests.kernels.toolchain import PROJECT, STRICT, compile_c
 
+pytestmark = pytest.mark.cc
+
 SOURCES = [PROJECT / "kernels/ne16/match_ne16.c", PROJECT / "tests/cost_models/ne16_jobs.c"]
 
 

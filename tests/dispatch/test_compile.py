@@ -15,6 +15,8 @@ import match
 from match.relay import relay, tvm
 from tests.dispatch.test_partition import add, conv, req
 
+pytestmark = pytest.mark.cc
+
 RNG = np.random.default_rng(21)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from match.compilation.options import Options
-from match.compilation.stopwatch import Stopwatch
-from match.dispatch.choice import cpu_cost, dispatch
+from match.dispatch.choice import cpu_cost
 from match.dispatch.plan import LayerDecision
 from match.dispatch.request import Workload
 from match.errors import CostModelError, OptionError
@@ -15,6 +14,9 @@ from match.ir.layer import Layer, Op
 from match.ir.requantization import Requantizer
 from match.target.cost import Energy, Tile
 from tests.dispatch.fakes import FakeCpu, FakeModule, FakeTarget, FixedCost
+from tests.dispatch.layer_by_layer import dispatch
+
+pytestmark = pytest.mark.unit
 
 POOL = Layer("pool_3", Op.MAX_POOL2D, 8, 1, 6, 6, 12, 12, 2, 2, (2, 2), weight_dtype="")
 BYTES = 8 * (12 * 12 + 6 * 6)
@@ -29,7 +31,7 @@ def unit(name: str = "unit", mac: float = 1.0, energy: Energy | None = None) -> 
 def decide(target: FakeTarget, objective: str = "latency") -> LayerDecision:
     work = Workload(POOL, LayerConstants(None, None), None, "f")
     options = Options.parse("exact", objective, "hardware", 1, False)
-    (decision,) = dispatch([work], target, options, Stopwatch())
+    (decision,) = dispatch([work], target, options)
     return decision
 
 
@@ -128,7 +130,6 @@ def test_decisions_do_not_depend_on_the_number_of_jobs(monkeypatch: pytest.Monke
             works,
             FakeTarget(unit(), FakeModule("tiny", ops=(Op.MAX_POOL2D,), size=40)),
             Options.parse("exact", "latency", "hardware", jobs, False),
-            Stopwatch(),
         )
         for jobs in (1, 3)
     ]

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from match.compilation.options import Numerics, Options
-from match.compilation.stopwatch import Stopwatch
-from match.dispatch.choice import dispatch
 from match.dispatch.plan import Candidate, LayerDecision
 from match.dispatch.request import Workload
 from match.ir.constants import LayerConstants
@@ -19,6 +17,9 @@ from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
 from match.requantize.form import Form, choose_form
 from tests.dispatch.fakes import SHIFT, SHIFT_SUM, SHORT, SHORTER, WIDE, WIDE_SIGNED, FakeModule, FakeTarget, FixedCost
+from tests.dispatch.layer_by_layer import dispatch
+
+pytestmark = pytest.mark.unit
 
 LAYER = Layer("conv", Op.CONV2D, k=8, c=4, oy=6, ox=6, iy=6, ix=6, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
 REACH = np.full(8, 400_000)
@@ -41,7 +42,7 @@ def workload(layer: Layer = LAYER, parameters: Requantization | None = None) -> 
 
 def decide_all(works: Sequence[Workload], *modules: FakeModule, **options: Any) -> list[LayerDecision]:
     parsed = Options.parse("exact", **{"objective": "latency", "numerics": "hardware", "cache": False, **options})
-    return dispatch(works, FakeTarget(*modules), parsed, Stopwatch())
+    return dispatch(works, FakeTarget(*modules), parsed)
 
 
 def decide(*modules: FakeModule, work: Workload | None = None, **options: Any) -> LayerDecision:

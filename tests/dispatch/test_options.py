@@ -12,6 +12,8 @@ from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
 from match.errors import OptionError
 
+pytestmark = pytest.mark.unit
+
 
 def test_known_options() -> None:
     assert Options.parse("exact", "latency", "exact", 1, False) == Options("exact", "latency", Numerics.EXACT)

@@ -18,6 +18,8 @@ from match.partitioning.partitioner import Partitioned, cut
 from match.relay import relay, tvm
 from tests.dispatch.fakes import FakeModule, FakeTarget
 
+pytestmark = pytest.mark.cc
+
 RNG = np.random.default_rng(8)
 EVERY_OP = tuple(Op)
 
@@ -148,7 +150,7 @@ def test_functions_carry_their_plans(result: tuple[Any, Partitioned]) -> None:
     for symbol, function in functions.items():
         assert function.attrs["Compiler"] == "match"
         assert function.attrs["global_symbol"] == symbol
-        assert decode(str(function.attrs["match.dispatch.plan"])) == plans[symbol]
+        assert decode(str(function.attrs["match.plan"])) == plans[symbol]
     assert len(functions["my_net_02_add"].params) == 2
 
 

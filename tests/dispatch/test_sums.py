@@ -17,6 +17,8 @@ from match.relay import relay, tvm
 from match.target.cost import CpuCostModel, Energy
 from tests.dispatch.fakes import SHIFT, FakeModule, FakeTarget
 
+pytestmark = pytest.mark.tvm
+
 SIDE, CHANNELS = 6, 8
 OUTPUTS = SIDE * SIDE * CHANNELS
 MACS = OUTPUTS * CHANNELS

@@ -6,6 +6,7 @@ The parameters are unpacked here from the packed constants, so that packing, dri
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ import numpy as np
 
 from match.dispatch.plan import LayerDecision, LayerPlan
 from match.ir.layer import Dim
+from match.target.operands import FILTER, WEIGHTS
 from tests.e2e.tflite_arithmetic import Array, Output
 from tests.e2e.tflite_network import Network
 
@@ -36,6 +38,14 @@ class Unpacked:
     shift: Array
 
 
+def row_bytes(plan: LayerPlan, channels: int) -> int:
+    """Bytes of an output channel's filter over `channels` input channels, with what the layout rounds up."""
+    components = plan.schedule.operand(WEIGHTS).components
+    axes = next(component.axes for component in components if component.name == FILTER)
+    extents = {**plan.layer.extents, Dim.C: channels}
+    return math.prod(axis.length(extents[axis.dim]) for axis in axes if axis.dim is not Dim.K)
+
+
 def unpack(plan: LayerPlan) -> Unpacked:
     """Take the packed constants of a convolution or dense layer apart, on NE16 or (filters alone) on the cluster."""
     assert plan.requantizer is not None
@@ -45,9 +55,11 @@ def unpack(plan: LayerPlan) -> Unpacked:
     tile = next((loop.tile for loop in loops if loop.dim is Dim.K), layer.k)
     reduced = next((loop.tile for loop in loops if loop.dim is Dim.C), layer.c)
     planes, depthwise = plan.module == "ne16", layer.op == "depthwise_conv2d"
-    group = 16 if planes else 1
     positions = layer.fy * layer.fx
-    filter_bytes = positions * (round_up(tile, group) if depthwise else tile * round_up(reduced, group))
+    if planes:
+        filter_bytes = positions * (round_up(tile, 16) if depthwise else tile * round_up(reduced, 16))
+    else:
+        filter_bytes = tile * row_bytes(plan, reduced)
     block_bytes = round_up(filter_bytes, 4) + round_up(tile * plan.requantizer.parameter_bytes, 4)
     blocks = list(itertools.product(range(0, layer.k, tile), range(0, layer.c, reduced)))
     if [loop.dim for loop in loops] == [Dim.C, Dim.K]:
@@ -64,8 +76,8 @@ def unpack(plan: LayerPlan) -> Unpacked:
             values = (bits << np.arange(8)[:, None, None]).sum(axis=2) - 128
             filters = values.transpose(0, 2, 1, 3).reshape(rows, positions, groups * 16)[..., :columns]
         else:
-            filters = np.frombuffer(block, "i1", rows * positions * columns).astype(np.int64)
-            filters = filters.reshape(rows, positions, columns)
+            filters = np.frombuffer(block, "i1", rows * row_bytes(plan, columns)).astype(np.int64)
+            filters = filters.reshape(rows, -1)[:, : positions * columns].reshape(rows, positions, columns)
         if depthwise and planes:
             filters = filters.transpose(2, 1, 0)
         filters = filters.reshape(channels, layer.fy, layer.fx, -1)

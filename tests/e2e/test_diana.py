@@ -20,6 +20,8 @@ from tests.e2e.tflite_arithmetic import Array
 from tests.frontend import integer_reference
 from tests.frontend.test_integer_onnx import Network
 
+pytestmark = pytest.mark.cc
+
 MODELS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
 SHAPE = (1, 20, 20, 8)
 
@@ -49,19 +51,20 @@ INNER = case("conv2d", 16, 16, 20, side=3)
 SUM = case("add", 16, 16, 20)
 DEPTHWISE = case("depthwise", 16, 16, 20, side=3, stride=2)
 POINTWISE = case("conv2d", 16, 24, 10)
-HEAD = case("dense", 2400, 10)
+HEAD = case("dense", 2400, 20)
+SMALL_HEAD = case("dense", 2400, 10)
 
 
-def network() -> tvm.IRModule:
+def network(head: LayerCase = HEAD) -> tvm.IRModule:
     """A stem, a residual block, a separable convolution and a head."""
     x = relay.var("x", shape=SHAPE, dtype="int8")
     stem = STEM.relay(x)
     joined = SUM.relay(stem, INNER.relay(stem))
     narrow = POINTWISE.relay(DEPTHWISE.relay(joined))
-    return tvm.IRModule.from_expr(relay.Function([x], HEAD.relay(relay.reshape(narrow, (1, 2400)))))
+    return tvm.IRModule.from_expr(relay.Function([x], head.relay(relay.reshape(narrow, (1, 2400)))))
 
 
-def by_definition(x: npt.NDArray[np.int8]) -> Array:
+def by_definition(x: npt.NDArray[np.int8], head: LayerCase = HEAD) -> Array:
     """The network's output, layer by layer in NumPy."""
 
     def apply(layer: LayerCase, *inputs: Array) -> Array:
@@ -70,7 +73,7 @@ def by_definition(x: npt.NDArray[np.int8]) -> Array:
     stem = apply(STEM, x.astype(np.int64))
     joined = apply(SUM, stem, apply(INNER, stem))
     narrow = apply(POINTWISE, apply(DEPTHWISE, joined))
-    return apply(HEAD, narrow.reshape(1, 2400))
+    return apply(head, narrow.reshape(1, 2400))
 
 
 def run(compiled: match.CompiledModel, samples: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -98,12 +101,28 @@ def test_powers_of_two_run_on_the_accelerator(l1: int | None) -> None:
     # Into the accelerator's layout and out of it once: the head reads vectors, so that what it reads is laid out anew.
     on_core = [layer for layer in compiled.layers if layer.module == "cpu"]
     assert [layer.op for layer in on_core] == ["layout", "layout", "reshape", "layout", "layout"]
-    assert [layer.outputs for layer in on_core] == [8 * 20 * 32, 2400, 2400, 2400, 10]
+    assert [layer.outputs for layer in on_core] == [8 * 20 * 32, 2400, 2400, 2400, 20]
     assert compiled.report.totals.inexact_layers == 0
     samples = np.random.default_rng(1).integers(-128, 128, (4, *SHAPE)).astype(np.int8)
     expected = [by_definition(sample) for sample in samples]
     assert np.array_equal(run(compiled, samples), expected)
     assert len(np.unique(expected)) > 10
+
+
+def test_conversions_count_in_the_choice() -> None:
+    """Alone the small head takes a tenth on the accelerator; with its vectors laid out anew it takes longer."""
+    compiled = match.compile(network(SMALL_HEAD), "diana", numerics="exact")
+    head = compiled.layers[-1]
+    assert (head.op, head.module) == ("dense", "cpu")
+    accelerator = next(c.cost for c in head.candidates if c.module == "digital")
+    assert accelerator is not None
+    assert 10 * accelerator.cycles < head.cycles
+    conversions = 20 * (2400 + 10)
+    assert head.runner_up is not None
+    assert head.runner_up.module == "digital"
+    assert head.runner_up.cost == compiled.cycles - head.cycles + accelerator.cycles + conversions
+    sample = np.random.default_rng(1).integers(-128, 128, SHAPE).astype(np.int8)
+    assert np.array_equal(run(compiled, sample), by_definition(sample, SMALL_HEAD))
 
 
 def integer_network() -> Network:
@@ -126,7 +145,7 @@ def integer_network() -> Network:
     layer(16, 1, 5, 5, shift=8, low=0, kernel_shape=[5, 5], strides=[2, 2], pads=[2, 2, 2, 2], group=16)
     layer(20, 16, 1, 1, shift=8, low=0, kernel_shape=[1, 1])
     net.add("Flatten")
-    net.add("Gemm", net.weights(10, 1280), net.rng.integers(-99, 99, 10).astype(np.float32), transB=1)
+    net.add("Gemm", net.weights(40, 1280), net.rng.integers(-99, 99, 40).astype(np.float32), transB=1)
     finish(shift=13, low=-128)
     return net
 

@@ -12,6 +12,8 @@ import match
 from tests.devtools.zoo.reference import run
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 
+pytestmark = pytest.mark.cc
+
 GROUPS = [(2, 2, 3), (3, 3, 3), (4, 4, 1), (4, 2, 5), (2, 5, 2), (6, 1, 2)]  # groups; channels and outputs of each
 
 

@@ -19,6 +19,8 @@ from match.dispatch.plan import CPU, LayerDecision
 from tests.e2e import tflite_network
 from tests.frontend import integer_reference
 
+pytestmark = pytest.mark.cc
+
 TFLITE = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
 INTEGER_ONNX = ("keyword_spotting", "visual_wake_words", "anomaly_detection")
 CHIPS = (

@@ -15,6 +15,8 @@ import match
 from tests.e2e import hardware_arithmetic, tflite_network
 from tests.e2e.tflite_arithmetic import Array, Output
 
+pytestmark = pytest.mark.cc
+
 MODELS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
 CHIPS = [
     *((name, "gap9", modules) for name in MODELS for modules in (("cluster",), ("cluster", "ne16"))),

@@ -18,6 +18,8 @@ from match.relay import relay, tvm
 from tests.e2e import tflite_network
 from tests.e2e.test_diana import integer_network
 
+pytestmark = pytest.mark.cc
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plain_tvm.py"
 
 

@@ -15,6 +15,8 @@ from match.run import build
 from match.validation.exact_session import exact_session
 from tests.e2e import tflite_network
 
+pytestmark = pytest.mark.cc
+
 DEMO = Path(match.__file__).parent / "devtools" / "demo"
 NETWORKS = (
     ("pretrainedResnet_quant", "gap9"),

@@ -17,6 +17,8 @@ import match
 from match.dispatch.plan import LayerDecision
 from tests.e2e.random_layers import LayerCase, diana_shaped, inputs_of, layer_cases, module, windowed
 
+pytestmark = pytest.mark.cc
+
 BATCH = 20
 DIANA_BATCH = 14
 """What fits DIANA's 512 kB."""

@@ -12,6 +12,8 @@ import match
 from tests.devtools.zoo.reference import run
 from tests.passes.onnx_models import OnnxModel, quantize
 
+pytestmark = pytest.mark.cc
+
 STEPS, FEATURES, HIDDEN = 4, 6, 5
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e import tflite_network
 
+pytestmark = pytest.mark.unit
+
 MODELS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
 
 

@@ -15,6 +15,8 @@ from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.hardware import MatchTarget
 from tests.e2e import tflite_network
 
+pytestmark = pytest.mark.cc
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "stm32h743"
 SAMPLES = 3
 

@@ -14,6 +14,8 @@ from match.dispatch.plan import LayerDecision
 from match.relay import relay, tvm
 from tests.e2e.tflite_arithmetic import conv2d
 
+pytestmark = pytest.mark.cc
+
 RNG = np.random.default_rng(11)
 FILTERS = RNG.integers(-128, 128, (24, 3, 3, 40)).astype(np.int8)
 POINTWISE = RNG.integers(-128, 128, (20, 1, 1, 40)).astype(np.int8)

@@ -29,6 +29,8 @@ from match.report.schema import MemoryPlanSummary
 from match.run import build
 from match.target.external_cost import external_cost
 
+pytestmark = pytest.mark.cc
+
 L1 = 20000
 
 

@@ -23,6 +23,8 @@ from match.target.cost import Block
 from match.target.hardware import External
 from match.target.registry import get_target
 
+pytestmark = pytest.mark.cc
+
 te = tvm.te
 
 

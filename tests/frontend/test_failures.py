@@ -18,6 +18,8 @@ from match.relay import relay, tvm
 from tests.frontend.refusals import refusal, refused
 from tests.passes.onnx_models import OnnxModel, quantize
 
+pytestmark = pytest.mark.cc
+
 
 def behind_a_layer(folder: Path, kind: str, *more: Any, output: int = TensorProto.FLOAT) -> Path:
     """A file with a dense layer and an operator behind it whose outputs are the network's."""

@@ -15,6 +15,8 @@ from match.frontend import Rounding, load
 from tests.frontend.integer_reference import run
 from tests.frontend.refusals import refused
 
+pytestmark = pytest.mark.cc
+
 SAMPLES = 10
 
 

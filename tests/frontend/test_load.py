@@ -22,6 +22,8 @@ from tests.frontend.refusals import refused
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.tflite_models import TfliteModel
 
+pytestmark = pytest.mark.cc
+
 
 def small_tflite(dtype: str = "int8", shape=(1, 4, 4, 3)) -> bytes:
     model = TfliteModel()

@@ -17,6 +17,8 @@ from tests.frontend.test_integer_onnx import Network
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.tflite_models import TfliteModel
 
+pytestmark = pytest.mark.cc
+
 # ---- QDQ and QOperator ONNX ----
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from match.frontend import Rounding, Tensor
 from match.frontend.relay import from_relay
@@ -11,6 +12,8 @@ from match.relay import relay, tvm
 from match.relay.operators import Dense
 from match.relay.readers import read_layer
 from tests.frontend.refusals import refusal
+
+pytestmark = pytest.mark.tvm
 
 
 def dense(outputs: int = 1) -> tvm.IRModule:

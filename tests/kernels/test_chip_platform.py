@@ -10,6 +10,8 @@ import pytest
 from tests.kernels.test_platform import OK, TRANSFER
 from tests.kernels.toolchain import PACKAGE, PROJECT, SANITIZE, STRICT, compile_c
 
+pytestmark = pytest.mark.cc
+
 SOURCES = ("match_host_chip.c", "match_host_arena.c", "match_host_dma.c")
 
 

@@ -32,6 +32,8 @@ from tests.kernels.reference import (
 )
 from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, host_sources
 
+pytestmark = pytest.mark.cc
+
 COMPUTE = -4
 EXAMPLES = settings(max_examples=60)
 WEIGHT_MEMORY = dict(L1.private)[WEIGHTS]

@@ -9,6 +9,8 @@ import pytest
 
 from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, host_sources
 
+pytestmark = pytest.mark.cc
+
 OK, PLATFORM, MEMORY, TRANSFER, COMPUTE = 0, -1, -2, -3, -4
 
 

@@ -24,6 +24,8 @@ from tests.kernels.reference import (
     strides_of,
 )
 
+pytestmark = pytest.mark.cc
+
 EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 widths = st.sampled_from([8, 16, 32])

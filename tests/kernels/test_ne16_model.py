@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.kernels.harness import Bytes, Harness
 from tests.kernels.reference import Geometry, Ints, conv2d, depthwise_conv2d
 
+pytestmark = pytest.mark.cc
+
 COMPUTE = -4
 MODE_3X3, MODE_DEPTHWISE, MODE_1X1 = 0, 1, 2
 BITS_8, BITS_16, BITS_32 = 0, 1, 2

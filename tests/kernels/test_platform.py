@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from tests.kernels.harness import Copy, Harness
 from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, gap9_sources
 
+pytestmark = pytest.mark.cc
+
 OK, PLATFORM, MEMORY, TRANSFER, COMPUTE = 0, -1, -2, -3, -4
 FRESH = 0xA5  # what a new block is filled with
 Scenario = Callable[[str], "subprocess.CompletedProcess[str]"]

@@ -17,6 +17,8 @@ from tests.kernels.reference import FORMS, Geometry
 from tests.kernels.test_pulp_kernels import accumulate_on, conv2d_scratch, convolve_on, depthwise_scratch, pool_on
 from tests.kernels.toolchain import PACKAGE, PROJECT, STRICT, compile_c, gap9_sources
 
+pytestmark = pytest.mark.cc
+
 COMPILER = "riscv64-unknown-elf-gcc"
 RV32 = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs")
 DOT_PRODUCTS = {"XPULP2": (0x57, 1, 0x54), "COREV": (0x7B, 1, 0x50)}

@@ -29,6 +29,8 @@ from tests.kernels.reference import (
     windows,
 )
 
+pytestmark = pytest.mark.cc
+
 CORES = 8
 EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
@@ -424,7 +426,7 @@ def test_table_that_turns_signs(harness: Harness, other: int | None) -> None:
     """Enough elements for each core that the table is compared; and tables that differ from it in one byte."""
     rng = np.random.default_rng(4)
     geometry = Geometry(9, 9, (16, 17), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
-    table = np.arange(256, dtype=np.uint8) ^ 0x80
+    table = np.arange(256, dtype=np.uint8) ^ np.uint8(0x80)
     if other is not None:
         table[other] ^= 1
     for gaps in ((0, 0, 0, 0), (0, 0, 0, 2)):

@@ -12,6 +12,8 @@ from match.targets.gap9.target import Gap9
 from tests.kernels.test_platform import COMPUTE, MEMORY, OK, PLATFORM, TRANSFER
 from tests.kernels.toolchain import PACKAGE, PROJECT, compile_for
 
+pytestmark = pytest.mark.cc
+
 SCENARIOS = {
     "late_copy_out": [1, OK, 6, OK],
     "missing_wait": [TRANSFER],

@@ -9,6 +9,8 @@ import pytest
 
 from tests.kernels.toolchain import PACKAGE, PROJECT, SANITIZE, STRICT, compile_c
 
+pytestmark = pytest.mark.cc
+
 MOST = 64
 
 

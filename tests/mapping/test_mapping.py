@@ -11,6 +11,8 @@ from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.operands import WEIGHTS, standard_operands
 
+pytestmark = pytest.mark.unit
+
 LAYER = Layer("conv", Op.CONV2D, 8, 16, 6, 6, 6, 6, 3, 3, padding=Padding(1, 1, 1, 1))
 L1 = Memory("L1", 4096)
 L2 = Memory("L2", 8192, holds=frozenset({WEIGHTS}))

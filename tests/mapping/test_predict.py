@@ -11,6 +11,8 @@ from match.prediction.predict import predict
 from tests.mapping.random_schedules import random_cost, random_layer, random_memories, random_schedule
 from tests.mapping.walk import constant_block, iterations, touched, walk
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.mark.parametrize(("levels", "schedules"), [(1, 600), (2, 700), (3, 300)])
 def test_equals_a_walk_over_every_event(levels: int, schedules: int) -> None:

@@ -12,6 +12,8 @@ from match.ir.layer import Layer, Op
 from match.prediction.questions import Questions
 from match.target.cost import CostModel, Tile
 
+pytestmark = pytest.mark.unit
+
 LAYER = Layer("dense", Op.DENSE, 4, 4, 1, 1, 1, 1)
 TILES = [Tile(k, 4, 1, 1, 1, 1, 1, 1) for k in range(1, 5)]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.unit
+
 PROJECT = Path(__file__).resolve().parents[2]
 STATIONS = (
     "errors",
@@ -23,6 +25,7 @@ STATIONS = (
     "compilation",
     "requantize",
     "dispatch",
+    "cover",
     "arithmetic",
     "relay",
     "frontend",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.cc
+
 PROJECT = Path(__file__).resolve().parents[2]
 LINKED = ("targets", "cost_models", "kernels")
 

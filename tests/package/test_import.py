@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.cc
+
 HEAVY = ("tvm", "numpy", "onnx", "tflite", "zigzag", "ortools", "onnxruntime", "typer", "rich", "mako", "msgspec")
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import match
 
+pytestmark = pytest.mark.cc
+
 if TYPE_CHECKING:
     from match.compiler import CompiledModel
 

@@ -14,6 +14,8 @@ import pytest
 from match.cli import main
 from match.run import platform_on, random_inputs, read_manifest
 
+pytestmark = pytest.mark.cc
+
 README = Path(__file__).resolve().parents[2] / "README.md"
 CANNOT_RUN = ("make ", "match check-target mychip", "python examples/plain_tvm.py")
 """What makes environments of its own, needs a package that the line above it only writes, or has a test of its own."""

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.cc
+
 PROPERTY = """
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -14,6 +14,8 @@ from match.arithmetic.line_fit import NoLineError, fit_line
 from match.arithmetic.plane_fit import fit_plane
 from match.ir.step_function import StepFunction
 
+pytestmark = pytest.mark.unit
+
 
 def steps_of(thresholds, low, high, clip) -> StepFunction:
     one = np.array([thresholds])

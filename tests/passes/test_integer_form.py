@@ -11,6 +11,8 @@ from match.relay import integer_form, operators, readers, relay, tvm
 from tests.passes.networks import requantization, weights
 from tests.passes.running import Compiled, random_values
 
+pytestmark = pytest.mark.tvm
+
 
 def run(x: relay.Var, expr: relay.Expr, value: np.ndarray) -> tuple[np.ndarray, relay.Expr]:
     """The value of `expr`, and `expr` with its types."""

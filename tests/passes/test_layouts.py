@@ -14,6 +14,8 @@ from match.mapping.storage import Storage, storage
 from match.partitioning.layouts import Tensors, from_layout, to_layout
 from match.relay import relay, tvm
 
+pytestmark = pytest.mark.cc
+
 
 def element(layout: Storage, row: int, column: int, channel: int) -> int:
     """Index of an element, from the definition."""
@@ -94,6 +96,18 @@ def test_less_room_than_asked_for_is_another_layout() -> None:
     tensors.stored(x, FEWER)
     assert tensors.stored(x, PLANES)[0] == PLANES
     assert len(tensors.conversions) == 2
+
+
+def test_announced_readers_share_the_layout_with_most_room() -> None:
+    tensors = Tensors()
+    x = relay.var("x", shape=(1, 4, 6, 5), dtype="int8")
+    tensors.put(x, x)
+    tensors.will_want(x, FEWER)
+    tensors.will_want(x, PLANES)
+    layout, first = tensors.stored(x, FEWER)
+    assert layout == PLANES
+    assert tensors.stored(x, PLANES) == (PLANES, first)
+    assert [conversion.elements for conversion in tensors.conversions] == [16 * 4 * 16]
 
 
 def test_what_stays_in_a_layout_is_not_converted() -> None:

@@ -14,6 +14,8 @@ from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, executed_operators, expose_integers, quantize
 from tests.passes.running import Compiled
 
+pytestmark = pytest.mark.tvm
+
 SHAPE = (1, 3, 12, 10)
 FORMS = [("QDQ", "QUInt8", True), ("QOperator", "QInt8", False)]
 SMALL_NETWORKS = {}

@@ -12,6 +12,8 @@ from match.arithmetic.interface import Accumulator, Quantization
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.validation.exact_session import exact_session
 
+pytestmark = pytest.mark.unit
+
 
 def by_definition(sums, factor, zero_point, clip):
     product = sums.astype(np.float32) * np.float32(factor)

@@ -17,6 +17,8 @@ from match.relay.value_ranges import value_ranges
 from tests.passes.networks import mixed, requantization, weights
 from tests.passes.running import Compiled, assert_same_outputs, random_values
 
+pytestmark = pytest.mark.tvm
+
 
 def calls(module: tvm.IRModule, *names: str) -> list[relay.Call]:
     found: list[relay.Call] = []

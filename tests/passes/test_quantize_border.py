@@ -11,6 +11,8 @@ from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import relay, tvm
 from tests.passes.running import Compiled
 
+pytestmark = pytest.mark.tvm
+
 SCALE = np.float32(0.0224108)
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from match.ir.requantization import UNREACHED, Requantization
 from match.ir.step_function import reachable_sums, step_function
 
+pytestmark = pytest.mark.unit
+
 
 def outputs_by_definition(parameters, accumulator):
     """clip((acc * M + B - (acc < Z) * step) >> S) in Python's integers."""

@@ -14,6 +14,8 @@ from match.arithmetic.tflite import TfliteArithmetic, quantize_multiplier
 from match.ir.requantization import UNREACHED
 from match.ir.step_function import step_function
 
+pytestmark = pytest.mark.unit
+
 
 def truncating_division(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)

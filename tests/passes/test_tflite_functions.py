@@ -22,6 +22,8 @@ from match.relay.rewrite import dtype, is_8bit, operator_name
 from tests.passes.running import Compiled
 from tests.passes.tflite_models import Micro, TfliteModel
 
+pytestmark = pytest.mark.tvm
+
 EVERY_VALUE = np.arange(-128, 128, dtype=np.int8)
 
 # Width of a row, scale and beta.

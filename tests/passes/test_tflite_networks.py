@@ -17,6 +17,8 @@ from match.relay.readers import read_layer
 from tests.passes.running import Compiled
 from tests.passes.tflite_models import Micro, with_outputs
 
+pytestmark = pytest.mark.tvm
+
 # Multiply-accumulates before and after dead channels are removed, the latter at most.
 NETWORKS = {
     "pretrainedResnet_quant": (12_501_632, 12_501_632),

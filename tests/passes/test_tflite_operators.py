@@ -15,6 +15,8 @@ from match.passes.quantize_border import qnn_operators
 from tests.passes.running import Compiled, random_values
 from tests.passes.tflite_models import Micro, TfliteModel
 
+pytestmark = pytest.mark.tvm
+
 SHAPE = (1, 9, 7, 5)
 NONE, RELU, RELU6 = 0, 1, 3
 SAME, VALID = 0, 1

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay, tvm
 from match.relay.rewrite import dtype, operator_name
+
+pytestmark = pytest.mark.tvm
 
 EVERY_VALUE = np.arange(-128, 128, dtype=np.int8).reshape(1, 8, 8, 4)
 TABLE = np.random.default_rng(4).integers(-128, 128, 256)

@@ -18,6 +18,8 @@ from match.placement.place import Plan, place
 from match.placement.problem import Choice, Cut, Problem, Step, Tensor
 from tests.placement.networks import chain, choices
 
+pytestmark = pytest.mark.unit
+
 items = st.lists(
     st.builds(
         lambda first, length, size: (first, first + length, size),

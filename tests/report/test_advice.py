@@ -16,6 +16,8 @@ from match.report.schema import CandidateSummary, LayerSummary, ModuleSummary, R
 from tests.cli.conftest import DIGITS
 from tests.report.test_table import text_of
 
+pytestmark = pytest.mark.cc
+
 
 def layer(
     name: str, module: str = "array", *, cycles: int, macs: int = 0, op: str = "conv2d", **other: Any

@@ -18,6 +18,8 @@ from tests.cli.conftest import DIGITS, Command, command
 
 __all__ = ["command"]
 
+pytestmark = pytest.mark.cc
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 

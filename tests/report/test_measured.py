@@ -18,6 +18,8 @@ from match.run import CallCount, Counts
 from tests.report.conftest import DOCS
 from tests.report.test_table import text_of
 
+pytestmark = pytest.mark.cc
+
 REQUANTIZE = ("cast", "multiply", "add", "right_shift", "clip", "cast")
 
 

@@ -16,6 +16,8 @@ from match.report.memory_areas import held, network_areas, planned_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, TensorPlace
 
+pytestmark = pytest.mark.cc
+
 SVG = "{http://www.w3.org/2000/svg}"
 MAIN = 65536
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"

@@ -14,6 +14,8 @@ from match.report.schema import BufferSummary
 from match.report.text import schema
 from tests.report.conftest import DOCS
 
+pytestmark = pytest.mark.tvm
+
 
 def test_totals_are_the_sums_over_the_layers(report: Report) -> None:
     totals = report.totals

@@ -11,6 +11,8 @@ from rich.console import Console
 from match.report import Report, show
 from match.report.schema import MeasuredLayers, Measurement
 
+pytestmark = pytest.mark.tvm
+
 
 def text_of(report: Report) -> str:
     console = Console(file=io.StringIO(), width=80)

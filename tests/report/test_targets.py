@@ -12,6 +12,8 @@ from match.target.cost import CostModel, CpuCostModel, Energy
 from match.target.registry import get_target
 from tests.report.conftest import DOCS
 
+pytestmark = pytest.mark.tvm
+
 TARGETS = ("diana", "gap8", "gap9", "pulp_open")
 
 

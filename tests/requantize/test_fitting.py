@@ -15,6 +15,8 @@ from match.ir.requantization import Requantization, Requantizer
 from match.ir.step_function import step_function
 from match.requantize import compare, fit
 
+pytestmark = pytest.mark.unit
+
 WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
 WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)
 HIGH = Requantizer("high", 32, False, 64, 64, (32, 63), True, False, 12, upper_half=True, lowest=0)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from match.ir.requantization import UNREACHED, Requantization
+
+pytestmark = pytest.mark.unit
 
 
 def test_moved_gives_the_same_outputs_for_larger_accumulators() -> None:

@@ -10,6 +10,8 @@ from match.errors import ToolchainError
 from match.run import RUNNERS
 from match.run.runner import Finished, Job
 
+pytestmark = pytest.mark.cc
+
 SIMULATOR = """#!/bin/sh
 [ "$1" = --target=pulp-open ] && [ "$2" = "--work-dir=$(pwd)" ] && [ "$3" = "--binary={binary}" ] || exit 9
 [ "$4 $5 $6" = "image flash run" ] || exit 8

@@ -20,6 +20,8 @@ from match.target.hardware import Platform
 from tests.codegen import networks
 from tests.codegen.mock_target import FOLDER, MockTarget
 
+pytestmark = pytest.mark.cc
+
 X = np.arange(8, dtype=np.int8).reshape(1, 8)
 CALLS = (Call("first"), Call("second"))
 

@@ -22,6 +22,8 @@ from match.validation.exact_session import exact_session
 from tests.e2e import tflite_network
 from tests.kernels.toolchain import PACKAGE, compile_for
 
+pytestmark = pytest.mark.cc
+
 DEMO = PACKAGE / "devtools" / "demo"
 SAMPLES = 1
 NETWORKS = ("kws_ref_model", "ad01_int8", "pretrainedResnet_quant", "vww_96_int8")

@@ -13,6 +13,8 @@ from match.run import random_inputs, read_manifest, run
 from tests.codegen import networks
 from tests.codegen.mock_target import MockTarget
 
+pytestmark = pytest.mark.cc
+
 GOOD = {"a": np.full((1, 4), 3, np.int8), "b:0": np.full((2,), 2.5, np.float32)}
 
 

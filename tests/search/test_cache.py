@@ -27,6 +27,8 @@ from tests.mapping.random_schedules import SteppedCost
 from tests.search.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.search.problems import Logged, gap9_problems, problem
 
+pytestmark = pytest.mark.unit
+
 CONV = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
 PROBLEM = problem(CONV, SteppedCost())
 

@@ -14,6 +14,8 @@ from match.target.cost import Tile
 from tests.mapping.random_schedules import SteppedCost, operands_of
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 CONV = Layer("conv", Op.CONV2D, 6, 4, 7, 5, 7, 5, 3, 3, padding=Padding(1, 1, 1, 1))
 LEVELS = [(Memory("L1", 600),), (Memory("L2", 700), Memory("L1", 300))]
 

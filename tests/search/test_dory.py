@@ -16,6 +16,8 @@ from tests.mapping.random_schedules import SteppedCost, random_layer
 from tests.search.networks import add, average, conv, dense, depthwise
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 Tile = tuple[int, int, int]
 """Output channels, rows, columns."""
 

@@ -18,6 +18,8 @@ from match.targets.gap9.target import Gap9
 from tests.search.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 SIZES = [8192, 12288, 16384, 24576, 32768, 65536, 118784]
 

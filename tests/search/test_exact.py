@@ -20,6 +20,8 @@ from tests.mapping.walk import walk
 from tests.search.brute_force import rank, schedules, size_of_search
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 
 @dataclass(frozen=True)
 class ErraticCost(SteppedCost):

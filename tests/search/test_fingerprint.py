@@ -16,6 +16,8 @@ from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.search.fingerprint import Fingerprints, UnknownSourceError
 
+pytestmark = pytest.mark.unit
+
 MODEL = """
 import math
 from dataclasses import dataclass, field

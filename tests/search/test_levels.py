@@ -17,6 +17,8 @@ from tests.mapping.random_schedules import dear_issues, operands_of, random_cost
 from tests.search.brute_force_levels import two_level_schedules, two_level_size
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 Unlimited = tuple[Layer, tuple[Operand, ...], tuple[Memory, Memory], dict[Dim, int]]
 
 

@@ -22,6 +22,8 @@ from tests.search.brute_force import nests
 from tests.search.networks import add, average, conv, dense, depthwise
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 UNLIMITED_FACTORS = 12
 POINTWISE = conv("pointwise", 2, 5, (3, 1), (1, 1))
 """Loops over 2 channels and 3 rows; blocks: input 5 bytes a row, weights 5 a channel, output 1 a row and channel."""

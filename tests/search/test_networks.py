@@ -19,6 +19,8 @@ from tests.mapping.walk import walk
 from tests.search.networks import DEEP, WIDE, auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.search.problems import searched
 
+pytestmark = pytest.mark.unit
+
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 SIZES = [8192, 16384, 32768, 65536, 131072]
 

@@ -22,6 +22,8 @@ from tests.mapping.random_schedules import SteppedCost
 from tests.search.networks import ds_cnn
 from tests.search.problems import Failing, gap9_problems, problem
 
+pytestmark = pytest.mark.unit
+
 SURVIVOR = "MATCH_TEST_PROCESS"
 """Environment variable with the number of the process that tests run in."""
 

@@ -18,6 +18,8 @@ from match.targets.diana.digital import SHIFT, SHIFT_SUM, Digital
 from match.targets.diana.memory import L1
 from match.targets.diana.target import Diana
 
+pytestmark = pytest.mark.cc
+
 PACKAGE = Path(match.__file__).parent
 CONV = Layer(
     "conv",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from match.target.registry import get_target
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
+
+pytestmark = pytest.mark.unit
 
 KIB = 1024
 

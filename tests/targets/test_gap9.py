@@ -23,6 +23,8 @@ from match.targets.gap9.target import Gap9
 from match.targets.pulp.chip import one_core
 from match.targets.pulp.cluster import HIGH, HIGH_SIGNED, INT32, INT64
 
+pytestmark = pytest.mark.cc
+
 PACKAGE = Path(match.__file__).parent
 CONV = Layer("conv", Op.CONV2D, k=40, c=20, oy=8, ox=8, iy=8, ix=8, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
 DEPTHWISE = replace(CONV, op=Op.DEPTHWISE_CONV2D, c=1)

@@ -14,6 +14,8 @@ from match.errors import ToolchainError
 from match.run import RUNNERS
 from match.run.runner import Job
 
+pytestmark = pytest.mark.cc
+
 HERE = Path(__file__).parent
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 PICOLIBC = Path("/usr/lib/picolibc/riscv64-unknown-elf/include")

@@ -10,6 +10,8 @@ import pytest
 
 import match
 
+pytestmark = pytest.mark.cc
+
 PACKAGE = Path(match.__file__).parent
 HERE = Path(__file__).parent
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-O1")

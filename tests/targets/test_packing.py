@@ -15,6 +15,8 @@ from match.ir.requantization import UNREACHED, Requantization, Requantizer
 from match.target import tile_constants
 from match.targets.gap9 import packing as ne16_packing
 
+pytestmark = pytest.mark.unit
+
 RNG = np.random.default_rng(4)
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from match.ir.layer import Layer, Op
 from match.target.hardware import Pattern
 from tests.mapping.random_schedules import random_layer
+
+pytestmark = pytest.mark.unit
 
 PADDED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.MAX_POOL2D)
 

@@ -18,6 +18,8 @@ from match.target.registry import get_target
 from match.targets.gap9.target import Gap9
 from match.targets.pulp_open.target import PulpOpen
 
+pytestmark = pytest.mark.cc
+
 PACKAGE = Path(match.__file__).parent
 DIGITS = PACKAGE / "devtools" / "demo" / "digits.onnx"
 KIB = 1024

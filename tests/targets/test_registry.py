@@ -10,6 +10,8 @@ from match.errors import OptionError, TargetError
 from match.target import registry
 from match.targets.gap9.target import Gap9
 
+pytestmark = pytest.mark.unit
+
 
 def test_gap9_is_installed() -> None:
     assert "gap9" in registry.target_names()

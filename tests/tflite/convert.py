@@ -11,6 +11,9 @@ outputs. For networks with operators that TFLite Micro does not have, NAME.npz h
 kernels, where those have the operators, make of them: arrays input0, ..., output0, ..., samples along the first axis.
 """
 
+# TensorFlow is no dependency of the project:
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+
 from __future__ import annotations
 
 import os
@@ -472,7 +475,8 @@ def main() -> None:
         data = converted(NETWORKS[name])
         (FOLDER / f"{name}.tflite").write_bytes(data)
         if name in WITHOUT_TFLITE_MICRO:
-            np.savez_compressed(FOLDER / f"{name}.npz", **reference(data))
+            arrays: dict[str, Any] = reference(data)
+            np.savez_compressed(FOLDER / f"{name}.npz", **arrays)
         sys.stdout.write(f"{name}: {len(data)} bytes\n")
 
 

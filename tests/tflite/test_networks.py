@@ -11,6 +11,8 @@ from tests.passes.tflite_models import Micro, schema
 from tests.tflite.case import Input
 from tests.tflite.compare import Arrays, compare, difference, in_c
 
+pytestmark = pytest.mark.cc
+
 FOLDER = Path(__file__).parent / "networks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.tflite"))
 

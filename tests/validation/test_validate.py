@@ -22,6 +22,8 @@ from match.validation.differences import difference
 from tests.cli.conftest import DIGITS, Command
 from tests.e2e import test_diana
 
+pytestmark = pytest.mark.cc
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 Mutation = Callable[[Path], None]
 

@@ -1,7 +1,9 @@
 <%
     tensors = (*inputs, *outputs)
-    arguments = [f"({tensor.c_type} *)inputs->{tensor.c_name}" for tensor in inputs]
-    arguments += [f"outputs->{tensor.c_name}" for tensor in outputs]
+    truth = "(int8_t *)"  # TVM's type of truth values in memory
+    types = [truth if tensor.c_type == "bool" else f"({tensor.c_type} *)" for tensor in inputs]
+    arguments = [f"{kind}inputs->{tensor.c_name}" for kind, tensor in zip(types, inputs, strict=True)]
+    arguments += [f"{truth if tensor.c_type == 'bool' else ''}outputs->{tensor.c_name}" for tensor in outputs]
     places = {"constants": "(uint8_t *)&constants", "workspace": "current->workspace", "external": "current->external"}
     if memory:
         places["constants"] = "current->workspace"

@@ -16,7 +16,7 @@ from match.errors import ModelError
 
 Array = npt.NDArray[Any]
 
-MALFORMED = (struct.error, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, AssertionError)
+MALFORMED = (struct.error, IndexError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError)
 """What reading a file with wild offsets and lengths can raise."""
 
 QUANTIZE = (
@@ -175,7 +175,8 @@ def _check_shape(tensor: Any, read: Tensor, path: Path) -> None:
 
 def _operator(model: Any, operator: Any, position: int, tensors: tuple[Tensor, ...]) -> Operator:
     code = model.OperatorCodes(operator.OpcodeIndex())
-    name = _names(tflite.BuiltinOperator)[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
+    number, names = max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), _names(tflite.BuiltinOperator)
+    name = f"builtin operator {number}" if number > max(names) else names[number]  # a newer schema has more
     if name == "CUSTOM":
         name = f"custom operator {(code.CustomCode() or b'').decode()}"
     inputs, outputs = _numbers(operator.InputsAsNumpy()), _numbers(operator.OutputsAsNumpy())

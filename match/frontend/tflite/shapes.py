@@ -168,9 +168,17 @@ def mirror_pad(read: Reader, operator: Operator) -> relay.Expr:
     return x
 
 
+def _block(options: tflite.SpaceToDepthOptions | tflite.DepthToSpaceOptions) -> int:
+    """Rows, and columns, of the blocks of pixels."""
+    size = options.BlockSize()
+    if size < 1:
+        raise ValueError(f"blocks of {size} x {size} pixels")
+    return size
+
+
 def space_to_depth(read: Reader, operator: Operator) -> relay.Expr:
     """SPACE_TO_DEPTH."""
-    block = operator.options(tflite.SpaceToDepthOptions).BlockSize()
+    block = _block(operator.options(tflite.SpaceToDepthOptions))
     batch, rows, columns, channels = read.tensor(operator).shape
     x = relay.reshape(read.expr(operator), (batch, rows // block, block, columns // block, block, channels))
     return relay.reshape(relay.transpose(x, (0, 1, 3, 2, 4, 5)), read.output(operator).shape)
@@ -178,7 +186,7 @@ def space_to_depth(read: Reader, operator: Operator) -> relay.Expr:
 
 def depth_to_space(read: Reader, operator: Operator) -> relay.Expr:
     """DEPTH_TO_SPACE."""
-    block = operator.options(tflite.DepthToSpaceOptions).BlockSize()
+    block = _block(operator.options(tflite.DepthToSpaceOptions))
     batch, rows, columns, channels = read.tensor(operator).shape
     x = relay.reshape(read.expr(operator), (batch, rows, columns, block, block, channels // block**2))
     return relay.reshape(relay.transpose(x, (0, 1, 3, 2, 4, 5)), read.output(operator).shape)

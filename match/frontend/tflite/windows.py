@@ -22,7 +22,13 @@ class Axis:
 def axes_of(
     shape: Sequence[int], size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], padding: int
 ) -> list[Axis]:
-    """Rows and columns of windows on a map (N, H, W, C); of a total that is odd the larger half is behind."""
+    """Rows and columns of windows on a map (N, H, W, C); of a total that is odd the larger half is behind.
+
+    Raises:
+        ValueError: a window is empty, or does not move.
+    """
+    if min(*size, *strides, *dilations) < 1:
+        raise ValueError(f"windows of {tuple(size)} elements, {tuple(dilations)} apart, in steps of {tuple(strides)}")
     found: list[Axis] = []
     for extent, window, stride, dilation in zip(shape[1:3], size, strides, dilations, strict=True):
         total = 0

@@ -34,10 +34,14 @@ _WINDOWED_MEAN = "nn.avg_pool2d"
 """The mean over windows of real numbers, summed in the order of onnxruntime's kernel."""
 
 Chain = tuple[relay.Call, ...]
-"""Operators that TVM makes one loop of, or all those of a softmax, in order of computation; mostly it is one."""
+"""Operators that TVM makes one loop of, or all those of a function in fixed point, in order of computation.
+
+Mostly it is one.
+"""
 
 SOFTMAX = "softmax"
-"""What softmax in integers is called, which is dozens of operators."""
+FIXED_POINT = "fixed_point"
+"""What softmax in integers is called, which is dozens of operators, and other functions of such ones (LSTM)."""
 
 
 def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | Chain, ...]:
@@ -67,7 +71,9 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
 def called(chain: Chain) -> str:
     """What the operators are called in a report."""
     names = [operator_name(call) or "function" for call in chain if not is_call(call, ALONE)]
-    return SOFTMAX if len(chain) > 1 and inside(chain[-1]) else "+".join(names) or ALONE
+    if len(chain) > 1 and inside(chain[-1]):
+        return SOFTMAX if "max" in names else FIXED_POINT
+    return "+".join(names) or ALONE
 
 
 def is_floating(chain: Chain) -> bool:

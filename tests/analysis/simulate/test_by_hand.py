@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pytest
+
 from match.analysis.simulate import Event, Kind, simulate
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Tile
 from match.target.operands import input_operand, output_operand, standard_operands
+
+pytestmark = pytest.mark.unit
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from match.analysis.trace import LayerTrace
 from match.errors import OutputError
 from tests.analysis.simulate.test_by_hand import RowCost, nested, rows_in_three_tiles
 
+pytestmark = pytest.mark.unit
+
 
 def lanes(made: Document) -> dict[str, list[Mark]]:
     """Bars by the name of their lane."""

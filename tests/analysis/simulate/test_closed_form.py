@@ -15,6 +15,8 @@ from tests.mapping.random_schedules import random_cost, random_layer, random_mem
 from tests.search.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.search.test_networks import searches
 
+pytestmark = pytest.mark.unit
+
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 
 

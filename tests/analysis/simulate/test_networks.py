@@ -14,6 +14,8 @@ from match.target.cost import CostModel
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target, target_names
 
+pytestmark = pytest.mark.cc
+
 NETWORKS = ("pretrainedResnet_quant", "kws_ref_model")
 
 

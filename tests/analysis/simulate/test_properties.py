@@ -14,6 +14,8 @@ from match.mapping.schedule import Memory, Placement, Schedule
 from match.target.cost import Tile
 from tests.mapping.random_schedules import SteppedCost, random_cost, random_layer, random_memories, random_schedule
 
+pytestmark = pytest.mark.unit
+
 
 def random_nested(rng: random.Random, levels: int) -> Schedule:
     """Any legal mapping onto memories without limit, some of which do not hold all operands."""

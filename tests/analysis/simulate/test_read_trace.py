@@ -9,6 +9,8 @@ from match.analysis.trace import LayerTrace, read_trace
 from match.errors import ToolchainError
 from match.target.cost import Tile
 
+pytestmark = pytest.mark.unit
+
 FETCH = '{"event":"fetch","operand":"input","memory":"L1","transfer":%d,"offset":%d,"bytes":8}'
 WAIT = '{"event":"wait","transfer":%d}'
 KERNEL = (

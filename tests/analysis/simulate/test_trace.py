@@ -23,6 +23,8 @@ from tests.codegen.layers import Case, make
 from tests.codegen.mock_target import MockModule
 from tests.mapping.random_schedules import SteppedCost
 
+pytestmark = pytest.mark.cc
+
 LAYERS, SCHEDULES = 4, 3
 
 

@@ -22,6 +22,8 @@ from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
 from match.target.tile_constants import INT64
 
+pytestmark = pytest.mark.cc
+
 TICKS = count()
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "minichip"
 

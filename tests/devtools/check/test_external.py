@@ -22,6 +22,8 @@ from match.target.cost import Block
 from match.target.hardware import MatchTarget
 from match.targets.pulp.external import hyperram
 
+pytestmark = pytest.mark.cc
+
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "minichip"
 SOURCE = Path(match.__file__).parent / "targets/pulp/host/external/pulp_external.c"
 

@@ -14,6 +14,8 @@ import pytest
 from match.devtools.scaffold import new_target, scaffold
 from match.errors import OptionError, OutputError
 
+pytestmark = pytest.mark.cc
+
 PROJECT = Path(__file__).resolve().parents[3]
 EXAMPLE = PROJECT / "examples" / "minichip"
 

@@ -13,6 +13,8 @@ import match
 from tests.devtools.zoo import reference
 from tests.devtools.zoo.reference import SMALL, small
 
+pytestmark = pytest.mark.cc
+
 CPU_INFO = Path("/proc/cpuinfo")
 
 

@@ -17,6 +17,8 @@ from match.errors import OptionError
 from tests.devtools.zoo import reference
 from tests.devtools.zoo.reference import SMALL, small
 
+pytestmark = pytest.mark.cc
+
 # Millions of multiply-accumulates. MLPerf Tiny: Banbury et al., 2021. MobileNets at width 0.25: fused depthwise and
 # pointwise convolutions on GAP8, which compares itself with them layer by layer. Other MobileNets: as below.
 NAMED = {

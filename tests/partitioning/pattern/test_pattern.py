@@ -14,6 +14,8 @@ from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find
 from match.relay import relay, tvm
 
+pytestmark = pytest.mark.tvm
+
 RNG = np.random.default_rng(3)
 Array = npt.NDArray[Any]
 

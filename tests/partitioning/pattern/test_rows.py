@@ -15,6 +15,8 @@ from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.softmax import softmax
 
+pytestmark = pytest.mark.tvm
+
 
 def body(expr: Any, x: Any) -> Any:
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))
@@ -142,6 +144,14 @@ def test_softmax_in_integers_is_one_row() -> None:
     found = chains(relay.reshape(soft, (36,)), x)
     assert [called(row) for row in found] == ["nn.relu", "softmax", "reshape"]
     assert not any(is_floating(row) for row in found)
+
+
+def test_another_function_in_fixed_point_is_one_row_and_no_softmax() -> None:
+    x = relay.var("x", shape=(3, 12), dtype="int8")
+    once = relay.annotation.stop_fusion(relay.multiply(relay.cast(x, "int32"), relay.const(77)))
+    squares = relay.right_shift(relay.multiply(once, once), relay.const(16))
+    y = relay.cast(relay.clip(squares, -128, 127), "int8")
+    assert [called(row) for row in chains(relay.reshape(y, (36,)), x)] == ["fixed_point", "reshape"]
 
 
 def test_elements_of_one_shape_are_one_row() -> None:

@@ -1,0 +1,1 @@
+"""Which candidates compute a network together for the least predicted cost."""

@@ -1,0 +1,223 @@
+"""What computes a network: candidates for its operators, and the decisions of the cover that costs least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.cover.problem import Candidate, Layout, Problem
+from match.cover.solve import solve
+from match.dispatch import plan
+from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
+from match.dispatch.plan import CPU, LayerDecision, RunnerUp
+from match.dispatch.request import Workload
+from match.ir.graph import Operator
+from match.ir.layer import Role
+from match.mapping.schedule import Schedule
+from match.mapping.storage import Storage, storage
+from match.partitioning.graph import Network, Row, read_graph
+from match.partitioning.layouts import LAYOUT, conversion_cost
+from match.partitioning.pattern import Match, Rejection
+from match.partitioning.sums import Halves, halves
+from match.relay import relay
+from match.relay.rewrite import first_source
+from match.target.hardware import MatchTarget
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Rows of a network in execution order, with a decision each, and the layers that modules were asked about.
+
+    `problem` is what was chosen from, `cost` that of the network in what was minimised, conversions included.
+    """
+
+    rows: tuple[Row, ...]
+    decisions: tuple[LayerDecision, ...]
+    workloads: tuple[Workload, ...]
+    problem: Problem
+    cost: float
+
+
+def choose(
+    main: relay.Function,
+    listed: Sequence[Row],
+    prefix: str,
+    target: MatchTarget,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> Chosen:
+    """The cheapest cover of a network. `prefix` begins the C names of functions.
+
+    Raises:
+        CostModelError: if a cost model fails.
+        OptionError: if the target lacks what the objective needs.
+        TargetError: if a module's activations do not lie as generated code needs them.
+    """
+    layers = {index: row for index, row in enumerate(listed) if isinstance(row, Match)}
+    offered = dict(
+        zip(
+            layers,
+            ask([_workload(row, index, prefix) for index, row in layers.items()], target, options, stopwatch),
+            strict=True,
+        )
+    )
+    split = {
+        index: parts
+        for index, row in layers.items()
+        if _may_pay(offered[index], target, options) and (parts := halves(row, target))
+    }
+    works = [_workload(parts.sums, index, prefix, "_sums") for index, parts in split.items()]
+    summed = dict(zip(split, ask(works, target, options, stopwatch), strict=True))
+    candidates = _Candidates(read_graph(main, [split.get(n, row) for n, row in enumerate(listed)]), target, options)
+    for index, row in enumerate(listed):
+        if index in split:
+            candidates.of_halves(index, split[index], offered[index], summed[index])
+        elif isinstance(row, Match):
+            candidates.of_layer(index, row, offered[index])
+        else:
+            candidates.of_core(index, row)
+    problem = candidates.problem
+    cover = solve(problem)
+    taken = [candidates.made[place](runner_up) for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)]
+    rows, decisions = zip(*taken, strict=True) if taken else ((), ())
+    workloads = (*(offers.workload for offers in offered.values()), *(offers.workload for offers in summed.values()))
+    return Chosen(rows, decisions, workloads, problem, cover.cost)
+
+
+def layouts(schedule: Schedule) -> list[Storage]:
+    """How a layer's inputs lie in main memory and, last, its output."""
+    return [storage(operand) for operand in schedule.operands if operand.role is not Role.CONSTANT]
+
+
+def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload:
+    """A layer that modules are asked about, named by operator and place in the network, in C behind a prefix."""
+    layer = replace(row.layer, name=f"{row.layer.op}_{index}")
+    symbol = f"{prefix}_{index:02d}_{row.layer.op}{suffix}"
+    return Workload(layer, row.constants, row.accumulator, symbol, first_source(reversed(row.covered)))
+
+
+def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
+    """Whether two parts might cost less than the whole, even if the sums cost nothing.
+
+    Otherwise no module needs to be asked for the sums: with the whole in their place, any cover costs no more. Its
+    conversions are counted as if nothing around it had its layouts.
+    """
+    layer = offers.workload.layer
+    rest = cpu_cost(target, layer.name, layer.op.value, 0, outputs(layer))
+
+    def conversion(elements: int) -> float:
+        return price(conversion_cost(target, LAYOUT, elements), options)
+
+    found = {name: (layouts(schedule), cost) for name, (schedule, cost) in offers.accepted.items()}
+    wholes = [price(offers.cpu, options)]
+    for stored, cost in found.values():
+        around = sum(conversion(math.prod(one.shape)) + conversion(math.prod(one.room)) for one in stored)
+        wholes.append(price(cost, options) + (0.0 if all(one.plain for one in stored) else around))
+    return price(rest, options) < min(wholes)
+
+
+class _Candidates:
+    """Collects the candidates of a network; `made` has for each the row and the decision that it becomes."""
+
+    def __init__(self, network: Network, target: MatchTarget, options: Options) -> None:
+        self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
+        self._network, self._target, self._options = network, target, options
+        self._found: list[Candidate] = []
+
+    @property
+    def problem(self) -> Problem:
+        """The candidates with the conversions that they can need."""
+        graph = self._network.graph
+        needed: dict[tuple[int, Layout], int] = {}
+        for candidate in self._found:
+            for tensor, layout in candidate.wants:
+                if layout is not None:
+                    needed[tensor, layout] = math.prod(layout.room)
+            for tensor, layout in candidate.gives:
+                if layout is not None:
+                    needed[tensor, None] = graph.tensors[tensor].elements
+        costs = {
+            key: price(conversion_cost(self._target, LAYOUT, elements), self._options)
+            for key, elements in needed.items()
+        }
+        return Problem(graph, tuple(self._found), costs)
+
+    def of_layer(self, index: int, row: Match, offers: Offers) -> None:
+        """A layer as a whole, on a module or the control core."""
+        places = self._network.operators[index]
+        self._on_modules(places, row, offers)
+        self._on_core(places, price(offers.cpu, self._options), lambda other: (row, offers.decision(CPU, other)))
+
+    def of_halves(self, index: int, parts: Halves, whole: Offers, sums: Offers) -> None:
+        """The same, and its sums on a module with the requantization on the control core."""
+        self.of_layer(index, parts.whole, whole)
+        first, second = self._network.operators[index]
+        self._on_modules((first,), parts.sums, sums)
+        refusals = tuple(candidate for candidate in whole.candidates if candidate.module != CPU)
+        self._of_operator(second, parts.rest, refusals)
+
+    def of_core(self, index: int, row: Row) -> None:
+        """What no module is asked about."""
+        reason = row.reason if isinstance(row, Rejection) else None
+        refusals = tuple(plan.Candidate(module.name, refusal=reason) for module in self._target.modules if reason)
+        self._of_operator(self._network.operators[index][0], row, refusals)
+
+    def _of_operator(self, place: int, row: Row, refusals: tuple[plan.Candidate, ...]) -> None:
+        operator = self._network.graph.operators[place]
+        cost = cpu_cost(
+            self._target,
+            operator.name,
+            operator.kind,
+            operator.combined,
+            operator.outputs,
+            floating=operator.floating,
+        )
+        offers = (*refusals, plan.Candidate(CPU, cost=cost))
+
+        def made(runner_up: RunnerUp | None) -> tuple[Row, LayerDecision]:
+            return row, LayerDecision(
+                operator.name,
+                operator.op,
+                CPU,
+                operator.macs,
+                operator.outputs,
+                cost.cycles,
+                offers,
+                source=operator.source,
+                reference=operator.reference,
+                floating=operator.floating,
+                runner_up=runner_up,
+            )
+
+        self._on_core((place,), price(cost, self._options), made)
+
+    def _on_modules(self, places: tuple[int, ...], row: Match, offers: Offers) -> None:
+        for name, (schedule, cost) in offers.accepted.items():
+            *stored, output = [None if layout.plain else layout for layout in layouts(schedule)]
+            wants = [(self._network.tensors[x], layout) for x, layout in zip(row.inputs, stored, strict=False)]
+            gives = tuple((tensor, output) for tensor in self._operator(places[-1]).writes)
+            self._found.append(Candidate(places, name, price(cost, self._options), tuple(dict.fromkeys(wants)), gives))
+
+            def made(runner_up: RunnerUp | None, name: str = name) -> tuple[Row, LayerDecision]:
+                return row, offers.decision(name, runner_up)
+
+            self.made.append(made)
+
+    def _on_core(
+        self,
+        places: tuple[int, ...],
+        cost: float,
+        made: Callable[[RunnerUp | None], tuple[Row, LayerDecision]],
+    ) -> None:
+        inner = {tensor for place in places[:-1] for tensor in self._operator(place).writes}
+        reads = dict.fromkeys(tensor for place in places for tensor in self._operator(place).reads)
+        wants = tuple((tensor, None) for tensor in reads if tensor not in inner)
+        gives = tuple((tensor, None) for tensor in self._operator(places[-1]).writes)
+        self._found.append(Candidate(places, CPU, cost, wants, gives))
+        self.made.append(made)
+
+    def _operator(self, place: int) -> Operator:
+        return self._network.graph.operators[place]

@@ -1,0 +1,153 @@
+"""The choice for real networks: no dearer than the choice layer by layer, and with the costs that the report shows."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import match
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.cover.problem import Problem
+from match.cover.solve import solve
+from match.devtools.demo import __file__ as demo
+from match.partitioning.choice import Chosen, choose
+from match.partitioning.partitioner import cut
+from match.partitioning.pattern import find
+from match.partitioning.pattern.rows import rows
+from match.passes.pipeline import integer_relay
+from match.target.hardware import MatchTarget
+from match.target.registry import get_target
+from tests.cover.brute_force import cost
+from tests.devtools.zoo.reference import SMALL, small
+
+pytestmark = pytest.mark.cc
+
+TARGETS = ("gap9", "gap8", "diana", "pulp_open")
+SIZES = {"diana": (None,)}
+"""Of L1 in bytes; that of DIANA is one size for each use."""
+
+SAMPLE = {
+    ("resnet8", "gap9", None, "exact"),
+    ("resnet8", "diana", None, "hardware"),
+    ("ds_cnn", "pulp_open", 16000, "hardware"),
+    ("mobilenet_v2", "gap8", None, "exact"),
+    ("digits", "gap9", 8000, "exact"),
+}
+
+CASES = [
+    (network, target, l1, numerics)
+    for network, target, numerics in product((*SMALL, "digits"), TARGETS, ("hardware", "exact"))
+    for l1 in SIZES.get(target, (None, 16000, 8000))
+]
+
+
+def integer_form(network: str, target: MatchTarget) -> Any:
+    model = match.load(Path(demo).parent / "digits.onnx" if network == "digits" else small(network, "uint8"))
+    return integer_relay(model, target.activations)
+
+
+def chosen(network: str, target: MatchTarget, options: Options) -> tuple[Chosen, Any]:
+    module = integer_form(network, target)
+    main = module["main"]
+    return choose(main, rows(main, find(module)), "match_net", target, options, Stopwatch()), module
+
+
+def layer_by_layer(problem: Problem) -> tuple[int, ...]:
+    """A cover whose layers each cost least alone; one that is left to the core in two parts, if these cost less."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for number, candidate in enumerate(problem.candidates):
+        groups.setdefault(candidate.operators, []).append(number)
+    best = {
+        places: min(numbers, key=lambda number: problem.candidates[number].cost) for places, numbers in groups.items()
+    }
+
+    def price(number: int) -> float:
+        return problem.candidates[number].cost
+
+    for places in sorted(best, key=len, reverse=True):
+        if len(places) > 1:
+            halves = [(place,) for place in places]
+            whole = best[places]
+            apart = problem.candidates[whole].module == "cpu" and all(half in best for half in halves)
+            if apart and sum(price(best[half]) for half in halves) < price(whole):
+                del best[places]
+            else:
+                for half in halves:
+                    best.pop(half, None)
+    return tuple(best.values())
+
+
+@pytest.mark.parametrize(
+    ("network", "target", "l1", "numerics"),
+    [pytest.param(*case, marks=() if case in SAMPLE else pytest.mark.sweep) for case in CASES],
+)
+def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | None, numerics: str) -> None:
+    options = Options.parse("exact", "latency", numerics, 1)
+    chip = get_target(target, l1)
+    found, module = chosen(network, chip, options)
+    cover = solve(found.problem)
+    assert found.cost == pytest.approx(cost(found.problem, cover.chosen), rel=1e-12)
+    assert found.cost <= cost(found.problem, layer_by_layer(found.problem)) * (1 + 1e-12)
+    decisions = cut(module, chip, options, "net", Stopwatch()).decisions
+    assert sum(decision.cycles for decision in decisions) == pytest.approx(found.cost, rel=1e-12), "conversions as made"
+    for decision in decisions:
+        if decision.runner_up:
+            assert decision.runner_up.cost >= found.cost
+
+
+@pytest.mark.parametrize("network", ["digits", "resnet8"])
+def test_sums_that_are_not_asked_for_would_not_be_taken(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options.parse("exact", "latency", "exact", 1)
+    found, _ = chosen(network, get_target("gap9"), options)
+    monkeypatch.setattr("match.partitioning.choice._may_pay", lambda *_: True)
+    more, _ = chosen(network, get_target("gap9"), options)
+    assert len(more.problem.candidates) > len(found.problem.candidates)
+    assert [decision.name for decision in more.decisions] == [decision.name for decision in found.decisions]
+    assert more.cost == found.cost
+
+
+def powers_of_two(network: onnx.ModelProto) -> onnx.ModelProto:
+    """The network with all scales rounded to powers of two, one per tensor, and zero points of 0."""
+    result = onnx.ModelProto()
+    result.CopyFrom(network)
+    constants = {tensor.name: tensor for tensor in result.graph.initializer}
+    nodes = [node for node in result.graph.node if node.op_type in ("QuantizeLinear", "DequantizeLinear")]
+    for name in {node.input[1] for node in nodes}:
+        scales = onnx.numpy_helper.to_array(constants[name])
+        rounded = np.full_like(scales, 2.0 ** np.round(np.log2(scales.max())))
+        constants[name].CopyFrom(onnx.numpy_helper.from_array(rounded, name))
+    for name in {node.input[2] for node in nodes}:
+        zeros = np.zeros_like(onnx.numpy_helper.to_array(constants[name]))
+        constants[name].CopyFrom(onnx.numpy_helper.from_array(zeros, name))
+    return result
+
+
+def test_less_where_layouts_meet() -> None:
+    """Some layers between others on the control core, which are too small to pay for two conversions."""
+    chip = get_target("diana")
+    module = integer_relay(match.load(powers_of_two(small("mobilenet_v2", "int8"))), chip.activations)
+    main = module["main"]
+    options = Options.parse("exact", "latency", "exact", 1)
+    found = choose(main, rows(main, find(module)), "match_net", chip, options, Stopwatch())
+    assert found.cost < cost(found.problem, layer_by_layer(found.problem))
+
+
+def test_the_sample_is_among_the_cases() -> None:
+    assert {*CASES} >= SAMPLE
+
+
+def test_mlperf_tiny(models_dir: Path) -> None:
+    options = Options.parse("exact", "latency", "hardware", os.cpu_count())
+    for path, target in zip(sorted(models_dir.glob("*.tflite")), ("gap8", "pulp_open", "gap9", "diana"), strict=True):
+        chip = get_target(target)
+        module = integer_relay(match.load(path), chip.activations)
+        main = module["main"]
+        found = choose(main, rows(main, find(module)), "match_net", chip, options, Stopwatch())
+        assert found.cost <= cost(found.problem, layer_by_layer(found.problem)) * (1 + 1e-12)

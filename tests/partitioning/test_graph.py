@@ -1,0 +1,116 @@
+"""The graph of a network against what was built: tensors, who writes and who reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from match.ir.graph import Graph, Tensor
+from match.partitioning.graph import Row, read_graph
+from match.partitioning.pattern import Match, find
+from match.partitioning.pattern.rows import rows
+from match.partitioning.sums import Halves, halves
+from match.relay import relay, tvm
+from tests.dispatch.fakes import FakeModule, FakeTarget
+from tests.dispatch.test_partition import add, conv
+
+pytestmark = pytest.mark.cc
+
+MAP = Tensor((1, 6, 6, 4), "uint8")
+
+
+def graph(inputs: list[Any], body: Any, *, split: bool = False) -> Graph:
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(inputs, body)))
+    main = module["main"]
+    unit = FakeModule("unit")
+    unit.sums = frozenset(unit.ops)
+
+    def apart(row: Row) -> Row | Halves:
+        return (split and isinstance(row, Match) and halves(row, FakeTarget(unit))) or row
+
+    return read_graph(main, [apart(row) for row in rows(main, find(module))]).graph
+
+
+def wiring(graph: Graph) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    return [(operator.name, operator.reads, operator.writes) for operator in graph.operators]
+
+
+def test_a_residual_block() -> None:
+    x = relay.var("x", shape=MAP.shape, dtype="uint8")
+    trunk = conv(x, 4, 4)
+    found = graph([x], add(conv(trunk, 4, 4), trunk))
+    assert wiring(found) == [("conv2d_0", (0,), (1,)), ("conv2d_1", (1,), (2,)), ("add_2", (2, 1), (3,))]
+    assert found.tensors == (MAP,) * 4
+    assert found.outputs == (3,)
+    layer = found.operators[0]
+    assert (layer.op, layer.kind, layer.macs, layer.combined, layer.outputs) == (
+        "conv2d",
+        "conv2d",
+        36 * 4 * 36,
+        36 * 4 * 36,
+        144,
+    )
+    assert found.tensors[0].bytes == 144
+
+
+def test_a_layer_in_two_parts() -> None:
+    x = relay.var("x", shape=MAP.shape, dtype="uint8")
+    found = graph([x], conv(conv(x, 4, 4), 4, 4), split=True)
+    assert wiring(found) == [
+        ("conv2d_0", (0,), (1,)),
+        ("requantize_0", (1,), (2,)),
+        ("conv2d_1", (2,), (3,)),
+        ("requantize_1", (3,), (4,)),
+    ]
+    assert found.tensors[1] == Tensor(MAP.shape, "int32")
+    assert found.tensors[1].bytes == 4 * MAP.bytes
+    rest = found.operators[1]
+    assert (rest.kind, rest.macs, rest.combined, rest.outputs) == ("conv2d", 0, 0, 144)
+
+
+def test_splits_and_concatenations() -> None:
+    """Fields of a split are tensors of their own; what a tuple collects is read field by field."""
+    x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")
+    halves = relay.split(x, 2, axis=3)
+    joined = relay.concatenate([conv(halves[0], 4, 4), halves[1], relay.var("y", shape=MAP.shape, dtype="uint8")], 3)
+    y = joined.args[0].fields[2]
+    found = graph([x, y], relay.Tuple([joined, relay.nn.max_pool2d(x, (2, 2), layout="NHWC")]))
+    assert [name for name, _, _ in wiring(found)] == ["split_0", "conv2d_1", "concatenate_2", "max_pool2d_3"]
+    split, layer, concatenation, pool = (operator for operator in found.operators)
+    assert split.reads == pool.reads
+    assert len(split.writes) == 2
+    assert layer.reads == split.writes[:1]
+    assert concatenation.reads[:2] == (*layer.writes, split.writes[1])
+    assert len(concatenation.reads) == 3
+    assert found.outputs == tuple(sorted((*concatenation.writes, *pool.writes)))
+
+
+def test_padding_that_others_read_too() -> None:
+    """The core pads for them, from the dense tensor; the layer pads for itself."""
+    x = relay.var("x", shape=MAP.shape, dtype="uint8")
+    layer = conv(conv(x, 4, 4), 4, 4)
+    padded = next(call for call in _calls(layer) if call.op.name == "nn.pad")
+    found = graph([x], relay.Tuple([layer, relay.nn.max_pool2d(padded, (2, 2), layout="NHWC")]))
+    first, second, pool = found.operators
+    assert (second.reads, first.writes) == (first.writes, second.reads)
+    (aside,) = pool.reads
+    assert found.tensors[aside].shape == (1, 8, 8, 4)
+    assert all(aside not in operator.writes for operator in found.operators)
+    assert set(found.outputs) == {*first.writes, *second.writes, *pool.writes}, "the core reads the first dense"
+
+
+def _calls(expr: Any) -> list[Any]:
+    """Calls from an expression backwards, along the first arguments."""
+    found: list[Any] = []
+    while isinstance(expr, relay.Call):
+        found.append(expr)
+        expr = expr.args[0]
+    return found
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("int8", 24), ("int32", 96), ("bool", 24), ("float32", 96)])
+def test_bytes(dtype: str, size: int) -> None:
+    assert Tensor((2, 3, 4), dtype).bytes == size
+    assert np.zeros((2, 3, 4), dtype).nbytes == size
