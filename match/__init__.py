@@ -1,8 +1,9 @@
 """MATCH: quantized neural networks to C for heterogeneous microcontrollers, as a plugin of TVM.
 
 `compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
-and runs it on this machine. `load` reads a model file alone; `partition` prepares a Relay module for
-``tvm.relay.build``. To describe a chip, subclass `MatchTarget` and `HwModule`. `zoo` makes networks to try it all on.
+and runs it on this machine. `validate` compares a saved project with its model. `load` reads a model file alone;
+`partition` prepares a Relay module for ``tvm.relay.build``. To describe a chip, subclass `MatchTarget` and `HwModule`.
+`zoo` makes networks to try it all on.
 
 Everything is imported when it is first used: TVM alone takes a second.
 """
@@ -13,7 +14,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from match.compiler import CompiledModel, compile, partition  # noqa: A004
+    from match.compiler import CompiledModel, compile, partition, validate  # noqa: A004
     from match.devtools import zoo
     from match.dispatch.plan import LayerDecision
     from match.errors import (
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
     from match.ir.layer import Layer
     from match.ir.requantization import Requantization, Requantizer
     from match.mapping.schedule import Schedule
+    from match.report.compare import Comparison, compare
     from match.target.cost import CostModel, CpuCostModel
     from match.target.hardware import HwModule, MatchTarget, Pattern, Verdict
     from match.target.registry import get_target, target_names
+    from match.validation.schema import Validation
 
 __all__ = [
     "CapacityError",
+    "Comparison",
     "CompiledModel",
     "CostModel",
     "CostModelError",
@@ -59,19 +63,24 @@ __all__ = [
     "ScheduleError",
     "TargetError",
     "ToolchainError",
+    "Validation",
     "Verdict",
+    "compare",
     "compile",
     "get_target",
     "load",
     "partition",
     "target_names",
+    "validate",
     "zoo",
 ]
 
 __version__: str
 
 _HOME = {
-    "match.compiler": ("CompiledModel", "compile", "partition"),
+    "match.compiler": ("CompiledModel", "compile", "partition", "validate"),
+    "match.report.compare": ("Comparison", "compare"),
+    "match.validation.schema": ("Validation",),
     "match.target.cost": ("CostModel", "CpuCostModel"),
     "match.errors": (
         "CapacityError",

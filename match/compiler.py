@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from match import run as runs
+from match import validation
 from match.analysis.simulate import Timeline, simulate
 from match.analysis.timeline import write_timeline
 from match.analysis.timeline.chrome_trace import Stretch
@@ -22,21 +24,21 @@ from match.codegen.backend import lower, register
 from match.codegen.capacity import shortage
 from match.codegen.network import Network
 from match.codegen.project import export
-from match.compilation.options import Options
+from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import LayerDecision, Layers
-from match.errors import CapacityError, OptionError
+from match.errors import CapacityError, InputError, OptionError, TargetError
 from match.external_memory.network import place_network
 from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
 from match.frontend import Model, Tensor, load
 from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
-from match.partitioning.partitioner import check_l1, cut
+from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.passes.border import Border, with_border
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
-from match.report import Report, encode
+from match.report import Report, decode, encode
 from match.report import build as build_report
 from match.report.measured import measurement
 from match.report.memory_areas import network_areas
@@ -45,6 +47,7 @@ from match.report.schema import Measurement
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
+from match.validation import ExactSummary, Progress, Validation
 
 if TYPE_CHECKING:
     import onnx
@@ -56,12 +59,22 @@ class CompiledModel:
     """A network compiled for a target: what it is predicted to cost, and its C."""
 
     def __init__(
-        self, network: Network, target: MatchTarget, layers: tuple[LayerDecision, ...], report: Report
+        self,
+        network: Network,
+        target: MatchTarget,
+        report: Report,
+        *,
+        model: Model,
+        options: Options,
+        partitioned: Partitioned,
     ) -> None:
         """Made by `compile`."""
         self._network = network
         self._target = target
-        self._layers = Layers(layers)
+        self._model = model
+        self._options = options
+        self._partitioned = partitioned
+        self._layers = Layers(partitioned.decisions)
         self._report = report
         self._built: Path | None = None
 
@@ -150,6 +163,43 @@ class CompiledModel:
         `run`; the build is another one.
         """
         return runs.trace(self._project(), inputs, sanitize=sanitize)
+
+    def validate(
+        self,
+        inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+        *,
+        labels: npt.NDArray[Any] | None = None,
+        samples: int | None = None,
+        seed: int = 0,
+        on: str = "host",
+        layers: bool = False,
+    ) -> Validation:
+        """Run the generated C beside TFLite Micro, onnxruntime or the network's own integers, and count differences.
+
+        Args:
+            inputs: as for `run`; none: random ones.
+            labels: the class of each sample, an index into the one output.
+            samples: how many random inputs, or the first of those given.
+            seed: of the first random input; the next has the next one.
+            on: what runs the C, as for `run`.
+            layers: compare operator by operator, too.
+
+        Raises:
+            InputError: if inputs or labels do not match the network's.
+            OptionError: if the network does not run there, or there are no samples.
+            ToolchainError: if the reference is not installed, or as for `run`.
+        """
+        return validation.validate(
+            self._project(),
+            self._model,
+            inputs=inputs,
+            labels=labels,
+            samples=samples,
+            seed=seed,
+            on=on,
+            partitioned=(lambda: self._partitioned) if layers else None,
+            exact=_exact_cost(self._model, self._target, self._options, self._report),
+        )
 
     def simulate(self, layer: LayerDecision) -> Timeline:
         """The predicted timeline of one of `layers`, tile by tile.
@@ -282,10 +332,80 @@ def compile(  # noqa: A001
         memory=generated.memory,
         compile_seconds=stopwatch.seconds,
     )
-    compiled = CompiledModel(generated, chip, partitioned.decisions, report)
+    compiled = CompiledModel(generated, chip, report, model=network, options=options, partitioned=partitioned)
     if output is not None:
         compiled.save(output)
     return compiled
+
+
+def validate(
+    directory: str | PathLike[str],
+    against: str | PathLike[str] | None = None,
+    *,
+    inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+    labels: npt.NDArray[Any] | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    on: str = "host",
+    layers: bool = False,
+    progress: Progress = lambda text: None,
+) -> Validation:
+    """What `CompiledModel.validate` does, for a project that was saved.
+
+    Args:
+        directory: the project.
+        against: the model file that it was compiled from; none: a file of the model's name and contents in the project,
+            beside it or in the current folder.
+        inputs: for each input tensor one sample, or several along a new first axis; none: random ones.
+        labels: the class of each sample, an index into the one output.
+        samples: how many random inputs, or the first of those given.
+        seed: of the first random input; the next has the next one.
+        on: what runs the C, as for `CompiledModel.run`.
+        layers: compare operator by operator, too.
+        progress: is told what is under way.
+
+    Raises:
+        InputError: if the folder holds no project, its model is not found or another, or inputs do not match it.
+        ModelError, OptionError, ToolchainError: as `match.load` and `CompiledModel.validate`.
+    """
+    folder = Path(directory)
+    report = _report_of(folder)
+    model = load(_model_of(folder, report) if against is None else against)
+    if model.sha256 != report.model.sha256:
+        raise InputError(
+            f"{against} is not the model of {folder}: that was a file called {report.model.name} with the SHA-256 hash "
+            f"{report.model.sha256[:12]}..., and this has {model.sha256[:12]}...; give that file, or compile this one."
+        )
+    manifest = runs.read_manifest(folder)
+    model = with_border(
+        replace(model, name=report.model.name), Border.between(model, manifest.inputs, manifest.outputs)
+    )
+    asked = report.options
+    options = Options.parse(asked.engine, asked.objective, asked.numerics)
+    try:
+        chip = get_target(report.target.name, asked.l1, asked.modules, report.target.main_memory.bytes)
+    except TargetError:
+        if layers:
+            raise
+        chip = None
+
+    def cut_again() -> Partitioned:
+        assert chip is not None, "without its target there are no layers to compare"
+        with tvm_failures(model.name):
+            return cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+
+    return validation.validate(
+        folder,
+        model,
+        inputs=inputs,
+        labels=labels,
+        samples=samples,
+        seed=seed,
+        on=on,
+        partitioned=cut_again if layers else None,
+        exact=chip and _exact_cost(model, chip, options, report),
+        progress=progress,
+    )
 
 
 def partition(
@@ -350,3 +470,47 @@ def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
     if params is not None:
         raise OptionError("params belong to a Relay module; a model file has its own weights.")
     return model if isinstance(model, Model) else load(model)
+
+
+def _report_of(directory: Path) -> Report:
+    runs.read_manifest(directory)
+    try:
+        return decode((directory / REPORT).read_bytes())
+    except OSError as error:
+        raise InputError(f"{directory} has no {REPORT}, which names its model; compile the network again.") from error
+
+
+def _model_of(directory: Path, report: Report) -> Path:
+    """The file that the project was compiled from, by its name and contents."""
+    name, digest = report.model.name, report.model.sha256
+    folders = (directory, directory.resolve().parent, Path())
+    for candidate in (folder / f"{name}{ending}" for folder in folders for ending in (".tflite", ".onnx")):
+        if candidate.is_file() and hashlib.sha256(candidate.read_bytes()).hexdigest() == digest:
+            return candidate
+    raise InputError(
+        f"the model of {directory} is needed, {name}.tflite or {name}.onnx with the SHA-256 hash {digest[:12]}..., and "
+        f"is not beside it; give the file with --against, or call validate() of what match.compile returned."
+    )
+
+
+def _exact_cost(
+    model: Model, target: MatchTarget, options: Options, report: Report
+) -> Callable[[], ExactSummary] | None:
+    """What finds the cost of exact requantization; None where the network has it."""
+    forms = [layer.requantization for layer in report.layers if layer.requantization]
+    if all(form.exact for form in forms):
+        return None
+
+    def compiled() -> ExactSummary:
+        exact = compile(
+            model,
+            target,
+            engine=options.engine,
+            objective=options.objective,
+            numerics=Numerics.EXACT,
+            jobs=options.jobs,
+            cache=options.cache or False,
+        )
+        return ExactSummary(cycles=report.totals.cycles, exact_cycles=exact.report.totals.cycles)
+
+    return compiled

@@ -8,7 +8,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import match
-from match.devtools.demo.exact_session import exact_session
+from match.validation.exact_session import exact_session
 
 
 def integers(name: str) -> onnx.ModelProto:

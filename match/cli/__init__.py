@@ -1,4 +1,4 @@
-"""The command line: `match compile`, `build`, `run`, `targets`, `zoo`, and what authors of targets need.
+"""The command line: `match compile`, `build`, `run`, `validate`, `compare`, and what looks at targets and networks.
 
 Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
 stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("compile")(commands.compile_model)
     app.command("build")(commands.build_project)
     app.command("run")(commands.run)
+    app.command("validate")(commands.validate)
+    app.command("compare")(commands.compare)
     app.command("targets")(commands.targets)
     app.command("ops")(commands.ops)
     app.command("new-target")(commands.new_target)

@@ -155,6 +155,38 @@ On = Annotated[
         "platform for it.",
     ),
 ]
+FirstReport = Annotated[Path, typer.Argument(metavar="A", help="A folder made by `match compile`, or its report.json.")]
+SecondReport = Annotated[Path, typer.Argument(metavar="B", help="Another, of any target, options or revision.")]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        "--against",
+        metavar="MODEL",
+        help="The model file that was compiled.",
+        show_default="found by name and contents beside DIR or here",
+    ),
+]
+LabelledInput = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        metavar="X.npz",
+        help="Input tensors by name, one sample or a batch; `labels`: the class of each, for accuracies.",
+        show_default="random, see --seed",
+    ),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples",
+        metavar="N",
+        min=1,
+        help="Number of random inputs, or the first of --input.",
+        show_default="16, or all of --input",
+    ),
+]
+ByLayers = Annotated[bool, typer.Option("--layers", help="Compare operator by operator, too.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
 ]

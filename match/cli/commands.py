@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from match.cli.arguments import (
+    Against,
+    ByLayers,
     Classes,
     CName,
     Engine,
+    FirstReport,
     InputFile,
     InputLayout,
     InputType,
     Jobs,
+    Json,
     L1Size,
     L2Size,
+    LabelledInput,
     MemoryMapFile,
     ModelPath,
     Modules,
@@ -34,7 +39,9 @@ from match.cli.arguments import (
     OutputType,
     PlatformName,
     ProjectPath,
+    Samples,
     Sanitize,
+    SecondReport,
     Seed,
     TargetName,
     TimelineFile,
@@ -47,6 +54,8 @@ if TYPE_CHECKING:
     from match.run import Counts
 
 PIPE_WIDTH = 160
+DIFFERENT = 1
+"""Exit status of a validation that found differences."""
 
 
 def compile_model(
@@ -169,6 +178,71 @@ def run(
         show(add_to_report(directory / "report.json", counts), console)
 
 
+def validate(
+    directory: ProjectPath,
+    against: Against = None,
+    inputs: LabelledInput = None,
+    samples: Samples = None,
+    seed: Seed = 0,
+    on: On = "host",
+    layers: ByLayers = False,
+    as_json: Json = False,
+) -> None:
+    """Compare the C project in DIR with its model: TFLite Micro, onnxruntime, or the network's own integers.
+
+    The exit status is 0 if all outputs are equal, and 1 if not.
+    """
+    from rich.console import Console
+
+    import match
+    from match.files import npz
+    from match.validation import LABELS, encode
+    from match.validation.table import show
+
+    given = None if inputs is None else npz.read(inputs)
+    named = {} if given is None else {name: array for name, array in given.items() if name == LABELS}
+    if given is not None and named:
+        from match.run import read_manifest
+
+        own = any(tensor.name == LABELS for tensor in read_manifest(directory).inputs)
+        given, named = (given, {}) if own else ({n: a for n, a in given.items() if n != LABELS}, named)
+    with _progress(f"Validating {directory}") as update:
+        result = match.validate(
+            directory,
+            against,
+            inputs=given,
+            labels=named.get(LABELS),
+            samples=samples,
+            seed=seed,
+            on=on,
+            layers=layers,
+            progress=update,
+        )
+    if as_json:
+        sys.stdout.write(encode(result).decode())
+    else:
+        show(result, Console())
+    if not result.equal:
+        raise typer.Exit(DIFFERENT)
+
+
+def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
+    """Compare two compilations: totals, layers by name, what moved and why."""
+    from rich.console import Console
+
+    from match.report.compare import compare as compare_reports
+    from match.report.compare import encode
+    from match.report.compare_table import show
+
+    comparison = compare_reports(a, b)
+    if as_json:
+        sys.stdout.write(encode(comparison).decode())
+        return
+    console = Console()
+    console.width = console.width if console.is_terminal else PIPE_WIDTH
+    show(comparison, console)
+
+
 def targets() -> None:
     """List the installed targets, their modules, memories and operators; what cannot be loaded is told on stderr."""
     from rich.console import Console
@@ -254,13 +328,13 @@ def demo(target: TargetName = "gap9") -> None:
 
 
 @contextmanager
-def _progress(text: str) -> Generator[None]:
-    """Shows that something is going on, where someone may be watching."""
+def _progress(text: str) -> Generator[Callable[[str], None]]:
+    """Shows that something is going on, where someone may be watching; gives what shows another text."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if console.is_terminal:
-        with console.status(text):
-            yield
+        with console.status(text) as status:
+            yield status.update
     else:
-        yield
+        yield lambda text: None

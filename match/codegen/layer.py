@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from match.codegen.part_text import PartText
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Role
+from match.mapping.storage import storage
 from match.target.hardware import Allocator, ExternalApi
 
 _NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
@@ -231,6 +233,11 @@ class LayerText:
         """A comment on the tensor of an operand that is in external memory."""
         outer = self.part.operands if self.part else ()
         return " /* in external memory */" if any(other.name == operand.name for other in outer) else ""
+
+    @staticmethod
+    def tensor_bytes(operand: OperandText) -> int:
+        """Bytes of an activation as it lies outside of all scratchpads."""
+        return math.prod(storage(operand.operand).room) * operand.element_bytes
 
     @property
     def contents(self) -> str:

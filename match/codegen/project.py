@@ -32,9 +32,9 @@ RUNTIME = ("match_context.c", "match_lock.c", "match_quantize.c", "match_status.
 
 _STATIC = {
     **{f"include/{name}": f"include/{name}" for name in ("match_layer.h", "match_network.h", "match_runtime.h")},
-    **{f"include/{name}": f"include/{name}" for name in ("match_count.h", "match_io.h", "match_trace.h")},
+    **{f"include/match_{name}.h": f"include/match_{name}.h" for name in ("count", "dump", "io", "trace")},
     **{f"runtime/{name}": f"runtime/{name}" for name in RUNTIME},
-    **{f"program/{name}": f"src/{name}" for name in ("count.c", "io.c", "trace.c")},
+    **{f"program/{name}": f"src/{name}" for name in ("count.c", "dump.c", "io.c", "trace.c")},
 }
 """Files that are the same in all projects: where they are there, and here."""
 

@@ -82,6 +82,7 @@ class LayerDecision:
 
     `source` is the name of the model's tensor or operator, empty if it is not known.
     `reference` tells whether the control core is known to compute the reference's numbers.
+    `floating` tells that the control core computes it in floating point.
     `runner_up` is None where there was nothing to decide.
     """
 
@@ -95,6 +96,7 @@ class LayerDecision:
     plan: LayerPlan | None = None
     source: str = ""
     reference: bool = True
+    floating: bool = False
     runner_up: RunnerUp | None = None
 
     def __repr__(self) -> str:

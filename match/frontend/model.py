@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,6 +61,8 @@ class Model:
 
     `module` has one function, "main", whose parameters are `inputs` in order and whose weights are constants; with
     several `outputs` it returns a tuple. `sha256` is the hash of the file, or of the Relay text where there is none.
+    `data` are the bytes of the file, weights from other files included; None for Relay. `original` is the model of the
+    file where inputs or outputs are to have another type or layout than there; else it is None.
     """
 
     name: str
@@ -69,3 +71,5 @@ class Model:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     rounding: Rounding
+    data: bytes | None = field(default=None, repr=False)
+    original: Model | None = field(default=None, repr=False)

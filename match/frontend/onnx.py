@@ -66,7 +66,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     digest = hashlib.sha256(data).hexdigest()
     if dialect:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
-        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER)
+        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, data)
     outputs = tuple(_tensor(value, path) for value in graph.output)
     inputs, outputs = with_quantization(graph, inputs, outputs)
     _check_domains(graph, path)
@@ -81,7 +81,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
     check_quantized(bound, str(path), _QUANTIZE)
-    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME)
+    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, proto.SerializeToString())
 
 
 def is_onnx(data: bytes) -> bool:

@@ -188,6 +188,7 @@ class _Candidates:
                 offers,
                 source=operator.source,
                 reference=operator.reference,
+                floating=operator.floating,
                 runner_up=runner_up,
             )
 

@@ -5,7 +5,7 @@ A quantize in front of all else, a dequantize behind it or a change of layout th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,21 @@ class Border:
             if given is not None and given not in known:
                 raise OptionError(f"{what} {given!r} is unknown; choose one of: {', '.join(known)}.")
         return cls(input_type, output_type, input_layout)
+
+    @classmethod
+    def between(cls, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Border:
+        """What a model must have been given for its inputs and outputs to be these. Raises OptionError as `parse`."""
+        pairs = list(zip(model.inputs, inputs, strict=False))
+        return cls.parse(
+            _other((own.dtype, given.dtype) for own, given in pairs),
+            _other((own.dtype, given.dtype) for own, given in zip(model.outputs, outputs, strict=False)),
+            _other((own.layout.lower(), given.layout.lower()) for own, given in pairs),
+        )
+
+
+def _other(pairs: Iterable[tuple[str, str]]) -> str | None:
+    """The first that is given in place of another."""
+    return next((given for own, given in pairs if given != own), None)
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,7 @@ def with_border(model: Model, border: Border) -> Model:
         module=relay.transform.InferType()(tvm.IRModule.from_expr(function)),
         inputs=tuple(read.tensor for read in reads.values()),
         outputs=tuple(tensor for tensor, _ in written),
+        original=model,
     )
 
 

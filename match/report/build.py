@@ -1,4 +1,4 @@
-"""Makes the report out of what the compiler decided; computes nothing but sums, and predictions for platforms."""
+"""Makes the report out of what the compiler decided; computes sums, predictions for platforms, advice."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from match.dispatch.plan import CPU, Candidate, LayerDecision
 from match.frontend.model import Model, Tensor
 from match.mapping.schedule import Schedule
 from match.prediction.predict import predict
+from match.report.advice import advise
 from match.report.memory import summarize
 from match.report.schema import (
     BufferSummary,
@@ -64,7 +65,7 @@ def build(
     layers = tuple(_layer(decision, target) for decision in decisions)
     cycles = round(memory.plan.latency.cycles) if memory else sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
-    return Report(
+    report = Report(
         generator=f"match-compiler {metadata.version('match-compiler')}",
         model=ModelSummary(
             name=model.name,
@@ -97,6 +98,7 @@ def build(
         layers=layers,
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
     )
+    return msgspec.structs.replace(report, advice=advise(report))
 
 
 def _memory(
@@ -162,6 +164,7 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         platform_cycles=_on_platforms(decision, target),
         source=decision.source,
         exact=decision.reference if requantization is None else requantization.exact,
+        floating=decision.floating,
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
     )
 
@@ -229,4 +232,5 @@ def _candidate(candidate: Candidate) -> CandidateSummary:
         energy_pj=candidate.cost.energy if candidate.cost else None,
         refusal=candidate.refusal,
         requantization=_requantization(candidate),
+        unmapped=candidate.unmapped,
     )

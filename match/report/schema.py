@@ -15,6 +15,18 @@ import msgspec
 SCHEMA_VERSION = 1
 
 Bound = Literal["compute", "dma", "overhead"]
+AdviceKind = Literal[
+    "idle module",
+    "float border",
+    "float operators",
+    "channels first",
+    "layouts",
+    "control core",
+    "requantization",
+    "memory",
+    "slow layer",
+    "inexact",
+]
 
 
 class TensorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -149,6 +161,7 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A module's offer for a layer: its predicted cost, or why it was refused (the end of "refused because ...").
 
     The control core's is the last, as "cpu". `energy_pj` is null where the target does not give it.
+    `unmapped` tells that the module would take the layer, and no mapping fits its memories.
     """
 
     module: str
@@ -156,6 +169,7 @@ class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     energy_pj: float | None = None
     refusal: str | None = None
     requantization: RequantizationSummary | None = None
+    unmapped: bool = False
 
 
 class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -177,8 +191,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
     predicted for what is less than the chip, by the name that `match run --on` has for it. `source` is what the model
     calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
-    to compute the reference's numbers, whatever its inputs are. `runner_up` is null where there was
-    no other choice.
+    to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
+    floating point. `runner_up` is null where there was no other choice.
     """
 
     name: str
@@ -199,7 +213,22 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     platform_cycles: dict[str, int] = {}
     source: str = ""
     exact: bool = True
+    floating: bool = False
     runner_up: RunnerUpSummary | None = None
+
+
+class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What would make the network faster or exact, in a sentence.
+
+    `cycles` are the most that it can gain, predicted; 0 of kind "inexact", whose sentence tells a price. `layers` are
+    those that it is about. `warning` tells that a module takes nothing.
+    """
+
+    kind: AdviceKind
+    sentence: str
+    cycles: int
+    layers: tuple[str, ...]
+    warning: bool = False
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -297,3 +326,4 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measured: tuple[Measurement, ...] = ()
     schema_version: Literal[1] = SCHEMA_VERSION
     memory: MemoryPlanSummary | msgspec.UnsetType = msgspec.UNSET
+    advice: tuple[Advice, ...] = ()

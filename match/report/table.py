@@ -37,6 +37,8 @@ def show(report: Report, console: Console) -> None:
         *_totals(report, explained=exact.title not in missing),
     ):
         wide.print(line)
+    for line in _advice(report):
+        wide.print(line, soft_wrap=not console.is_terminal)
 
 
 def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSummary]) -> list[Column[LayerSummary]]:
@@ -166,6 +168,14 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
         *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
         *map(Text, _exactness(report, explained=explained)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
+    ]
+
+
+def _advice(report: Report) -> list[Text]:
+    """The advice, ranked; a module that takes nothing is a warning."""
+    return [
+        Text(f"{'Warning' if one.warning else 'Advice'} {rank}: {one.sentence}", style="bold yellow" * one.warning)
+        for rank, one in enumerate(report.advice, 1)
     ]
 
 

@@ -18,6 +18,7 @@ from match.codegen.project import Manifest
 from match.errors import OptionError, OutputError
 from match.run import gvsoc, native, qemu, sdk
 from match.run.counts import CallCount, Counts, read_counts
+from match.run.dumps import Dumps, read_dumps
 from match.run.project import build, platform_on, read_manifest
 from match.run.rtl import program as rtl
 from match.run.runner import Finished, Job, Runner
@@ -28,7 +29,9 @@ __all__ = [
     "Arrays",
     "CallCount",
     "Counts",
+    "Dumps",
     "build",
+    "dump",
     "measure",
     "platform_on",
     "random_inputs",
@@ -84,6 +87,15 @@ def trace(
     return done.outputs, tuple(read_trace(done.finished.printed.splitlines()))
 
 
+def dump(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host") -> tuple[Arrays, Dumps]:
+    """What `run` returns, and the bytes of the tensors that each layer on a module read and wrote, in every sample.
+
+    Arguments and errors are those of `run`; the program is a build of its own.
+    """
+    done = _run(read_manifest(directory), directory, inputs, on, dumped=True)
+    return done.outputs, read_dumps(done.finished.printed.splitlines(), done.samples)
+
+
 def measure(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str) -> tuple[Arrays, Counts]:
     """What `run` returns, and what each call of the network cost, as it is counted there.
 
@@ -111,10 +123,11 @@ def _run(
     sanitize: bool = False,
     traced: bool = False,
     counted: bool = False,
+    dumped: bool = False,
 ) -> _Run:
     platform = platform_on(manifest, on)
     samples, batched = checked(manifest, inputs)
-    program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted)
+    program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
     count = len(next(iter(samples.values())))
     job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}")
     try:

@@ -76,6 +76,7 @@ def build(
     sanitize: bool = False,
     traced: bool = False,
     counted: bool = False,
+    dumped: bool = False,
 ) -> Path:
     """Compile a project with make where it is not up to date; returns the program.
 
@@ -85,6 +86,7 @@ def build(
         sanitize: with the address and undefined-behaviour sanitizers, which the host alone has.
         traced: the program reports what layers do.
         counted: the program reports what each call costs, which takes a platform that counts.
+        dumped: the program reports the tensors that layers on modules read and write.
 
     Raises:
         InputError: if the folder holds no project.
@@ -99,11 +101,12 @@ def build(
     need(("make", tool), f"building {directory}" + (f" for {platform}" if chosen.compiler else ""))
     options = ["WERROR=1", *([f"SANITIZE={_CHECKS}"] if sanitize else [])]
     options += ["TRACE=1"] if traced else []
+    options += ["DUMP=1"] if dumped else []
     options += ["COUNT=1"] if counted else []
     advice = f"see if `{tool} --version` works" + ("" if chosen.compiler else ", or set CC to another compiler")
     make(directory, command, [f"PLATFORM={platform}", *options], advice)
     folder = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
-    folder += ("-trace" if traced else "") + ("-count" if counted else "")
+    folder += ("-trace" if traced else "") + ("-dump" if dumped else "") + ("-count" if counted else "")
     return directory / "build" / folder / "network"
 
 

@@ -19,11 +19,11 @@ import match
 from match import zoo
 from match.cli.arguments import number_of_bytes
 from match.devtools.demo import INPUT, OUTPUT, load_images
-from match.devtools.demo.exact_session import exact_session
 from match.report import decode
 from match.search import pool as workers
 from match.search.problem import Problem, Solution
 from match.search.solve import solve
+from match.validation.exact_session import exact_session
 from tests.cli.conftest import DIGITS, Command
 
 pytestmark = pytest.mark.cc

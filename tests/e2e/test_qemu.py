@@ -10,9 +10,9 @@ import pytest
 
 import match
 from match.devtools.demo import INPUT, OUTPUT, load_images
-from match.devtools.demo.exact_session import exact_session
 from match.report.schema import Measurement
 from match.run import build
+from match.validation.exact_session import exact_session
 from tests.e2e import tflite_network
 
 pytestmark = pytest.mark.cc

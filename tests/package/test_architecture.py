@@ -37,6 +37,7 @@ STATIONS = (
     "run",
     "report",
     "external_memory",
+    "validation",
     "compiler",
     "devtools",
     "cli",
@@ -53,6 +54,7 @@ MAY_IMPORT_RELAY = (
     "devtools.check",
     "external_memory",
     "codegen",
+    "validation",
 )
 
 
@@ -169,7 +171,7 @@ def test_onnxruntime_is_called_where_it_is_told_not_to_saturate() -> None:
     """A session made elsewhere computes other integers on PCs without VNNI."""
     sources = [path for path in PROJECT.rglob("*.py") if not any(part.startswith(".") for part in path.parts)]
     calling = [path for path in sources if makes_session(path)]
-    assert calling == [PROJECT / "match" / "devtools" / "demo" / "exact_session.py"]
+    assert calling == [PROJECT / "match" / "validation" / "exact_session.py"]
 
 
 def makes_session(path: Path) -> bool:

@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-from match.devtools.demo.exact_session import exact_session
+from match.validation.exact_session import exact_session
 
 QUANTIZING = ("QuantizeLinear", "QLinear", "QGemm")
 

@@ -12,14 +12,14 @@ import pytest
 from tflite_micro.python.tflite_micro import runtime
 
 import match
-from match.devtools.demo.exact_session import exact_session
 from match.frontend import load
 from match.frontend.model import Quantization
 from match.report.schema import TensorSummary
+from match.validation.exact_session import exact_session
 
 pytestmark = pytest.mark.cc
 
-DIGITS = Path(match.__file__).parent / "demo" / "digits.onnx"
+DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 IMAGE = Quantization(float(np.float32(1 / 255)), -128)
 """Of the model's input, as its first QuantizeLinear has it."""
 

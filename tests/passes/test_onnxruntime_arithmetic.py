@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from match.arithmetic.interface import Accumulator, Quantization
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
-from match.devtools.demo.exact_session import exact_session
+from match.validation.exact_session import exact_session
 
 pytestmark = pytest.mark.unit
 

@@ -11,7 +11,6 @@ import pytest
 
 import match
 from match.devtools.demo import INPUT, OUTPUT, load_images
-from match.devtools.demo.exact_session import exact_session
 from match.errors import OptionError, ToolchainError
 from match.report.schema import Measurement
 from match.run import RUNNERS, build, random_inputs, read_manifest, run
@@ -19,6 +18,7 @@ from match.run.rtl import simulator
 from match.run.runner import Job
 from match.target.hardware import Platform
 from match.targets.gap9.target import Gap9
+from match.validation.exact_session import exact_session
 from tests.e2e import tflite_network
 from tests.kernels.toolchain import PACKAGE, compile_for
 

@@ -28,10 +28,10 @@ $(error ${comment(network.name)} has no platform $(PLATFORM); there are: ${", ".
 endif
 
 comma := ,
-BUILD := build/$(PLATFORM)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)$(if $(COUNT),-count)
+BUILD := build/$(PLATFORM)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(TRACE),-trace)$(if $(DUMP),-dump)$(if $(COUNT),-count)
 CHECKS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
-DEFINES += $(if $(TRACE),-DMATCH_TRACE) $(if $(COUNT),-DMATCH_COUNT)
-PROGRAM += $(if $(TRACE),program/trace.c) $(if $(COUNT),program/count.c)
+DEFINES += $(if $(TRACE),-DMATCH_TRACE) $(if $(DUMP),-DMATCH_DUMP) $(if $(COUNT),-DMATCH_COUNT)
+PROGRAM += $(if $(TRACE),program/trace.c) $(if $(DUMP),program/dump.c) $(if $(COUNT),program/count.c)
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(1))))
 
 all: $(BUILD)/network
@@ -50,6 +50,7 @@ help:
 % endfor
 	@echo "make SANITIZE=address,undefined   with run-time checks, in a folder of its own"
 	@echo "make TRACE=1                      with a line on stdout for every transfer, wait and kernel"
+	@echo "make DUMP=1                       with a line on stdout for every tensor that a layer on a module reads or writes"
 	@echo "make COUNT=1                      with a line on stdout for every operator, where the platform counts"
 	@echo "make WERROR=1                     warnings are errors"
 	@echo "make clean"

@@ -19,6 +19,7 @@ of your own, `make help` lists all.
 | `include/match_layer.h` | what layers share |
 | `include/match_trace.h` | what layers say of themselves when traced |
 | `include/match_count.h`, `program/count.c` | what each operator costs, where a platform counts (`make COUNT=1`) |
+| `include/match_dump.h`, `program/dump.c` | the tensors that layers on modules read and write (`make DUMP=1`) |
 | ${', '.join(f'`{name}/`' for name in folders)} | kernels, and the functions of ${target.name} on each platform |
 | `${name}.cmake`, `${name}.mk` | the library's sources, folders and flags, for CMake and for pmsis |
 | `project.json` | the tensors, for `match run` |

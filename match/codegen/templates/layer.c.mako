@@ -32,6 +32,7 @@
 % for header in text.headers:
 #include "${header}"
 % endfor
+#include "match_dump.h"
 #include "match_layer.h"
 % if text.callbacks:
 #include "layers.h"
@@ -195,7 +196,12 @@ ${text.prototype}
     MATCH_TRY(${text.plan.symbol}_constants(&arguments.constants));
 % endif
     MATCH_TRACE_LAYER("${text.plan.symbol}", "${text.layer.op}");
-    return ${api.platform.offload}(run, &arguments);
+% for operand in kernel.inputs:
+    MATCH_DUMP_TENSOR("${text.plan.symbol}", "${operand.name}", ${operand.name}, ${text.tensor_bytes(operand)});
+% endfor
+    MATCH_TRY(${api.platform.offload}(run, &arguments));
+    MATCH_DUMP_TENSOR("${text.plan.symbol}", "output", output, ${text.tensor_bytes(kernel.kernel_output)});
+    return MATCH_OK;
 }
 % if text.contents:
 

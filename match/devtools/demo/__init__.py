@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.compiler import compile as compile_model
-from match.devtools.demo.exact_session import exact_session
 from match.files import npz
 from match.report import Report
+from match.validation.exact_session import exact_session
 
 INPUT = "image"
 OUTPUT = "scores"

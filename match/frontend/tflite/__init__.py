@@ -66,6 +66,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
         inputs,
         outputs,
         Rounding.TFLITE,
+        data,
     )
 
 

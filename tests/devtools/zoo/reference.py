@@ -13,7 +13,7 @@ import numpy.typing as npt
 import onnx
 
 from match import zoo
-from match.devtools.demo.exact_session import exact_session
+from match.validation.exact_session import exact_session
 
 SMALL = {
     "autoencoder": zoo.autoencoder,

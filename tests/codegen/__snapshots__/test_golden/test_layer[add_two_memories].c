@@ -16,6 +16,7 @@
 
 #include "mock.h"
 #include "mock_external.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "layers.h"
 #include "match_trace.h"
@@ -439,5 +440,9 @@ int32_t add_two_memories(const void *input, const void *addend, void *output)
     };
     MATCH_TRY(add_two_memories_constants(&arguments.constants));
     MATCH_TRACE_LAYER("add_two_memories", "add");
-    return mock_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("add_two_memories", "input", input, 576);
+    MATCH_DUMP_TENSOR("add_two_memories", "addend", addend, 576);
+    MATCH_TRY(mock_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("add_two_memories", "output", output, 576);
+    return MATCH_OK;
 }

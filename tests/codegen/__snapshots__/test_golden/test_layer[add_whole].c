@@ -12,6 +12,7 @@
 
 #include "pulp.h"
 #include "match_pulp.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -218,7 +219,11 @@ int32_t add_whole(const void *input, const void *addend, void *output)
         .output = output,
     };
     MATCH_TRACE_LAYER("add_whole", "add");
-    return pulp_cluster_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("add_whole", "input", input, 96);
+    MATCH_DUMP_TENSOR("add_whole", "addend", addend, 96);
+    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("add_whole", "output", output, 96);
+    return MATCH_OK;
 }
 
 static const uint8_t constants[24] = {

@@ -13,6 +13,7 @@
 
 #include "pulp.h"
 #include "match_pulp.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -344,7 +345,10 @@ int32_t conv2d_reduced(const void *input, void *output)
         .output = output,
     };
     MATCH_TRACE_LAYER("conv2d_reduced", "conv2d");
-    return pulp_cluster_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("conv2d_reduced", "input", input, 1920);
+    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("conv2d_reduced", "output", output, 960);
+    return MATCH_OK;
 }
 
 static const uint8_t constants[11520] = {

@@ -12,6 +12,7 @@
 
 #include "gap9.h"
 #include "match_ne16.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -263,7 +264,10 @@ int32_t conv2d_resident(const void *input, void *output)
         .output = output,
     };
     MATCH_TRACE_LAYER("conv2d_resident", "conv2d");
-    return pulp_cluster_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("conv2d_resident", "input", input, 768);
+    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("conv2d_resident", "output", output, 960);
+    return MATCH_OK;
 }
 
 static const uint8_t constants[640] = {

@@ -12,6 +12,7 @@
 
 #include "pulp.h"
 #include "match_pulp.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -342,7 +343,10 @@ int32_t conv2d_streamed(const void *input, void *output)
         .output = output,
     };
     MATCH_TRACE_LAYER("conv2d_streamed", "conv2d");
-    return pulp_cluster_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("conv2d_streamed", "input", input, 216);
+    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("conv2d_streamed", "output", output, 720);
+    return MATCH_OK;
 }
 
 static const uint8_t constants[624] = {

@@ -15,6 +15,7 @@
 
 #include "mock.h"
 #include "mock_external.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "layers.h"
 #include "match_trace.h"
@@ -552,5 +553,8 @@ int32_t conv2d_two_memories(const void *input, void *output)
     };
     MATCH_TRY(conv2d_two_memories_constants(&arguments.constants));
     MATCH_TRACE_LAYER("conv2d_two_memories", "conv2d");
-    return mock_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("conv2d_two_memories", "input", input, 585);
+    MATCH_TRY(mock_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("conv2d_two_memories", "output", output, 2340);
+    return MATCH_OK;
 }

@@ -14,6 +14,7 @@
 
 #include "mock.h"
 #include "mock_external.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "layers.h"
 #include "match_trace.h"
@@ -345,5 +346,8 @@ int32_t dense_two_memories(const void *input, void *output)
     };
     MATCH_TRY(dense_two_memories_constants(&arguments.constants));
     MATCH_TRACE_LAYER("dense_two_memories", "dense");
-    return mock_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("dense_two_memories", "input", input, 96);
+    MATCH_TRY(mock_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("dense_two_memories", "output", output, 40);
+    return MATCH_OK;
 }

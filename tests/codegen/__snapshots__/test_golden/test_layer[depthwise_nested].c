@@ -12,6 +12,7 @@
 
 #include "pulp.h"
 #include "match_pulp.h"
+#include "match_dump.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -300,7 +301,10 @@ int32_t depthwise_nested(const void *input, void *output)
         .output = output,
     };
     MATCH_TRACE_LAYER("depthwise_nested", "depthwise_conv2d");
-    return pulp_cluster_offload(run, &arguments);
+    MATCH_DUMP_TENSOR("depthwise_nested", "input", input, 360);
+    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_DUMP_TENSOR("depthwise_nested", "output", output, 48);
+    return MATCH_OK;
 }
 
 static const uint8_t constants[380] = {

@@ -1,0 +1,279 @@
+"""What a reader of a report can do to make the network faster or exact, ranked by predicted cycles.
+
+Everything follows from the report: what was decided, what it costs, and why modules refused. A sentence stands for
+at least `LEAST_SHARE` of the network's cycles. What it says can be gained is the most that can: the predicted cycles of
+what would no longer be computed, or that are spent above the rate of the same operator elsewhere in the network.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from match.report.schema import Advice, LayerSummary, Report
+
+MOST = 5
+"""Sentences."""
+
+LEAST_SHARE = 0.1
+"""Of the network's predicted cycles: what is less is not worth a change."""
+
+SLOWNESS = 4
+"""How many times fewer MACs a cycle than the best layer of the same operator and module are far below."""
+
+NOTICEABLE = 0.05
+"""Share of accumulators whose output moves from which a requantization is worth a sentence; one step is the least."""
+
+_CPU = "cpu"
+_LAYOUT = "layout"
+_REQUANTIZE = "requantize"
+_TRANSPOSING = frozenset({"transpose", "layout_transform"})
+
+
+def advise(report: Report) -> tuple[Advice, ...]:
+    """At most `MOST` sentences, the one with the most cycles first; none where nothing is found."""
+    found = [
+        *_idle(report),
+        *_border(report),
+        *_layouts(report),
+        *_control_core(report),
+        *_memory(report),
+        *_slow(report),
+    ]
+    least = LEAST_SHARE * report.totals.cycles
+    worth = sorted((one for one in found if one.cycles >= least), key=lambda one: -one.cycles)
+    return (*worth, *_inexact(report))[:MOST]
+
+
+def _idle(report: Report) -> Iterator[Advice]:
+    """Modules that take nothing, since they refuse."""
+    for module in report.target.modules:
+        if module.layers or module.name == _CPU:
+            continue
+        refused = [layer for layer in report.layers if layer.macs and _refusal(layer, module.name)]
+        offered = any(
+            offer.cycles is not None for row in report.layers for offer in row.candidates if offer.module == module.name
+        )
+        if refused and not offered:
+            reason, macs = _most_frequent(refused, module.name)
+            yield Advice(
+                kind="idle module",
+                sentence=f"{module.name} takes no layer; mostly ({_percent(macs, report.model.macs)} of the MACs) it "
+                f"refused because {reason}. The layers that it refused take {_sum(refused):,} cycles.",
+                cycles=_sum(refused),
+                layers=_names(refused),
+                warning=True,
+            )
+
+
+def _border(report: Report) -> Iterator[Advice]:
+    """Float inputs and outputs, which the control core turns into integers and back."""
+    layers = report.layers
+    integers = [place for place, layer in enumerate(layers) if not _beside(layer)]
+    first, last = (integers[0], integers[-1]) if integers else (len(layers), len(layers))
+    sides = (
+        ("input", report.model.inputs, layers[:first], "quantize it where it is recorded"),
+        ("output", report.model.outputs, layers[last + 1 :], "let its reader take integers"),
+    )
+    for side, tensors, rows, advice in sides:
+        floating = [layer for layer in rows if layer.floating]
+        if floating and any(tensor.dtype.startswith("float") for tensor in tensors):
+            yield Advice(
+                kind="float border",
+                sentence=f"The network's {side} is in floating point, and {_listed(floating)} on the control core "
+                f"takes {_sum(floating):,} cycles: {advice}.",
+                cycles=_sum(floating),
+                layers=_names(floating),
+            )
+    inside = [layer for layer in layers[first : last + 1] if layer.floating]
+    if inside:
+        yield Advice(
+            kind="float operators",
+            sentence=f"{_listed(inside)} inside the network: floating point on the control core takes "
+            f"{_sum(inside):,} cycles; quantize these operators, too.",
+            cycles=_sum(inside),
+            layers=_names(inside),
+        )
+
+
+def _layouts(report: Report) -> Iterator[Advice]:
+    """Tensors that are laid out anew."""
+    transposed = [layer for layer in report.layers if not layer.floating and _transposes(layer)]
+    if transposed:
+        yield Advice(
+            kind="channels first",
+            sentence=f"{_listed(transposed)} on the control core reorders channels for {_sum(transposed):,} cycles: "
+            f"export the network with channels last (NHWC), and give it its input so.",
+            cycles=_sum(transposed),
+            layers=_names(transposed),
+        )
+    converted = [layer for layer in report.layers if layer.op == _LAYOUT]
+    if converted:
+        yield Advice(
+            kind="layouts",
+            sentence=f"Tensors change their layout {len(converted)} times between units, which takes "
+            f"{_sum(converted):,} cycles on the control core: keep neighbouring layers on one module.",
+            cycles=_sum(converted),
+            layers=_names(converted),
+        )
+
+
+def _control_core(report: Report) -> Iterator[Advice]:
+    """Operators that no module takes, and requantizations that none executes, each kind together."""
+    known = _known(report)
+    modules = [module.name for module in report.target.modules if module.name != _CPU]
+    groups: dict[str, list[LayerSummary]] = defaultdict(list)
+    for layer in report.layers:
+        other = (
+            layer.floating
+            or layer.op == _LAYOUT
+            or _transposes(layer)
+            or any(_unmapped(layer, name) for name in modules)
+        )
+        if layer.module == _CPU and layer.name not in known and not other:
+            groups[layer.op].append(layer)
+    for op, layers in groups.items():
+        reasons = {name: _most_frequent(layers, name)[0] for name in modules if any(_refusal(x, name) for x in layers)}
+        why = "; ".join(f"{name} refused because {reason}" for name, reason in reasons.items()) or "no module is asked"
+        if op == _REQUANTIZE:
+            sentence = (
+                f"The requantization of {len(layers)} layers runs on the control core and takes {_sum(layers):,} "
+                f"cycles, since no module executes their scales: {why}."
+            )
+        else:
+            sentence = f"{op} runs on the control core in {len(layers)} places for {_sum(layers):,} cycles: {why}."
+        kind = "requantization" if op == _REQUANTIZE else "control core"
+        yield Advice(kind=kind, sentence=sentence, cycles=_sum(layers), layers=_names(layers))
+
+
+def _slow(report: Report) -> Iterator[Advice]:
+    """Layers far below what the same unit reaches with the same operator."""
+    best: dict[tuple[str, str], LayerSummary] = {}
+    working = [layer for layer in report.layers if layer.module != _CPU and layer.macs and layer.cycles]
+    for layer in working:
+        key = (layer.module, layer.op)
+        if key not in best or _rate(layer) > _rate(best[key]):
+            best[key] = layer
+    for layer in working:
+        peer = best[layer.module, layer.op]
+        if SLOWNESS * _rate(layer) < _rate(peer):
+            gain = round(layer.cycles - layer.macs / _rate(peer))
+            yield Advice(
+                kind="slow layer",
+                sentence=f"{layer.name} reaches {_rate(layer):.1f} MAC/cycle on {layer.module}, where {peer.name} "
+                f"reaches {_rate(peer):.1f}, which costs {gain:,} cycles; it is bound by {layer.bound}: give it "
+                f"channels and sizes like those of {peer.name}.",
+                cycles=gain,
+                layers=(layer.name,),
+            )
+
+
+def _inexact(report: Report) -> Iterator[Advice]:
+    """Layers that are noticeably off, and what the nearest exact offers cost."""
+    off = [
+        layer
+        for layer in report.layers
+        if layer.requantization
+        and not layer.requantization.exact
+        and (layer.requantization.share >= NOTICEABLE or layer.requantization.max_step > 1)
+    ]
+    if off:
+        worst = max(off, key=lambda layer: layer.requantization.share if layer.requantization else 0.0)
+        prices = [_exact_price(layer) for layer in off]
+        known = [price for price in prices if price is not None]
+        cost = (
+            f"exact offers cost {sum(known):,} cycles more" if len(known) == len(off) else "not all have an exact offer"
+        )
+        assert worst.requantization, "it is off by its requantization"
+        yield Advice(
+            kind="inexact",
+            sentence=f"The requantization of {_listed(off)} moves outputs, in {worst.name} those of "
+            f"{worst.requantization.share:.1%} of the accumulators; {cost} (--numerics exact).",
+            cycles=0,
+            layers=_names(off),
+        )
+
+
+def _exact_price(layer: LayerSummary) -> int | None:
+    """Cycles that the cheapest exact offer takes more; the control core is always exact."""
+    offers = [
+        offer.cycles
+        for offer in layer.candidates
+        if offer.cycles is not None
+        and (offer.module == _CPU or (offer.requantization is not None and offer.requantization.exact))
+    ]
+    return min(offers) - layer.cycles if offers else None
+
+
+def _memory(report: Report) -> Iterator[Advice]:
+    """Layers on the control core that a module would take if they fitted its memories."""
+    known = _known(report)
+    for module in report.target.modules:
+        layers = [layer for layer in report.layers if _unmapped(layer, module.name) and layer.name not in known]
+        if layers:
+            memory = module.memories[0]
+            yield Advice(
+                kind="memory",
+                sentence=f"{_listed(layers)} on the control core takes {_sum(layers):,} cycles, for on {module.name} "
+                f"{_most_frequent(layers, module.name)[0]}: give {memory.name} more than {memory.bytes:,} bytes "
+                "(--l1).",
+                cycles=_sum(layers),
+                layers=_names(layers),
+            )
+
+
+def _known(report: Report) -> frozenset[str]:
+    """Layers that a sentence about a module that takes nothing is about."""
+    return frozenset(name for advice in _idle(report) for name in advice.layers)
+
+
+def _transposes(layer: LayerSummary) -> bool:
+    return layer.module == _CPU and bool(_TRANSPOSING & set(layer.op.split("+")))
+
+
+def _unmapped(layer: LayerSummary, module: str) -> bool:
+    """Whether it is on the control core since no mapping fits the module's memories."""
+    return layer.module == _CPU and any(offer.module == module and offer.unmapped for offer in layer.candidates)
+
+
+def _beside(layer: LayerSummary) -> bool:
+    """Whether it may stand between a float border and the network's integers."""
+    return layer.floating or not layer.cycles
+
+
+def _refusal(layer: LayerSummary, module: str) -> str | None:
+    return next((offer.refusal for offer in layer.candidates if offer.module == module), None)
+
+
+def _most_frequent(layers: Sequence[LayerSummary], module: str) -> tuple[str, int]:
+    """The reason with which a module refused the most MACs, and these; of layers without any, the most layers."""
+    weights: dict[str, tuple[int, int]] = {}
+    for layer in layers:
+        reason = _refusal(layer, module)
+        if reason:
+            macs, count = weights.get(reason, (0, 0))
+            weights[reason] = (macs + layer.macs, count + 1)
+    reason = max(weights, key=lambda text: weights[text])
+    return reason, weights[reason][0]
+
+
+def _rate(layer: LayerSummary) -> float:
+    return layer.macs / layer.cycles
+
+
+def _sum(layers: Sequence[LayerSummary]) -> int:
+    return sum(layer.cycles for layer in layers)
+
+
+def _names(layers: Sequence[LayerSummary]) -> tuple[str, ...]:
+    return tuple(layer.name for layer in layers)
+
+
+def _listed(layers: Sequence[LayerSummary]) -> str:
+    """The first names, and how many more."""
+    first = ", ".join(_names(layers)[:3])
+    return first if len(layers) <= 3 else f"{first} and {len(layers) - 3} more"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "0%"

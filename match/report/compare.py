@@ -1,0 +1,220 @@
+"""Two reports side by side: totals, layers by name, and what moved: module, cycles, bytes, schedule, and why.
+
+The reports may be of two targets, of other options, or of other revisions of the compiler or of the network. The fields
+are explained in docs/compare.md.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from match.errors import InputError, ModelError
+from match.report.schema import LayerSummary, OptionsSummary, Report, RequantizationSummary, ScheduleSummary
+from match.report.text import decode
+
+SCHEMA_VERSION = 1
+REPORT = "report.json"
+
+Aspect = Literal["macs", "module", "cycles", "bound", "bytes", "l1", "schedule", "requantization"]
+
+
+class Compiled(Protocol):
+    """What has a report, such as a `CompiledModel`."""
+
+    @property
+    def report(self) -> Report:
+        """The report of the compilation."""
+        ...
+
+
+Source = str | PathLike[str] | Report | Compiled
+"""A project folder, a `report.json`, a report, or what was compiled."""
+
+
+class Side(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of the two: the model's name and hash, the target, what was asked for, and the compiler's version."""
+
+    model: str
+    sha256: str
+    target: str
+    options: OptionsSummary
+    generator: str
+
+
+class Total(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A total of both, by the name that it has in a report; null where a report does not have it."""
+
+    name: str
+    a: float | None
+    b: float | None
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An aspect of a layer that is not the same in both, as text; `why` is the reason, where the reports give one."""
+
+    aspect: Aspect
+    a: str
+    b: str
+    why: str | None = None
+
+
+class LayerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A layer of either: its predicted cycles, null where there is no layer of this name, and what moved."""
+
+    name: str
+    a_cycles: int | None
+    b_cycles: int | None
+    changes: tuple[Change, ...]
+
+    @property
+    def difference(self) -> int:
+        """Cycles that it takes more in the second."""
+        return (self.b_cycles or 0) - (self.a_cycles or 0)
+
+    @property
+    def same(self) -> bool:
+        """Whether both have it, and nothing moved."""
+        return not self.changes and None not in (self.a_cycles, self.b_cycles)
+
+
+class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Two compilations: `layers` are those of `a` in the order of execution, then those that only `b` has."""
+
+    a: Side
+    b: Side
+    totals: tuple[Total, ...]
+    layers: tuple[LayerChange, ...]
+    schema_version: Literal[1] = SCHEMA_VERSION
+
+    def __repr__(self) -> str:
+        moved = sum(not layer.same for layer in self.layers)
+        first, second = (f"{side.model} on {side.target}" for side in (self.a, self.b))
+        return f"<Comparison of {first} with {second}: {moved} of {len(self.layers)} layers differ>"
+
+
+def compare(a: Source, b: Source) -> Comparison:
+    """Compare two compilations.
+
+    Args:
+        a: a project folder, its `report.json`, a report, or what `match.compile` returned.
+        b: the same of the other.
+
+    Raises:
+        InputError: if there is no report, or one of another version.
+    """
+    first, second = _report(a), _report(b)
+    theirs = {layer.name: layer for layer in second.layers}
+    mine = {layer.name for layer in first.layers}
+    return Comparison(
+        a=_side(first),
+        b=_side(second),
+        totals=tuple(_totals(first, second)),
+        layers=(
+            *(_layer(layer, theirs.get(layer.name)) for layer in first.layers),
+            *(LayerChange(layer.name, None, layer.cycles, ()) for layer in second.layers if layer.name not in mine),
+        ),
+    )
+
+
+def encode(comparison: Comparison) -> bytes:
+    """The result as JSON: UTF-8, indented, one newline at the end."""
+    return msgspec.json.format(msgspec.json.encode(comparison), indent=2) + b"\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the result, made from the types."""
+    return msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(Comparison)))
+
+
+def _report(source: Source) -> Report:
+    if isinstance(source, Report):
+        return source
+    if not isinstance(source, str | PathLike):
+        return source.report
+    given = Path(source)
+    path = given / REPORT if given.is_dir() else given
+    try:
+        return decode(path.read_bytes())
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{path} cannot be read: {reason}; give a project folder or its {REPORT}.") from error
+    except ModelError as error:
+        raise InputError(f"{path} is no report of this version; compile the model again.") from error
+
+
+def _side(report: Report) -> Side:
+    return Side(report.model.name, report.model.sha256, report.target.name, report.options, report.generator)
+
+
+def _totals(a: Report, b: Report) -> list[Total]:
+    names = ("cycles", "milliseconds", "macs_per_cycle", "l2_peak_bytes", "constant_bytes", "bytes_moved")
+    return [
+        Total("macs", a.model.macs, b.model.macs),
+        *(
+            Total(name, getattr(a.totals, name), getattr(b.totals, name))
+            for name in (*names, "energy_pj", "inexact_layers")
+        ),
+    ]
+
+
+def _layer(a: LayerSummary, b: LayerSummary | None) -> LayerChange:
+    if b is None:
+        return LayerChange(a.name, a.cycles, None, ())
+    aspects: tuple[tuple[Aspect, str, str], ...] = (
+        ("macs", f"{a.macs:,}", f"{b.macs:,}"),
+        ("module", a.module, b.module),
+        ("cycles", f"{a.cycles:,}", f"{b.cycles:,}"),
+        ("bound", a.bound or "", b.bound or ""),
+        ("bytes", f"{_moved(a.schedule):,}", f"{_moved(b.schedule):,}"),
+        ("l1", f"{a.l1_bytes:,}", f"{b.l1_bytes:,}"),
+        ("schedule", _mapping(a.schedule), _mapping(b.schedule)),
+        ("requantization", _form(a.requantization), _form(b.requantization)),
+    )
+    return LayerChange(
+        a.name,
+        a.cycles,
+        b.cycles,
+        tuple(
+            Change(aspect, old, new, _why(a, b) if aspect == "module" else None)
+            for aspect, old, new in aspects
+            if old != new
+        ),
+    )
+
+
+def _why(a: LayerSummary, b: LayerSummary) -> str | None:
+    """Why the second does not run the layer where the first does, or the other way about."""
+    for side, other, which in ((b, a, "B"), (a, b, "A")):
+        offer = next((offer for offer in side.candidates if offer.module == other.module), None)
+        if offer is None:
+            return f"{which} has no {other.module}"
+        if offer.refusal is not None:
+            return f"in {which}, {other.module} refused because {offer.refusal}"
+    offer = next(offer for offer in b.candidates if offer.module == a.module)
+    return None if offer.cycles is None else f"in B, {a.module} would take {offer.cycles:,} cycles"
+
+
+def _moved(schedule: ScheduleSummary | None) -> int:
+    return sum(operand.bytes_moved for operand in schedule.operands) if schedule else 0
+
+
+def _mapping(schedule: ScheduleSummary | None) -> str:
+    """Loops, and how many buffers operands have inside how many of them."""
+    if schedule is None:
+        return ""
+    loops = " ".join(f"{loop.dim} {loop.tile}/{loop.extent}" for loop in schedule.loops) or "whole"
+    held = " ".join(
+        f"{operand.name} {'+'.join(f'{buffer.buffers}@{buffer.depth}' for buffer in operand.buffers)}"
+        for operand in schedule.operands
+    )
+    return f"{loops}; {held}"
+
+
+def _form(requantization: RequantizationSummary | None) -> str:
+    if requantization is None:
+        return ""
+    return requantization.form + (", exact" if requantization.exact else f", {requantization.share:.2%} off")

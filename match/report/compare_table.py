@@ -1,0 +1,88 @@
+"""A comparison as tables: totals, then the layers that moved."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from match.report.columns import Column, fitted, left_out
+from match.report.compare import Change, Comparison, LayerChange, Side, Total
+
+_WORDS = {"schedule": "mapping", "l1": "L1 bytes", "bytes": "bytes moved", "requantization": "requantized"}
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """Print the comparison; layers that are the same in both are counted, not listed."""
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
+        console.print(Text(f"{letter}: {_described(side)}", style="bold"))
+    if comparison.a.sha256 != comparison.b.sha256:
+        console.print(Text("The model files differ."))
+    console.print()
+    totals, _ = fitted(_totals(), comparison.totals, console)
+    console.print(totals, "", sep="\n")
+    moved = [layer for layer in comparison.layers if not layer.same]
+    if moved:
+        table, missing = fitted(_layers(), moved, console)
+        console.print(table, "", sep="\n")
+        for line in left_out(missing, "--json has all of it"):
+            console.print(line)
+    console.print(Text(_sentence(len(moved), len(comparison.layers))))
+
+
+def _sentence(moved: int, layers: int) -> str:
+    if not moved:
+        return f"Nothing moved: all {layers} layers are the same."
+    return f"{layers - moved} of {layers} layers are the same."
+
+
+def _described(side: Side) -> str:
+    options = side.options
+    l1 = f", L1 {options.l1} bytes" if options.l1 else ""
+    return (
+        f"{side.model} on {side.target} ({', '.join(options.modules)}; engine {options.engine}, objective "
+        f"{options.objective}, numerics {options.numerics}{l1}; {side.generator})"
+    )
+
+
+def _totals() -> list[Column[Total]]:
+    return [
+        Column[Total]("predicted", lambda total: total.name),
+        Column[Total]("A", lambda total: _number(total.a), "right"),
+        Column[Total]("B", lambda total: _number(total.b), "right"),
+        Column[Total]("change", lambda total: _relative(total.a, total.b), "right"),
+    ]
+
+
+def _layers() -> list[Column[LayerChange]]:
+    return [
+        Column[LayerChange]("layer", lambda layer: layer.name, folds=True),
+        Column[LayerChange]("cycles A", lambda layer: _number(layer.a_cycles), "right"),
+        Column[LayerChange]("cycles B", lambda layer: _number(layer.b_cycles), "right"),
+        Column[LayerChange]("change", lambda layer: _relative(layer.a_cycles, layer.b_cycles), "right"),
+        Column[LayerChange]("what moved", _moved, folds=True, rank=1),
+    ]
+
+
+def _moved(layer: LayerChange) -> str:
+    if layer.a_cycles is None:
+        return "only in B"
+    if layer.b_cycles is None:
+        return "only in A"
+    return "\n".join(_change(change) for change in layer.changes if change.aspect != "cycles")
+
+
+def _change(change: Change) -> str:
+    why = f" ({change.why})" if change.why else ""
+    return f"{_WORDS.get(change.aspect, change.aspect)}: {change.a or 'none'} → {change.b or 'none'}{why}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
+
+
+def _relative(a: float | None, b: float | None) -> str:
+    if a is None or b is None or a == b:
+        return "" if a is None or b is None else "="
+    return f"{b / a - 1:+.1%}" if a else "new"

@@ -1,0 +1,211 @@
+"""Whether a project's C computes what its network is to compute.
+
+`validate` runs the C beside a reference on the same inputs and counts what differs: TFLite Micro for TFLite files,
+onnxruntime for ONNX files, for other networks their own integers. With `Layers` it says which operator it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match import run as runs
+from match.codegen.project import Manifest
+from match.errors import InputError, OptionError
+from match.frontend.model import Model, Tensor
+from match.partitioning.partitioner import Partitioned
+from match.run.samples import checked
+from match.validation.differences import difference
+from match.validation.layers import Layers
+from match.validation.references import Run, reference, steps
+from match.validation.schema import (
+    AccuracySummary,
+    ExactSummary,
+    LayerDifference,
+    TensorDifference,
+    Validation,
+    encode,
+    schema,
+)
+
+__all__ = ["LABELS", "SAMPLES", "ExactSummary", "Progress", "Validation", "encode", "schema", "validate"]
+
+LABELS = "labels"
+"""In a file of inputs: the class of each sample."""
+
+SAMPLES = 16
+
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
+Progress = Callable[[str], None]
+
+
+def validate(
+    directory: Path,
+    model: Model,
+    *,
+    inputs: Mapping[str, Array] | None = None,
+    labels: Array | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    on: str = "host",
+    partitioned: Callable[[], Partitioned] | None = None,
+    exact: Callable[[], ExactSummary] | None = None,
+    progress: Progress = lambda text: None,
+) -> Validation:
+    """Run a project's C beside its reference.
+
+    Args:
+        directory: the project.
+        model: what it was compiled from.
+        inputs: by tensor name, one sample or several along a new first axis; without, random ones.
+        labels: the class of each sample, an index into the one output.
+        samples: how many random inputs (`SAMPLES` by default), or the first of those given (by default all).
+        seed: of the first random input; the next has the next one.
+        on: what runs the project, as in `match.run.run`.
+        partitioned: makes the network as it was cut for the project, to compare operator by operator.
+        exact: makes what exact arithmetic would cost.
+        progress: is told what is under way.
+
+    Raises:
+        InputError: if inputs or labels do not match the network, or the model is not that of the project.
+        OptionError: if the project does not run there, or there are no samples.
+        ToolchainError: if a C compiler, a simulator or the reference is missing, or fails.
+    """
+    manifest = runs.read_manifest(directory)
+    _check_model(manifest, model, directory)
+    if samples is not None and samples < 1:
+        raise OptionError(f"the number of samples must be at least 1, not {samples}; give another.")
+    batch = _drawn(manifest, samples or SAMPLES, seed) if inputs is None else checked(manifest, inputs)[0]
+    batch = {name: array[:samples] for name, array in batch.items()}
+    count = len(next(iter(batch.values())))
+    classes = None if labels is None else _classes(labels, count, manifest)
+    name, compute = reference(model)
+    progress(f"Running {manifest.name} on {on}, {count} samples")
+    found = runs.run(directory, batch, on=on)
+    expected = _expected(compute, batch, count, [tensor.name for tensor in manifest.outputs], name, progress)
+    outputs = tuple(
+        _tensor(tensor, found[tensor.name], expected[tensor.name], step)
+        for tensor, step in zip(manifest.outputs, steps(model), strict=True)
+    )
+    layers = None
+    if partitioned is not None:
+        progress("Finding the layers of the network")
+        layers = _layers(directory, manifest, partitioned(), batch, count, on, progress)
+    if exact is not None:
+        progress("Compiling with exact numerics")
+    return Validation(
+        network=manifest.name,
+        target=manifest.target,
+        platform=on,
+        reference=name,
+        samples=count,
+        seed=seed if inputs is None else None,
+        equal=all(output.equal == output.elements for output in outputs),
+        outputs=outputs,
+        layers=layers,
+        first=_first(layers or ()),
+        accuracy=None if classes is None else _accuracy(manifest, found, expected, classes),
+        exact=exact() if exact else None,
+    )
+
+
+def _check_model(manifest: Manifest, model: Model, directory: Path) -> None:
+    """A network of other tensors is another network."""
+    for mine, theirs in ((manifest.inputs, model.inputs), (manifest.outputs, model.outputs)):
+        if _kinds(mine) != _kinds(theirs):
+            raise InputError(
+                f"{model.name} is not the model of {directory}: it has the tensors {_listed(theirs)} where the project "
+                f"has {_listed(mine)}; give the file that the project was compiled from."
+            )
+
+
+def _kinds(tensors: Sequence[Tensor]) -> list[tuple[str, tuple[int, ...], str]]:
+    return [(tensor.name, tensor.shape, tensor.dtype) for tensor in tensors]
+
+
+def _listed(tensors: Sequence[Tensor]) -> str:
+    return ", ".join(f"{tensor.name} {tensor.dtype} {list(tensor.shape)}" for tensor in tensors)
+
+
+def _drawn(manifest: Manifest, samples: int, seed: int) -> Arrays:
+    drawn = [runs.random_inputs(manifest, seed + index) for index in range(samples)]
+    return {tensor.name: np.stack([sample[tensor.name] for sample in drawn]) for tensor in manifest.inputs}
+
+
+def _classes(labels: Array, count: int, manifest: Manifest) -> Array:
+    if len(manifest.outputs) != 1:
+        raise InputError(f"labels need a network with one output; {manifest.name} has {len(manifest.outputs)}.")
+    classes = np.asarray(labels).reshape(-1)
+    if classes.dtype.kind not in "iu" or len(classes) < count:
+        raise InputError(
+            f"labels are {len(classes)} values of type {classes.dtype} for {count} samples; give each an integer."
+        )
+    return classes[:count]
+
+
+def _expected(compute: Run, batch: Arrays, count: int, names: Sequence[str], what: str, progress: Progress) -> Arrays:
+    results: list[list[Array]] = []
+    for index in range(count):
+        progress(f"{what}: sample {index + 1} of {count}")
+        results.append(compute([np.ascontiguousarray(array[index]) for array in batch.values()]))
+    return {name: np.stack([result[place] for result in results]) for place, name in enumerate(names)}
+
+
+def _tensor(tensor: Tensor, found: Array, expected: Array, step: float | None) -> TensorDifference:
+    apart = difference(found, expected.reshape(found.shape), step)
+    return TensorDifference(
+        name=tensor.name,
+        elements=apart.elements,
+        equal=apart.equal,
+        off_by_one=apart.off_by_one,
+        largest=apart.largest,
+        step=step,
+        tolerance=apart.tolerance,
+    )
+
+
+def _layers(
+    directory: Path,
+    manifest: Manifest,
+    partitioned: Partitioned,
+    batch: Arrays,
+    count: int,
+    on: str,
+    progress: Progress,
+) -> tuple[LayerDifference, ...]:
+    layers = Layers(partitioned, manifest.outputs)
+    called = {call.function for call in manifest.calls if not call.operators}
+    if not layers.symbols <= called:
+        raise InputError(
+            f"{directory} was compiled by another version of the compiler: its layers are others; compile it again."
+        )
+    for index in range(count):
+        progress(f"Comparing layers: sample {index + 1} of {count}")
+        sample = {name: array[index : index + 1] for name, array in batch.items()}
+        outputs, dumps = runs.dump(directory, sample, on=on)
+        layers.add(
+            {name: array[0] for name, array in sample.items()},
+            dumps,
+            {name: array[0] for name, array in outputs.items()},
+        )
+    return layers.differences()
+
+
+def _first(layers: Sequence[LayerDifference]) -> str | None:
+    differing = [layer for layer in layers if layer.differing]
+    unexpected = [layer for layer in differing if layer.largest > layer.known_steps]
+    return next((layer.name for layer in (*unexpected, *differing)), None)
+
+
+def _accuracy(manifest: Manifest, found: Arrays, expected: Arrays, classes: Array) -> AccuracySummary:
+    (output,) = manifest.outputs
+    right, reference_right = (
+        int(np.sum(scores[output.name].reshape(len(classes), -1).argmax(axis=1) == classes))
+        for scores in (found, expected)
+    )
+    return AccuracySummary(samples=len(classes), right=right, reference_right=reference_right)

@@ -1,0 +1,95 @@
+"""What a network is to compute: TFLite Micro, onnxruntime, or its integer form executed by TVM on this PC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.errors import ToolchainError
+from match.frontend.model import Model, Rounding
+from match.passes.pipeline import integer_relay
+from match.relay.rewrite import is_call, scalar
+from match.validation.border import Run, adapted
+from match.validation.exact_session import exact_session
+from match.validation.execute import Executable
+from match.validation.schema import Reference
+
+Array = npt.NDArray[Any]
+_INSTALL = "`pip install 'match-compiler[validate]'` installs it"
+
+
+def reference(model: Model) -> tuple[Reference, Run]:
+    """What the model's integers are, by the format of its file.
+
+    Raises:
+        ToolchainError: if the package that runs such files is not installed, or cannot run this one.
+    """
+    if model.data is None or model.rounding is Rounding.INTEGER:
+        return "integer network", _integers(model)
+    if model.original is not None:
+        name, run = reference(model.original)
+        return name, adapted(model, model.original, run)
+    if model.rounding is Rounding.TFLITE:
+        return "TFLite Micro", _tflite_micro(model, model.data)
+    return "onnxruntime", _onnxruntime(model, model.data)
+
+
+def steps(model: Model) -> tuple[float | None, ...]:
+    """For each output the distance of neighbouring values; None for what float operators compute."""
+    body = model.module["main"].body
+    tensors = [body] if len(model.outputs) == 1 else list(body.fields)
+    return tuple(_step(expr, tensor.dtype) for expr, tensor in zip(tensors, model.outputs, strict=True))
+
+
+def _step(expr: Any, dtype: str) -> float | None:
+    if np.dtype(dtype).kind != "f":
+        return 1.0
+    while is_call(expr, "reshape", "squeeze", "transpose", "nn.batch_flatten", "expand_dims"):
+        expr = expr.args[0]
+    if not is_call(expr, "qnn.dequantize"):
+        return None
+    scale = scalar(expr.args[1])
+    return None if scale is None else float(scale)
+
+
+def _tflite_micro(model: Model, data: bytes) -> Run:
+    try:
+        from tflite_micro import runtime
+    except ImportError as error:
+        raise ToolchainError(f"TFLite Micro is the reference of {model.name} and is missing; {_INSTALL}.") from error
+    try:
+        interpreter: Any = runtime.Interpreter.from_bytes(data)
+    except (RuntimeError, ValueError) as error:
+        raise ToolchainError(f"TFLite Micro cannot run {model.name}: {_line(error)}; use a newer one.") from error
+
+    def run(inputs: list[Array]) -> list[Array]:
+        for index, tensor in enumerate(inputs):
+            interpreter.set_input(tensor, index)
+        interpreter.invoke()
+        return [interpreter.get_output(index).copy() for index in range(len(model.outputs))]
+
+    return run
+
+
+def _onnxruntime(model: Model, data: bytes) -> Run:
+    try:
+        session = exact_session(data)
+    except ImportError as error:
+        raise ToolchainError(f"onnxruntime is the reference of {model.name} and is missing; {_INSTALL}.") from error
+    except Exception as error:  # pybind11 classes of onnxruntime's own, which share no public base
+        raise ToolchainError(f"onnxruntime cannot run {model.name}: {_line(error)}; use a newer one.") from error
+    names = [tensor.name for tensor in model.inputs]
+    outputs = [tensor.name for tensor in model.outputs]
+    return lambda inputs: session.run(outputs, dict(zip(names, inputs, strict=True)))
+
+
+def _integers(model: Model) -> Run:
+    executable = Executable(integer_relay(model))
+    names = [tensor.name for tensor in model.inputs]
+    return lambda inputs: executable(dict(zip(names, inputs, strict=True)))
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:160].rstrip(" .")

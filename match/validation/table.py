@@ -1,0 +1,89 @@
+"""The result of a validation as a table."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from match.report.columns import Column, fitted, left_out
+from match.validation.schema import LayerDifference, TensorDifference, Validation
+
+
+def show(validation: Validation, console: Console) -> None:
+    """Print what was compared, a line for each output, and one for each operator where these were compared."""
+    console.print(Text(_title(validation), style="bold"), "", sep="\n")
+    outputs, _ = fitted(_outputs(), validation.outputs, console)
+    console.print(outputs, "", sep="\n")
+    if validation.layers is not None:
+        table, missing = fitted(_layers(), validation.layers, console)
+        console.print(table, "", sep="\n")
+        for line in left_out(missing, "--json has all of it"):
+            console.print(line)
+    for line in _sentences(validation):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _title(validation: Validation) -> str:
+    drawn = "given" if validation.seed is None else f"random, from seed {validation.seed}"
+    return (
+        f"{validation.network} for {validation.target}: generated C on {validation.platform} and "
+        f"{validation.reference}, {validation.samples} samples ({drawn})"
+    )
+
+
+def _outputs() -> list[Column[TensorDifference]]:
+    return [
+        Column[TensorDifference]("output", lambda tensor: tensor.name, folds=True),
+        Column[TensorDifference]("elements", lambda tensor: f"{tensor.elements:,}", "right"),
+        Column[TensorDifference]("equal", lambda tensor: f"{tensor.equal:,}", "right"),
+        Column[TensorDifference]("off by one", lambda tensor: f"{tensor.off_by_one:,}" if tensor.step else "", "right"),
+        Column[TensorDifference]("largest difference", lambda tensor: f"{tensor.largest:g}", "right"),
+    ]
+
+
+def _layers() -> list[Column[LayerDifference]]:
+    return [
+        Column[LayerDifference]("operator alone", lambda layer: layer.name, folds=True),
+        Column[LayerDifference]("what", lambda layer: layer.op, rank=1, folds=True),
+        Column[LayerDifference]("module", lambda layer: layer.module, rank=2),
+        Column[LayerDifference]("elements", lambda layer: f"{layer.elements:,}", "right", rank=3),
+        Column[LayerDifference]("differ", lambda layer: f"{layer.differing:,}" if layer.differing else "", "right"),
+        Column[LayerDifference]("share", lambda layer: f"{layer.share:.3%}" if layer.differing else "", "right"),
+        Column[LayerDifference]("largest", lambda layer: f"{layer.largest:g}" if layer.differing else "", "right"),
+        Column[LayerDifference](
+            "known", lambda layer: f"up to {layer.known_steps}" if layer.known_steps else "", rank=4
+        ),
+    ]
+
+
+def _sentences(validation: Validation) -> list[str]:
+    lines = [_verdict(validation)]
+    if validation.layers is not None:
+        lines.append(_first(validation, validation.layers))
+    if validation.accuracy is not None:
+        seen = validation.accuracy
+        lines.append(
+            f"Top-1 accuracy on {seen.samples} labelled samples: generated C {seen.right / seen.samples:.2%}, "
+            f"{validation.reference} {seen.reference_right / seen.samples:.2%}."
+        )
+    if validation.exact is not None:
+        now, then = validation.exact.cycles, validation.exact.exact_cycles
+        lines.append(f"With --numerics exact: {then:,} cycles predicted in place of {now:,} ({then / now - 1:+.1%}).")
+    return lines
+
+
+def _verdict(validation: Validation) -> str:
+    elements = sum(tensor.elements for tensor in validation.outputs)
+    equal = sum(tensor.equal for tensor in validation.outputs)
+    if validation.equal:
+        return f"Equal: all {elements:,} elements."
+    return f"Not equal: {elements - equal:,} of {elements:,} elements differ."
+
+
+def _first(validation: Validation, layers: tuple[LayerDifference, ...]) -> str:
+    found = next((layer for layer in layers if layer.name == validation.first), None)
+    if found is None:
+        return "Operator by operator nothing differs from the network's own integers."
+    if found.largest <= found.known_steps:
+        return f"The first operator that differs is {found.name}, by no more than is known of its requantization."
+    return f"The first operator that differs is {found.name} on {found.module}: {found.share:.3%} of its elements."

@@ -1,0 +1,162 @@
+"""The first sentence names the flaw that a network has; a network without one gets none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import match
+from match.relay import relay, tvm
+from match.report import Report
+from match.report.advice import LEAST_SHARE, advise
+from match.report.schema import CandidateSummary, LayerSummary, ModuleSummary, RequantizationSummary
+from tests.cli.conftest import DIGITS
+from tests.report.test_table import text_of
+
+pytestmark = pytest.mark.cc
+
+
+def layer(
+    name: str, module: str = "array", *, cycles: int, macs: int = 0, op: str = "conv2d", **other: Any
+) -> LayerSummary:
+    """A layer of no other properties."""
+    fields: dict[str, Any] = {
+        **dict.fromkeys(("compute_cycles", "dma_cycles", "overhead_cycles", "energy_pj", "schedule")),
+        "outputs": 1,
+        "bound": "compute",
+        "l1_bytes": 0,
+        "requantization": None,
+        "candidates": (),
+        **other,
+    }
+    return LayerSummary(name=name, op=op, module=module, macs=macs, cycles=cycles, **fields)
+
+
+def network(report: Report, *layers: LayerSummary) -> Report:
+    """The report of other layers, on "array" and the control core."""
+    cycles = sum(one.cycles for one in layers)
+    modules = tuple(
+        ModuleSummary(name, (), sum(one.module == name for one in layers), 0, 0) for name in ("array", "cpu")
+    )
+    return msgspec.structs.replace(
+        report,
+        layers=layers,
+        model=msgspec.structs.replace(report.model, macs=sum(one.macs for one in layers)),
+        target=msgspec.structs.replace(report.target, modules=modules),
+        totals=msgspec.structs.replace(report.totals, cycles=cycles),
+    )
+
+
+def concatenating() -> tvm.IRModule:
+    """A network that does little but concatenate."""
+    x = relay.var("x", shape=(1, 64, 64, 32), dtype="uint8")
+    pooled = relay.nn.max_pool2d(x, (2, 2), (2, 2), layout="NHWC")
+    parts = [relay.strided_slice(pooled, [0, 0, 0, 0], [1, 32, 32, 16]), pooled]
+    joined = relay.concatenate([*parts, pooled, pooled], axis=3)
+    return tvm.IRModule.from_expr(relay.nn.max_pool2d(joined, (2, 2), (2, 2), layout="NHWC"))
+
+
+FLAWS = [
+    ("digits", "gap9", {}, "float border", "input is in floating point"),
+    ("ad01_int8.tflite", "diana", {"modules": ["digital"]}, "idle module", "scales that are powers of two"),
+    ("concatenations", "gap9", {}, "control core", "concatenate runs on the control core"),
+]
+SWEPT = [
+    ("digits", "diana", {}, "idle module", "zero point 0"),
+    ("keyword_spotting.onnx", "diana", {}, "idle module", "uint8"),
+    ("visual_wake_words.onnx", "gap9", {}, "channels first", "channels last (NHWC)"),
+    ("pretrainedResnet_quant.tflite", "gap9", {"modules": ["cluster"], "l1": 1200}, "memory", "--l1"),
+]
+SOUND = [("ad01_int8.tflite", "gap9")]
+SWEPT_SOUND = [
+    ("pretrainedResnet_quant.tflite", "gap9"),
+    ("kws_ref_model.tflite", "gap9"),
+    ("vww_96_int8.tflite", "gap9"),
+    ("keyword_spotting.onnx", "pulp_open"),
+]
+
+
+def compiled(name: str, target: str, models_dir: Path, options: dict[str, Any]) -> Report:
+    models = {"digits": DIGITS, "concatenations": concatenating()}
+    return match.compile(models.get(name, models_dir / name), target, **options).report
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "options", "kind", "words"),
+    [*FLAWS, *(pytest.param(*case, marks=pytest.mark.sweep) for case in SWEPT)],
+)
+def test_the_first_sentence_names_the_flaw(
+    name: str, target: str, options: dict[str, Any], kind: str, words: str, models_dir: Path
+) -> None:
+    report = compiled(name, target, models_dir, options)
+    first = report.advice[0]
+    assert first.kind == kind
+    assert words in first.sentence
+    assert first.warning == (kind == "idle module")
+    assert first.cycles == sum(one.cycles for one in report.layers if one.name in first.layers)
+    assert len(report.advice) <= 5
+    assert [one.cycles for one in report.advice] == sorted((one.cycles for one in report.advice), reverse=True)
+    assert f"{'Warning' if first.warning else 'Advice'} 1: {first.sentence}" in text_of(report)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [*SOUND, *(pytest.param(*case, marks=pytest.mark.sweep) for case in SWEPT_SOUND)]
+)
+def test_a_network_without_a_flaw_gets_no_advice(name: str, target: str, models_dir: Path) -> None:
+    report = compiled(name, target, models_dir, {})
+    assert report.advice == ()
+    assert "Advice" not in text_of(report)
+
+
+def test_a_slow_layer_is_held_against_its_like(report: Report) -> None:
+    """The gain is what it takes more than at the rate of the best; up to a fourth of that rate nothing is said."""
+    quick = layer("quick", cycles=1000, macs=40_000)
+    slow = layer("slow", cycles=1000, macs=8_000)
+    (advice,) = advise(network(report, quick, slow))
+    assert (advice.kind, advice.layers, advice.cycles) == ("slow layer", ("slow",), 800)
+    assert advise(network(report, quick, layer("slow", cycles=1000, macs=10_000))) == ()
+    assert advise(network(report, quick, layer("slow", cycles=1000, macs=8_000, op="depthwise_conv2d"))) == ()
+
+
+def test_what_is_less_than_a_tenth_is_not_said(report: Report) -> None:
+    work = layer("work", cycles=round(1000 * (1 - LEAST_SHARE)), macs=9000)
+    joined = layer("joined", "cpu", cycles=round(1000 * LEAST_SHARE), op="concatenate")
+    assert [one.kind for one in advise(network(report, work, joined))] == ["control core"]
+    assert advise(network(report, work, layer("joined", "cpu", cycles=90, op="concatenate"))) == ()
+
+
+def test_the_most_frequent_refusal_counts_macs(report: Report) -> None:
+    def refused(name: str, macs: int, reason: str) -> LayerSummary:
+        return layer(name, "cpu", cycles=macs, macs=macs, candidates=(CandidateSummary("array", refusal=reason),))
+
+    few = [refused(f"few_{number}", 10, "it is small") for number in range(3)]
+    (advice, *_) = advise(network(report, *few, refused("many", 1000, "it is large")))
+    assert advice.kind == "idle module"
+    assert "(97% of the MACs) it refused because it is large" in advice.sentence
+
+
+def test_the_price_of_exactness_is_that_of_the_cheapest_exact_offer(report: Report) -> None:
+    off, exact = RequantizationSummary("narrow", False, 0.2, 1), RequantizationSummary("wide", True, 0.0, 0)
+    offers = (
+        CandidateSummary("array", 1000, requantization=off),
+        CandidateSummary("cores", 1500, requantization=exact),
+        CandidateSummary("cpu", 9000),
+    )
+    wide = layer("conv", cycles=1000, macs=1000, requantization=off, candidates=offers)
+    (advice,) = advise(network(report, wide))
+    assert (advice.kind, advice.cycles) == ("inexact", 0)
+    assert "20.0% of the accumulators; exact offers cost 500 cycles more" in advice.sentence
+    slight = msgspec.structs.replace(wide, requantization=RequantizationSummary("narrow", False, 0.02, 1))
+    assert advise(network(report, slight)) == ()
+
+
+def test_requantizations_of_the_control_core_are_told_together(report: Report) -> None:
+    scales = CandidateSummary("array", refusal="its scales are odd")
+    rows = [layer(f"requantize_{n}", "cpu", cycles=100, op="requantize", candidates=(scales,)) for n in range(2)]
+    sums = [layer(f"conv_{n}", cycles=50, macs=100) for n in range(2)]
+    (advice,) = advise(network(report, *sums, *rows))
+    assert (advice.kind, advice.cycles) == ("requantization", 200)
+    assert "its scales are odd" in advice.sentence

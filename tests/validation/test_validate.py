@@ -1,0 +1,231 @@
+"""`validate` says that what is right is equal, and of what is broken which operator it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+import match
+from match.devtools.demo import INPUT, load_images
+from match.run import read_manifest
+from match.validation import schema
+from match.validation.differences import difference
+from tests.cli.conftest import DIGITS, Command
+from tests.e2e import test_diana
+
+pytestmark = pytest.mark.cc
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+Mutation = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's network for the cluster, whose requantization is exact."""
+    folder = tmp_path_factory.mktemp("validate") / "digits"
+    match.compile(DIGITS, "gap9", modules=["cluster"], numerics="exact", output=folder)
+    return folder
+
+
+def constant(file: str, array: str, place: int) -> Mutation:
+    """Changes a number of an array of constants."""
+
+    def apply(project: Path) -> None:
+        path = project / "src" / file
+        text = path.read_text()
+        begin = text.index("= {", text.rindex(array))
+        found = list(re.finditer(r"-?\b\d+\b", text[begin : begin + 4000]))[place]
+        changed = int(found[0]) ^ 0x5A
+        path.write_text(text[: begin + found.start()] + str(changed) + text[begin + found.end() :])
+
+    return apply
+
+
+def replaced(file: str, text: str, replacement: str) -> Mutation:
+    """Changes all places of a file with a text."""
+
+    def apply(project: Path) -> None:
+        path = project / file
+        whole = path.read_text()
+        assert text in whole
+        path.write_text(whole.replace(text, replacement))
+
+    return apply
+
+
+PULP = "kernels/pulp/match_pulp_"
+QUICK = {
+    "conv2d_5": constant("05_conv2d_sums.c", "constants[", 100),
+    "input of conv2d_4": constant("network.c", ".fused_constant_1_let", 0),
+    "add_7": replaced(f"{PULP}add.c", "run.addend[i]", "run.input[i]"),
+}
+MUTANTS = [
+    *(pytest.param(*pair, id=pair[0]) for pair in QUICK.items()),
+    *(
+        pytest.param(*pair, id=f"{pair[0]}-{number}", marks=pytest.mark.sweep)
+        for number, pair in enumerate(
+            (
+                ("conv2d_2", constant("02_conv2d.c", "constants[", 0)),
+                ("conv2d_4", constant("04_conv2d.c", "constants[", 5)),
+                ("depthwise_conv2d_8", constant("08_depthwise_conv2d.c", "constants[", 3)),
+                ("dense_12", constant("12_dense_sums.c", "constants[", 7)),
+                ("conv2d_6", replaced("src/06_conv2d_sums.c", ".pad_top = PAD_TOP", ".pad_top = 0")),
+                (
+                    "depthwise_conv2d_8",
+                    replaced(f"{PULP}depthwise_3x3.c", "(tile->pad_value)", "(tile->pad_value + 9)"),
+                ),
+                ("avg_pool2d_10", replaced(f"{PULP}pool2d.c", "tile->channels_out, 0", "tile->channels_out - 1, 0")),
+            )
+        )
+    ),
+]
+"""Names of operators and what breaks them."""
+
+
+def test_what_is_right_is_equal(exact: Path) -> None:
+    result = match.validate(exact, DIGITS, samples=3, layers=True)
+    assert result.equal
+    assert result.reference == "onnxruntime"
+    assert all(tensor.equal == tensor.elements == 30 for tensor in result.outputs)
+    assert result.layers
+    assert not any(layer.differing for layer in result.layers)
+    assert (result.first, result.exact) == (None, None)
+    modules = [layer.name for layer in result.layers if layer.module == "cluster"]
+    report = json.loads((exact / "report.json").read_text())
+    assert modules == [layer["name"] for layer in report["layers"] if layer["module"] == "cluster"]
+    assert sum(not call.operators for call in read_manifest(exact).calls) == len(modules)
+
+
+@pytest.mark.parametrize(("name", "mutate"), MUTANTS)
+def test_a_mutant_is_found_where_it_is(name: str, mutate: Mutation, exact: Path, tmp_path: Path) -> None:
+    project = tmp_path / "mutant"
+    shutil.copytree(exact, project, ignore=shutil.ignore_patterns("build"))
+    mutate(project)
+    result = match.validate(project, DIGITS, samples=3, layers=True)
+    assert not result.equal
+    assert result.first == name
+    assert [layer.name for layer in result.layers or () if layer.differing] == [name]
+
+
+def test_inexact_requantization_is_known() -> None:
+    """The hardware's arithmetic is off by what was proven, and what the network's own would cost is told."""
+    compiled = match.compile(DIGITS, "gap9")
+    images, labels = load_images(DIGITS.with_name("digits.npz"))
+    result = compiled.validate({INPUT: images[:40]}, labels=labels[:40], samples=30, layers=True)
+    assert (result.samples, result.seed) == (30, None)
+    assert result.layers
+    off = [layer for layer in result.layers if layer.differing]
+    assert off
+    assert all(0 < layer.largest <= layer.known_steps for layer in off)
+    assert result.exact
+    assert result.exact.cycles == compiled.report.totals.cycles
+    assert result.exact.exact_cycles == match.compile(DIGITS, "gap9", numerics="exact").report.totals.cycles
+    found = compiled.run({INPUT: images[:30]})["scores"].reshape(30, -1).argmax(axis=1)
+    assert result.accuracy
+    assert (result.accuracy.samples, result.accuracy.right) == (30, int(np.sum(found == labels[:30])))
+
+
+def test_tflite_micro_is_the_reference_of_its_files(models_dir: Path) -> None:
+    compiled = match.compile(models_dir / "ad01_int8.tflite", "gap9", modules=["cluster"], numerics="exact")
+    result = compiled.validate(samples=4, seed=5, layers=True)
+    assert (result.reference, result.equal, result.seed) == ("TFLite Micro", True, 5)
+    assert (result.outputs[0].elements, result.outputs[0].step) == (4 * 640, 1)
+
+
+def test_other_types_and_layouts_than_the_file_has(tmp_path: Path, models_dir: Path) -> None:
+    """And another name: the files are the references all the same."""
+    border: dict[str, Any] = {"input_type": "uint8", "output_type": "int8", "input_layout": "nhwc"}
+    folder = tmp_path / "net"
+    match.compile(DIGITS, "gap9", modules=["cluster"], numerics="exact", name="net", output=folder, **border)
+    result = match.validate(folder, DIGITS, samples=3, layers=True)
+    assert (result.network, result.reference, result.equal) == ("net", "onnxruntime", True)
+    assert (result.outputs[0].elements, result.outputs[0].step) == (30, 1)
+    ad01 = models_dir / "ad01_int8.tflite"
+    real = match.compile(ad01, "gap9", numerics="exact", input_type="float32", output_type="float32")
+    found = real.validate(samples=2)
+    assert (found.reference, found.equal) == ("TFLite Micro", True)
+    assert found.outputs[0].step is not None
+
+
+def test_networks_of_integers_are_their_own_reference(models_dir: Path) -> None:
+    result = match.compile(models_dir / "keyword_spotting.onnx", "gap9").validate(samples=2, layers=True)
+    assert (result.reference, result.equal, result.first) == ("integer network", True, None)
+
+
+@pytest.mark.parametrize("l1", [None, 6144])
+def test_layouts_of_an_accelerator(l1: int | None) -> None:
+    """Relay, with activations in an order of their own and with room that holds anything."""
+    compiled = match.compile(test_diana.network(), "diana", l1=l1, numerics="exact")
+    for _ in range(2):  # what a validation does to the network leaves it as it is
+        result = compiled.validate(samples=2, layers=True)
+        assert (result.reference, result.equal, result.first) == ("integer network", True, None)
+        assert result.layers
+        digital = [layer for layer in result.layers if layer.module == "digital"]
+        assert [layer.op for layer in digital] == [layer.op for layer in compiled.layers if layer.module == "digital"]
+        outputs = {layer.name: layer.outputs for layer in compiled.layers}
+        assert all(layer.elements == 2 * outputs[layer.name] for layer in digital)
+
+
+def test_differences_are_counted_in_steps() -> None:
+    found, expected = np.array([1, 2, 3, 9], np.int8), np.array([1, 3, 3, -9], np.int8)
+    assert difference(found, expected, 1.0) == (4, 2, 1, 18.0, 0)
+    scaled = (np.array([0.3, 0.6], np.float32), np.array([0.3, 0.9], np.float32))
+    assert difference(*scaled, 0.3) == (2, 1, 1, 1.0, 0)
+    assert difference(np.array([1.0, 2.0]), np.array([1.000001, 2.1]), None)[1] == 1
+
+
+def test_the_command_tells_by_its_status(command: Command, exact: Path, tmp_path: Path) -> None:
+    images, labels = load_images(DIGITS.with_name("digits.npz"))
+    np.savez(tmp_path / "x.npz", image=images[:5], labels=labels[:5])
+    equal = command("validate", exact, "--against", DIGITS, "--input", tmp_path / "x.npz")
+    assert (equal.status, equal.err) == (0, "")
+    assert "Equal: all 50 elements." in equal.out
+    assert "Top-1 accuracy on 5 labelled samples" in equal.out
+    project = tmp_path / "mutant"
+    shutil.copytree(exact, project, ignore=shutil.ignore_patterns("build"))
+    QUICK["conv2d_5"](project)
+    shutil.copy(DIGITS, tmp_path)  # found beside the project
+    broken = command("validate", project, "--samples", "2", "--layers", "--json")
+    assert (broken.status, broken.err) == (1, "")
+    document = json.loads(broken.out)
+    jsonschema.validate(document, json.loads((DOCS / "validate.schema.json").read_text()))
+    assert (document["equal"], document["first"], document["samples"]) == (False, "conv2d_5", 2)
+
+
+def test_what_is_missing_is_one_sentence(
+    command: Command, exact: Path, models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "digits.onnx" in command("validate", exact).error
+    assert "--against" in command("validate", exact).error
+    assert "is not the model" in command("validate", exact, "--against", models_dir / "ad01_int8.tflite").error
+    assert "holds no compiled network" in command("validate", tmp_path).error
+    np.savez("x.npz", image=np.zeros((1, 1, 16, 16), np.float32), labels=np.array([0.5]))
+    assert "labels" in command("validate", exact, "--against", DIGITS, "--input", "x.npz").error
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert "pip install 'match-compiler[validate]'" in command("validate", exact, "--against", DIGITS).error
+
+
+def in_order(node: Any) -> Any:
+    """Alternatives sorted: versions of msgspec list them differently."""
+    if isinstance(node, dict):
+        return {key: in_order(value) for key, value in node.items()}
+    return sorted(map(in_order, node), key=json.dumps) if isinstance(node, list) else node
+
+
+def test_published_schema_is_current_and_explained() -> None:
+    """To update: python -c "import json, match.validation as v; print(json.dumps(v.schema(), indent=2))"."""
+    assert in_order(json.loads((DOCS / "validate.schema.json").read_text())) == in_order(schema())
+    text = (DOCS / "validate.md").read_text()
+    for definition in schema()["$defs"].values():
+        for field in definition["properties"]:
+            assert f"`{field}`" in text, f"docs/validate.md does not explain {field}"
