@@ -141,7 +141,7 @@ def test_memory_maps(command: Command, tmp_path: Path) -> None:
     """A picture of every network, with external memory or without."""
     picture = tmp_path / "memory.svg"
     given = ("compile", DIGITS, "-o", tmp_path / "net", "--target", "gap8", "--memory-map", picture)
-    outcome = command(*given, "--l1", "4000", "--l2", "12000")
+    outcome = command(*given, "--l1", "8000", "--l2", "12000")
     assert outcome.status == 0, outcome.err
     assert {"11.72 KiB", "L1", "L2", "L3"} <= {text.text for text in ElementTree.parse(picture).iter(f"{SVG}text")}
     assert command(*given).status == 0

@@ -95,9 +95,9 @@ def first_weights_before_input(text: str) -> str:
 
 def early_wait(text: str) -> str:
     """Each write-back is waited for at once: the outputs are the same."""
-    waiting = "MATCH_TRY(await(&output_transfer[output_turn]));"
+    waiting = "MATCH_TRY(await(&transfers->output[output_turn]));"
     text = replaced("output_pending[output_turn] = true;", waiting)(text)
-    text = replaced("return await(&output_transfer[output_turn ^ 1]);", "return MATCH_OK;")(text)
+    text = replaced("return await(&transfers->output[output_turn ^ 1]);", "return MATCH_OK;")(text)
     head, _, tail = text.rpartition(waiting)
     return head + tail
 
