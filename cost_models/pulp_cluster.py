@@ -391,13 +391,16 @@ class PulpClusterCost(CostModel):
         where it lies changes nothing.
         """
         share = self._share(tile.oy, tile.ox, tile.k)
-        paired = (share <= 1) & (self.cores > 1)
-        tile = tile._replace(ox=choose(paired, even(tile.ox), tile.ox))
+        row = self._mean_row(layer, tile)
+        if self.cores > 1:
+            row = choose(share <= 1, self._mean_row(layer, tile._replace(ox=even(tile.ox))), row)
+        return ceil_div(tile.oy, self.cores) * self.cycles.line + share * row
+
+    def _mean_row(self, layer: Layer, tile: Tile) -> float:
+        """A row of outputs, with its share of windows above and below the input; independent of `tile.oy`."""
         row = self._row(layer, tile, inside=True)
         outside = border_rows(layer) / layer.oy
-        if outside:
-            row = row + outside * (self._row(layer, tile, inside=False) - row)
-        return ceil_div(tile.oy, self.cores) * self.cycles.line + share * row
+        return row + outside * (self._row(layer, tile, inside=False) - row) if outside else row
 
     def _share(self, rows: int, columns: int, channels: int) -> float:
         """Rows of the busiest core: pairs of pixels by fours of channels are shared out."""
