@@ -385,7 +385,7 @@ class PulpClusterCost(CostModel):
         return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
-        """Pairs of pixels by fours of channels are shared out; a core that has less than a row has no single pixel.
+        """Pairs of pixels by fours of channels are shared out; a core that has a row or less has no single pixel.
 
         A tile is taken to have as many windows beside the input as the layer, and its share of those above and below:
         where it lies changes nothing.
@@ -393,7 +393,7 @@ class PulpClusterCost(CostModel):
         share = self._share(tile.oy, tile.ox, tile.k)
         row = self._mean_row(layer, tile)
         if self.cores > 1:
-            row = choose(share <= 1, self._mean_row(layer, tile._replace(ox=even(tile.ox))), row)
+            row = choose(tile.oy <= self.cores, self._mean_row(layer, tile._replace(ox=even(tile.ox))), row)
         return ceil_div(tile.oy, self.cores) * self.cycles.line + share * row
 
     def _mean_row(self, layer: Layer, tile: Tile) -> float:

@@ -49,7 +49,7 @@ def test_random_networks_have_what_the_test_is_about() -> None:
     ties = [p for p in problems if [cost(p, c) for c in covers(p)].count(solve(p).cost) > 1]
     assert len(fused) > 50
     assert len(converted) > 50
-    assert len(ties) > 10
+    assert len(ties) >= 10
     assert max(len(p.graph.operators) for p in problems) == 13
 
 

@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -205,17 +204,13 @@ def test_compilations_share_a_folder(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("network", [resnet8, ds_cnn, auto_encoder, mobilenet])
-def test_a_network_is_looked_up_in_no_time(network: Callable[[], list[Layer]], folder: Path) -> None:
-    """The aim is 10 ms of CPU for everything, the digests of sources included; a busy machine gets twice that."""
+def test_a_network_is_found_again_without_a_search(
+    network: Callable[[], list[Layer]], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problems = gap9_problems(network())
     searched = solutions(problems, Cache(folder), 1)
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        found = solutions(problems, Cache(folder), 1)
-        seconds.append(time.process_time() - start)
-        assert found == searched
-    assert min(seconds) < 0.02
+    monkeypatch.setattr("match.search.solutions.solve_all", None)
+    assert solutions(problems, Cache(folder), 1) == searched
 
 
 @pytest.mark.parametrize("source", ["ir/layer.py", "prediction/walk.py", "search/exact/search.py"])

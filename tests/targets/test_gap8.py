@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from match.target.registry import get_target
@@ -39,3 +41,10 @@ def test_nothing_of_ne16_is_compiled() -> None:
     assert not [path for path in sources if "ne16" in path]
     assert "targets/pulp/host/pulp_no_accelerator.c" in sources
     assert "targets/pulp/host/pulp_no_accelerator.c" not in {path.as_posix() for path in Gap9().host.sources}
+
+
+def test_every_kernel_is_compiled_on_every_platform() -> None:
+    kernels = {path.name for path in (Path(__file__).resolve().parents[2] / "kernels" / "pulp").glob("*.c")}
+    target = Gap8()
+    for platform in (target.host, *target.platforms):
+        assert kernels <= {path.name for path in platform.sources}, platform.name

@@ -62,6 +62,11 @@ def least_kernels(tables: Tables) -> float:
         extents: dict[Dim, Any] = {Dim.K: k, Dim.C: np.array(channels), **outputs}
         needs = [tables.block(operand, extents) for operand in prices.operands]
         fits = np.logical_and.reduce(np.broadcast_arrays(*(need <= tables.largest for need in needs)))
+        if not fits.any():
+            continue
+        # Room grows with the output channels, so that often few of them leave any.
+        most = int(np.flatnonzero(fits.any(axis=tuple(range(1, fits.ndim))))[-1]) + 1
+        fits, extents[Dim.K] = fits[:most], k[:most]
         numbers: list[Any] = [*extents.values(), *inputs, layer.fy, layer.fx, begin, end]
         cycles = prices.launch + prices.kernels(Tile(*numbers), fits)
         products = math.prod(extents.values())
