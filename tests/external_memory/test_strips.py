@@ -111,8 +111,8 @@ def test_an_image_is_laid_out_anew_without_room_for_its_copy(integers: bool, tmp
     image = copy if integers else 4 * copy
     if integers:
         take_integers(model)
-    l2 = image + copy - 50
-    compiled = match.compile(model, "gap8", l1=4000, l2=l2, output=tmp_path / "net")
+    l2 = image + copy - 500
+    compiled = match.compile(model, "gap8", l1=6000, l2=l2, output=tmp_path / "net")
     memory = compiled.report.memory
     assert isinstance(memory, MemoryPlanSummary)
     laid_out = next(tensor for tensor in memory.tensors if tensor.first == 0)
