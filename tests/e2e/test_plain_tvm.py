@@ -39,7 +39,7 @@ def run(program: Path, samples: Iterable[npt.NDArray[Any]], dtype: str) -> list[
 def test_from_a_file_to_a_program_for_gap9(models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
     path = models_dir / "kws_ref_model.tflite"
     model, sources = plain_tvm.build(path, "gap9", numerics="exact")
-    assert any("match_kws_ref_model" in source for source in sources), "layers on modules"
+    assert any("int32_t kws_ref_model_" in source for source in sources), "layers on modules"
     plain_tvm.write(model, sources, "gap9", tmp_path)
     (tensor,) = model.inputs
     samples = np.random.default_rng(3).integers(-128, 128, (5, *tensor.shape)).astype(np.int8)
@@ -51,7 +51,7 @@ def test_from_a_file_to_a_program_for_diana(tmp_path: Path, plain_tvm: ModuleTyp
     """The integers are those of the C project, whose own are compared with a reference elsewhere."""
     onnx.save(integer_network().model(), tmp_path / "network.onnx")
     model, sources = plain_tvm.build(tmp_path / "network.onnx", "diana", numerics="exact")
-    assert sum("match_network_" in source for source in sources) > 5, "layers on modules"
+    assert sum("int32_t network_" in source for source in sources) > 5, "layers on modules"
     plain_tvm.write(model, sources, "diana", tmp_path)
     ((tensor,), (result,)) = model.inputs, model.outputs
     samples = np.random.default_rng(3).integers(-128, 128, (3, *tensor.shape)).astype(tensor.dtype)
