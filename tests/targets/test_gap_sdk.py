@@ -84,7 +84,7 @@ def test_kernels_of_the_sdks_build_have_their_loops_of_dot_products(tmp_path: Pa
     built = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     assert not built.returncode, built.stderr
     folder = tmp_path / "digits/build/gap_sdk/kernels/pulp"
-    for name in ("match_pulp_matmul", "match_pulp_depthwise_3x3"):
+    for name in ("match_pulp_matmul", "match_pulp_depthwise_strips"):
         words = instructions(folder / f"{name}.o")
         assert DOT_PRODUCT in {(word & 0x7F, word >> 12 & 7, word >> 25) for word in words}, name
     looped = {(word & 0x7F, word >> 12 & 7) for word in instructions(folder / "match_pulp_matmul.o")}
