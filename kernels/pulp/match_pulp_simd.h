@@ -49,10 +49,6 @@
 #define MATCH_PULP_SIMD
 #endif
 
-/* Hold a value in a register from here on, instead of fetching it from the stack at each use: for what is live across a
- * loop that takes all registers and is used many times behind it. */
-#define MATCH_HOLD(value) __asm__ volatile("" : "+r"(value))
-
 /* Four consecutive bytes, the first one in the lowest bits; the same at any address, among bytes of any type. */
 typedef uint32_t match_bytes4_t;
 typedef uint32_t match_anywhere4_t __attribute__((aligned(1), may_alias));

@@ -43,7 +43,7 @@ ALIKE = 2
 """Those of them that make as many blocks along each dimension."""
 
 PREDICTED = 12
-"""Mappings of an outer tile onto the inner memory, and ways to hold its blocks, that are predicted at most."""
+"""The most mappings that are predicted for one outer tile: inner mappings, and ways to hold the outer blocks."""
 
 
 class Way(NamedTuple):
