@@ -93,7 +93,7 @@ def _read_off(problem: Problem, network: _Network, steps: Sequence[_Step], start
 
 
 def _rests(steps: Sequence[_Step]) -> list[dict[_State, int]]:
-    """For each step: the least cost from each state before that step to the end; states without a way there are left out."""
+    """For each step: the least cost from each state before it to the end; states without a way there are left out."""
     final = {edge.after for edges in steps[-1].values() for edge in edges} if steps else {_State((), ())}
     rests = [dict.fromkeys(final, 0)]
     for step in reversed(steps):
