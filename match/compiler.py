@@ -30,7 +30,7 @@ from match.dispatch.plan import LayerDecision, Layers
 from match.errors import CapacityError, InputError, OptionError, TargetError
 from match.external_memory.network import place_network
 from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
-from match.frontend import Model, Tensor, load
+from match.frontend import Model, ModelTensor, load
 from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
@@ -91,12 +91,12 @@ class CompiledModel:
         return self._layers
 
     @property
-    def inputs(self) -> tuple[Tensor, ...]:
+    def inputs(self) -> tuple[ModelTensor, ...]:
         """Name, shape and NumPy dtype of each input tensor, in the network's order."""
         return self._network.inputs
 
     @property
-    def outputs(self) -> tuple[Tensor, ...]:
+    def outputs(self) -> tuple[ModelTensor, ...]:
         """The same of each output tensor."""
         return self._network.outputs
 

@@ -15,7 +15,7 @@ from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
 from match.prediction.predict import predict
 from match.search.engine import engine
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 from match.target.cost import Cost
 from match.target.hardware import HwModule, MatchTarget
 from match.target.registry import get_target
@@ -135,7 +135,7 @@ def _measurement(
 
 def _search(name: str, module: HwModule, task: _Task) -> _Found:
     layer = task.layer
-    problem = Problem(
+    problem = SearchProblem(
         module=module.name,
         engine=name,
         objective="latency",

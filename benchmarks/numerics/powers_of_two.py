@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.devtools.zoo import networks
 from match.devtools.zoo.forward import Activations, accumulate, mean, quantized
-from match.devtools.zoo.layers import Add, Conv, Dense, Input, Network, Softmax
+from match.devtools.zoo.layers import Add, Conv, FullyConnected, Input, Softmax, ZooNetwork
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import Parameters, Weights, calibrate
 
@@ -23,7 +23,7 @@ _LARGEST = 127
 class Made:
     """A network up to the scores that a softmax would read, and its quantization."""
 
-    network: Network
+    network: ZooNetwork
     parameters: Parameters
 
     @classmethod
@@ -31,7 +31,7 @@ class Made:
         """The network of a name."""
         network = networks.named(name, None)
         if isinstance(network.output, Softmax):
-            network = Network(network.name, network.output.inputs[0])
+            network = ZooNetwork(network.name, network.output.inputs[0])
         return cls(network, _rounded(network, calibrate(network, "int8", seed)))
 
     def proto(self) -> onnx.ModelProto:
@@ -62,7 +62,7 @@ class Made:
             match layer:
                 case Input():
                     values = np.moveaxis(samples[:, 0].astype(np.float64), 0, 1)
-                case Conv() | Dense():
+                case Conv() | FullyConnected():
                     weights = self.parameters.weights[layer.name]
                     sums = accumulate(layer, sources[0], weights.values)
                     sums += weights.biases.reshape(-1, *[1] * (sums.ndim - 1))
@@ -71,13 +71,13 @@ class Made:
                     values = sources[0].real + sources[1].real
                 case _:
                     values = mean(sources[0])
-            if isinstance(layer, Conv | Dense | Add):
+            if isinstance(layer, Conv | FullyConnected | Add):
                 values = np.clip(values, *layer.activation)
             computed[layer.name] = quantized(values, self.parameters.outputs[layer.name])
         return np.moveaxis(computed[self.network.output.name].real, 1, 0)[:, np.newaxis]
 
 
-def _rounded(network: Network, given: Parameters) -> Parameters:
+def _rounded(network: ZooNetwork, given: Parameters) -> Parameters:
     """The parameters with every scale at the least power of two that still holds the largest value."""
     outputs = {name: _symmetric(quantization) for name, quantization in given.outputs.items()}
     weights: dict[str, Weights] = {}
@@ -97,10 +97,10 @@ def _rounded(network: Network, given: Parameters) -> Parameters:
     return Parameters(outputs, weights)
 
 
-def _symmetric(given: Quantization) -> Quantization:
+def _symmetric(given: QuantizedType) -> QuantizedType:
     limits, scale = np.iinfo(given.dtype), float(given.scale)
     ends = (limits.min - given.zero_point) * scale, (limits.max - given.zero_point) * scale
-    return Quantization(np.float32(_power_of_two(max(map(abs, ends)))), 0, given.dtype)
+    return QuantizedType(np.float32(_power_of_two(max(map(abs, ends)))), 0, given.dtype)
 
 
 def _power_of_two(largest: float) -> float:

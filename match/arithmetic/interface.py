@@ -17,7 +17,7 @@ Float32Array = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Quantization:
+class QuantizedType:
     """Scale and zero point of an 8-bit tensor and its NumPy type: ``real = (value - zero_point) * scale``."""
 
     scale: np.float32
@@ -52,7 +52,7 @@ def sum_range(dtype: str, count: int) -> tuple[Int64Array, Int64Array]:
     return np.array([int(limits.min) * count]), np.array([int(limits.max) * count])
 
 
-def product_range(a: Quantization, b: Quantization) -> tuple[Int64Array, Int64Array]:
+def product_range(a: QuantizedType, b: QuantizedType) -> tuple[Int64Array, Int64Array]:
     """Smallest and largest product of two values less their zero points, shape (1,) each."""
     products = np.multiply.outer(a.levels[[0, -1]] - a.zero_point, b.levels[[0, -1]] - b.zero_point)
     return products.min().reshape(1), products.max().reshape(1)
@@ -61,7 +61,7 @@ def product_range(a: Quantization, b: Quantization) -> tuple[Int64Array, Int64Ar
 class Arithmetic(Protocol):
     """How one reference rounds."""
 
-    def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def linear(self, accumulator: Accumulator, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """From ``sum(x * w)`` to the output of a convolution or dense layer.
 
         Raises:
@@ -73,20 +73,22 @@ class Arithmetic(Protocol):
         """From the sum of `count` values to their mean in the same quantization (average pooling), one channel."""
         ...
 
-    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def mean(self, x: QuantizedType, count: int, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """From the sum of `count` values of x to their mean in another quantization (a reduction), one channel."""
         ...
 
     def add(
-        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+        self, a: QuantizedType, b: QuantizedType, output: QuantizedType, clip: tuple[int, int], sign: int
     ) -> Int64Array:
         """Outputs of ``a + sign * b`` for every pair of values, shape (256, 256), indexed by the levels of a and b."""
         ...
 
-    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def multiply(
+        self, a: QuantizedType, b: QuantizedType, output: QuantizedType, clip: tuple[int, int]
+    ) -> Requantization:
         """From the product of two values less their zero points to the output of a multiplication, one channel."""
         ...
 
-    def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+    def requantize(self, x: QuantizedType, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
         """Outputs of a change of scale for every value of x, shape (256,)."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from match.arithmetic.interface import Accumulator, Float32Array, Quantization, product_range, sum_range
+from match.arithmetic.interface import Accumulator, Float32Array, QuantizedType, product_range, sum_range
 from match.arithmetic.line_fit import fit_line
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import StepFunction
@@ -19,7 +19,7 @@ _ROUNDING_ERROR = 2.0**-22
 class OnnxruntimeArithmetic:
     """`match.arithmetic.interface.Arithmetic` as onnxruntime computes QLinear operators."""
 
-    def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def linear(self, accumulator: Accumulator, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """QLinearConv, QGemm, QLinearMatMul: the sum with its bias in float32, times a float32 factor per channel."""
         factor = (accumulator.input_scale * accumulator.weight_scale) / output.scale
         return _scaled(
@@ -33,17 +33,17 @@ class OnnxruntimeArithmetic:
 
     def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
         """As `mean`."""
-        same = Quantization(np.float32(1), 0, dtype)
+        same = QuantizedType(np.float32(1), 0, dtype)
         return self.mean(same, count, same, clip)
 
-    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def mean(self, x: QuantizedType, count: int, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """QLinearGlobalAveragePool: the sum in float32, times one float32 factor."""
         offset = np.array([-x.zero_point * count])
         factor = np.array([x.scale / (output.scale * np.float32(count))])
         return _scaled(factor, offset, output.zero_point, clip, *sum_range(x.dtype, count))
 
     def add(
-        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+        self, a: QuantizedType, b: QuantizedType, output: QuantizedType, clip: tuple[int, int], sign: int
     ) -> Int64Array:
         """QLinearAdd: fused multiply-additions in float32 onto a constant that holds the zero points."""
         ratio_a, ratio_b = a.scale / output.scale, np.float32(sign) * b.scale / output.scale
@@ -53,17 +53,19 @@ class OnnxruntimeArithmetic:
         total = _fused(a.levels[:, None], ratio_a, second[None, :])
         return np.clip(np.rint(total).astype(np.int64), *clip)
 
-    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def multiply(
+        self, a: QuantizedType, b: QuantizedType, output: QuantizedType, clip: tuple[int, int]
+    ) -> Requantization:
         """QLinearMul: the product in float32, times one float32 factor."""
         factor = np.array([a.scale * b.scale / output.scale])
         return _scaled(factor, np.zeros(1, np.int64), output.zero_point, clip, *product_range(a, b))
 
-    def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+    def requantize(self, x: QuantizedType, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
         """DequantizeLinear, then QuantizeLinear."""
         return quantize((x.levels - x.zero_point).astype(np.float32) * x.scale, output, clip)
 
 
-def quantize(values: Float32Array, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+def quantize(values: Float32Array, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
     """QuantizeLinear of float32 values."""
     return np.clip(np.rint(values / output.scale).astype(np.int64) + output.zero_point, *clip)
 

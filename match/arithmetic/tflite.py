@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.fixed_point import shifted_right
-from match.arithmetic.interface import Accumulator, Quantization, product_range, sum_range
+from match.arithmetic.interface import Accumulator, QuantizedType, product_range, sum_range
 from match.arithmetic.line_fit import fit_line, with_channels
 from match.ir.requantization import UNREACHED, Int64Array, Requantization
 from match.ir.step_function import StepFunction, step_function
@@ -29,7 +29,7 @@ ADD_LEFT_SHIFT = 20
 class TfliteArithmetic:
     """`match.arithmetic.interface.Arithmetic` as TFLite Micro's reference kernels compute."""
 
-    def linear(self, accumulator: Accumulator, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def linear(self, accumulator: Accumulator, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """One fixed-point multiplication of the sum; the factor is computed from the scales in double precision."""
         product = np.float64(accumulator.input_scale) * accumulator.weight_scale.astype(np.float64)
         factor = product / np.float64(output.scale)
@@ -46,14 +46,14 @@ class TfliteArithmetic:
         steps = StepFunction(low, high, clip, thresholds, np.array([False]))
         return fit_line(steps, np.array([1 / count]))
 
-    def mean(self, x: Quantization, count: int, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def mean(self, x: QuantizedType, count: int, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """One fixed-point multiplication of the sum, its mantissa divided by the count."""
         divided = mean_multiplier(np.array([np.float64(x.scale) / np.float64(output.scale)]), count)
         offset = np.array([-x.zero_point * count])
         return _scaled(divided, offset, output.zero_point, clip, sum_range(x.dtype, count))
 
     def add(
-        self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int], sign: int
+        self, a: QuantizedType, b: QuantizedType, output: QuantizedType, clip: tuple[int, int], sign: int
     ) -> Int64Array:
         """Both addends, shifted left by 20 bits, are scaled to twice the larger scale, added, scaled to the output."""
         first, second, last = addition_factors(a.scale, b.scale, output.scale)
@@ -63,13 +63,15 @@ class TfliteArithmetic:
             total = total + counts * multiply(shifted, factor).reshape(axis)
         return np.clip(multiply(total, last) + output.zero_point, *clip)
 
-    def multiply(self, a: Quantization, b: Quantization, output: Quantization, clip: tuple[int, int]) -> Requantization:
+    def multiply(
+        self, a: QuantizedType, b: QuantizedType, output: QuantizedType, clip: tuple[int, int]
+    ) -> Requantization:
         """One fixed-point multiplication of the product."""
         factor = np.float64(a.scale) * np.float64(b.scale) / np.float64(output.scale)
         multiplier = quantize_multiplier(np.array([factor]))
         return _scaled(multiplier, np.zeros(1, np.int64), output.zero_point, clip, product_range(a, b))
 
-    def requantize(self, x: Quantization, output: Quantization, clip: tuple[int, int]) -> Int64Array:
+    def requantize(self, x: QuantizedType, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
         """One fixed-point multiplication."""
         factor = np.float64(x.scale) / np.float64(output.scale)
         return np.clip(multiply(x.levels - x.zero_point, factor) + output.zero_point, *clip)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic import fixed_point
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import multiply, quantize_multiplier
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
@@ -29,7 +29,7 @@ _HIRES = 7
 """Bits by which hard swish shifts its inputs left."""
 
 
-def logistic(x: Quantization, output: Quantization) -> Int64Array | None:
+def logistic(x: QuantizedType, output: QuantizedType) -> Int64Array | None:
     """Outputs for every value of x, shape (256,); None if the output's quantization is not the one that is defined."""
     lowest, highest = value_range(output.dtype)
     if output.scale != np.float32(1 / 256) or output.zero_point != lowest:
@@ -39,7 +39,7 @@ def logistic(x: Quantization, output: Quantization) -> Int64Array | None:
     return _saturated(x, inside, outputs, (lowest, highest))
 
 
-def tanh(x: Quantization, output: Quantization) -> Int64Array | None:
+def tanh(x: QuantizedType, output: QuantizedType) -> Int64Array | None:
     """As `logistic`."""
     lowest, highest = value_range(output.dtype)
     if output.scale != np.float32(1 / 128) or output.zero_point != lowest + 128:
@@ -49,7 +49,7 @@ def tanh(x: Quantization, output: Quantization) -> Int64Array | None:
     return _saturated(x, inside, outputs, (lowest, highest))
 
 
-def hard_swish(x: Quantization, output: Quantization) -> Int64Array | None:
+def hard_swish(x: QuantizedType, output: QuantizedType) -> Int64Array | None:
     """``x * min(max(x + 3, 0), 6) / 6`` for every value of x in 16-bit fixed point, shape (256,).
 
     None if the output's scale is so much smaller than the input's that TFLite Micro refuses the operator.
@@ -96,7 +96,7 @@ def _distance_factor(scale: np.float32, beta: np.float32) -> np.float64:
     return min(factor, np.float64(fixed_point.ONE))
 
 
-def _fixed(x: Quantization) -> tuple[Int64Array, Mask]:
+def _fixed(x: QuantizedType) -> tuple[Int64Array, Mask]:
     """Every value of x with `_BITS` integer bits, 0 for those that do not fit, and which of them fit."""
     factor = np.float64(x.scale) * (1 << (31 - _BITS))
     values = x.levels - x.zero_point
@@ -110,7 +110,7 @@ def _radius(factor: np.float64, integer_bits: int) -> int:
     return math.floor(math.ldexp(((1 << integer_bits) - 1) << (31 - integer_bits), -exponent))
 
 
-def _saturated(x: Quantization, inside: Mask, outputs: Int64Array, limits: tuple[int, int]) -> Int64Array:
+def _saturated(x: QuantizedType, inside: Mask, outputs: Int64Array, limits: tuple[int, int]) -> Int64Array:
     """Outputs within their limits, one of these where an input did not fit."""
     beyond = np.where(x.levels <= x.zero_point, *limits)
     return np.where(inside, np.clip(outputs, *limits), beyond)

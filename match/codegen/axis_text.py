@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from match.codegen.nest import Nest, size_name
+from match.codegen.nest import LoopNest, size_name
 from match.ir.layer import Axis, Layer
 from match.mapping.schedule import align
 
@@ -22,7 +22,7 @@ class AxisText:
     name: str
     axis: Axis
     layer: Layer
-    nest: Nest
+    nest: LoopNest
     depth: int
     outer: AxisText | None = None
     shared: bool = False

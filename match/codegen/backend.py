@@ -15,7 +15,7 @@ from match.codegen.capacity import shortage
 from match.codegen.inside import beside
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
-from match.codegen.steps import Buffer, CallStep, StepReader
+from match.codegen.steps import CallStep, Reservation, StepReader
 from match.codegen.tvm_source import clean
 from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
 from match.dispatch.plan import LayerPlan
@@ -130,7 +130,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
 
 def _buffers(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> Iterator[WorkspaceBuffer]:
     """What lies in the workspace, each from the first to the last call that touches it."""
-    touched: dict[Buffer, list[int]] = {}
+    touched: dict[Reservation, list[int]] = {}
     for number, step in enumerate(steps):
         for buffer in (*step.arguments, *step.own):
             if buffer is not None:

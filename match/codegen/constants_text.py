@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.codegen.nest import Nest
+from match.codegen.nest import LoopNest
 from match.dispatch.packed_constants import block_dims, pieces, tiles
 from match.ir.layer import Dim, Operand
 from match.mapping.schedule import Loop, Schedule
@@ -20,7 +20,7 @@ class ConstantsText:
 
     operand: Operand
     schedule: Schedule
-    nest: Nest
+    nest: LoopNest
     level: int
 
     @property

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from match.codegen.network import Inside
 from match.codegen.steps import CallStep
-from match.frontend.model import Tensor, tensor_bytes
+from match.frontend.model import ModelTensor, tensor_bytes
 from match.mapping.schedule import align
 
 
@@ -21,8 +21,8 @@ class _Room(NamedTuple):
 
 
 def beside(
-    inputs: Sequence[Tensor],
-    outputs: Sequence[Tensor],
+    inputs: Sequence[ModelTensor],
+    outputs: Sequence[ModelTensor],
     steps: Sequence[CallStep],
     offsets: Mapping[str, int],
     workspace_bytes: int,
@@ -57,7 +57,9 @@ def beside(
     return Inside(tuple(found[n] for n in range(len(tensors))), max(workspace_bytes, align(end, alignment)))
 
 
-def behind(inputs: Sequence[Tensor], outputs: Sequence[Tensor], workspace_bytes: int, alignment: int) -> Inside:
+def behind(
+    inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor], workspace_bytes: int, alignment: int
+) -> Inside:
     """Places behind all else."""
     offsets: list[int] = []
     end = workspace_bytes

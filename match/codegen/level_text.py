@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 
 from match.codegen.axis_text import AxisText
-from match.codegen.nest import CLoop, Nest
+from match.codegen.nest import CLoop, LoopNest
 from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import tiles
 from match.dispatch.plan import LayerPlan
@@ -33,7 +33,7 @@ class LevelText(ABC):
         self.memory = self.schedule.memories[level]
         self.part = outer is not None
         self.outer_memory = outer.memory.name if outer else ""
-        self.nest = Nest(self.schedule, level)
+        self.nest = LoopNest(self.schedule, level)
         further = {operand.name: operand for operand in outer.operands} if outer else {}
         self.operands = tuple(
             OperandText(operand, self.schedule, self.nest, level, further.get(operand.name))

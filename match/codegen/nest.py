@@ -31,7 +31,7 @@ class CLoop:
     comment: str
 
 
-class Nest:
+class LoopNest:
     """The loops of one of a schedule's memories, outermost first, and C expressions about their iterations.
 
     Positions are the loops' variables, or fields of the same names in a structure given as `prefix` ("next."). Loops of

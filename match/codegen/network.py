@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.dispatch.plan import LayerPlan
-from match.frontend.model import Rounding, Tensor, tensor_bytes
+from match.frontend.model import ModelTensor, Rounding, tensor_bytes
 from match.placement.place import Plan
-from match.placement.problem import Problem
+from match.placement.problem import PlacementProblem
 from match.target.hardware import ExternalApi
 
 
@@ -91,7 +91,7 @@ class NetworkMemory:
     """
 
     api: ExternalApi
-    problem: Problem
+    problem: PlacementProblem
     plan: Plan
     symbols: tuple[str | None, ...]
     strips: Mapping[int, Strips]
@@ -111,8 +111,8 @@ class Network:
     """
 
     name: str
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[ModelTensor, ...]
+    outputs: tuple[ModelTensor, ...]
     layers: tuple[LayerSource, ...]
     calls: tuple[Call, ...]
     operators: str

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from match.codegen.axis_text import AxisText
 from match.codegen.constants_text import ConstantsText
-from match.codegen.nest import Nest
+from match.codegen.nest import LoopNest
 from match.errors import TargetError
 from match.ir.layer import Dim, Operand, Role
 from match.ir.names import identifier
@@ -27,7 +27,7 @@ class OperandText:
 
     operand: Operand
     schedule: Schedule
-    nest: Nest
+    nest: LoopNest
     level: int = 0
     outer: OperandText | None = None
 

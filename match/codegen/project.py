@@ -21,7 +21,7 @@ from match.codegen.platforms import PACKAGE, place
 from match.dispatch.plan import CPU
 from match.errors import OutputError
 from match.files.output import write_folder
-from match.frontend.model import Quantization, Rounding, Tensor, tensor_bytes
+from match.frontend.model import ModelTensor, Quantization, Rounding, tensor_bytes
 from match.ir.names import identifier, identifiers, network_prefix
 from match.target.hardware import MatchTarget, Platform
 
@@ -69,8 +69,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     target: str
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[ModelTensor, ...]
+    outputs: tuple[ModelTensor, ...]
     platforms: tuple[PlatformEntry, ...]
     calls: tuple[Call, ...]
     schema_version: Literal[4] = 4
@@ -80,7 +80,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _TensorText:
     """An input or output of the network in C; `offset` is its place in the workspace, `prefix` begins macros."""
 
-    tensor: Tensor
+    tensor: ModelTensor
     c_name: str
     direction: str
     offset: int

@@ -15,7 +15,7 @@ _MAIN = "__tvm_main__"
 
 
 @dataclass(frozen=True)
-class Buffer:
+class Reservation:
     """What TVM reserves in the workspace: the name that its memory planner knows, and bytes."""
 
     name: str
@@ -32,8 +32,8 @@ class CallStep:
     """
 
     function: str
-    arguments: tuple[Buffer | None, ...]
-    own: tuple[Buffer, ...]
+    arguments: tuple[Reservation | None, ...]
+    own: tuple[Reservation, ...]
     pieces: Pieces | None = None
     tensors: tuple[int, ...] = ()
 
@@ -59,7 +59,7 @@ def _steps(module: Any) -> Iterator[CallStep]:
     }
     main = next(function for name, function in functions.items() if name.endswith(_MAIN))
     buffers = {
-        variable: Buffer(str(info.name_hint), int(info.size_bytes))
+        variable: Reservation(str(info.name_hint), int(info.size_bytes))
         for info, statement in tvm.tir.usmp.analysis.extract_buffer_info(main, module).buffer_info_stmts.items()
         if isinstance(statement, tvm.tir.Allocate)
         for variable in [statement.buffer_var]

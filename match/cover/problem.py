@@ -32,7 +32,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Problem:
+class CoverProblem:
     """A network, its candidates, and the predicted cost of conversions.
 
     candidates: those that come first are preferred where covers cost the same.

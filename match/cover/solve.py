@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from match.cover.problem import Candidate, Cover, Layout, Problem
-from match.cover.tensor import DENSE, Held, TensorLayouts
+from match.cover.problem import Candidate, Cover, CoverProblem, Layout
+from match.cover.tensor import DENSE, HeldLayouts, TensorLayouts
 from match.dispatch.plan import RunnerUp
 
 
@@ -24,7 +24,7 @@ class _State(NamedTuple):
     """Candidates that are begun, and of tensors how they are held; both ascending."""
 
     begun: tuple[int, ...]
-    tensors: tuple[tuple[int, Held], ...]
+    tensors: tuple[tuple[int, HeldLayouts], ...]
 
 
 class _Edge(NamedTuple):
@@ -38,7 +38,7 @@ class _Edge(NamedTuple):
 _Step = dict[_State, list[_Edge]]
 
 
-def solve(problem: Problem) -> Cover:
+def solve(problem: CoverProblem) -> Cover:
     """The cover that costs least, with the runners-up.
 
     Raises:
@@ -62,7 +62,9 @@ def solve(problem: Problem) -> Cover:
     return _read_off(problem, network, steps, start, start_cost)
 
 
-def _read_off(problem: Problem, network: _Network, steps: Sequence[_Step], start: _State, start_cost: int) -> Cover:
+def _read_off(
+    problem: CoverProblem, network: _Network, steps: Sequence[_Step], start: _State, start_cost: int
+) -> Cover:
     """The path, and for each candidate on it the cheapest other one past its first operator."""
     rests = _rests(steps)
     ahead = {start: start_cost}
@@ -111,7 +113,7 @@ def _rests(steps: Sequence[_Step]) -> list[dict[_State, int]]:
 class _Network:
     """A problem in integers."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: CoverProblem) -> None:
         self._graph, self._candidates = problem.graph, problem.candidates
         costs = [*(candidate.cost for candidate in problem.candidates), *problem.conversions.values()]
         self.unit = max((cost.as_integer_ratio()[1] for cost in map(float, costs)), default=1)
@@ -132,7 +134,7 @@ class _Network:
         """What comes from outside is dense."""
         written = {tensor for operator in self._graph.operators for tensor in operator.writes}
         cost = 0
-        held: dict[int, Held] = {}
+        held: dict[int, HeldLayouts] = {}
         for tensor in set(range(len(self._tensors))) - written:
             more, held[tensor] = self._tensors[tensor].give(DENSE)
             cost += more
@@ -165,7 +167,7 @@ class _Network:
             cost += more
         return _Edge(number, cost, self._state({*state.begun} - {number}, held, place))
 
-    def _state(self, begun: Iterable[int], held: dict[int, Held], step: int) -> _State:
+    def _state(self, begun: Iterable[int], held: dict[int, HeldLayouts], step: int) -> _State:
         after = ((tensor, self._tensors[tensor].after(held[tensor], step)) for tensor in sorted(held))
         return _State(tuple(sorted(begun)), tuple((tensor, held) for tensor, held in after if held is not None))
 

@@ -14,7 +14,7 @@ _USELESS = -1
 """In the place of a layout that nobody wants any more."""
 
 
-class Held(NamedTuple):
+class HeldLayouts(NamedTuple):
     """Layouts, by number, in which a tensor is there: as it was given, and as it was laid out anew since."""
 
     given: int
@@ -35,7 +35,7 @@ class TensorLayouts:
         ]
         self._wanted: dict[int, int] = {}
         self._sure: set[int] = set()
-        self._after: dict[tuple[Held, int], Held | None] = {}
+        self._after: dict[tuple[HeldLayouts, int], HeldLayouts | None] = {}
 
     def will_want(self, layout: int, step: int) -> None:
         """A reader may want the layout at a step; steps come in any order."""
@@ -45,18 +45,18 @@ class TensorLayouts:
         """Some reader wants the layout in every cover in which the tensor is given."""
         self._sure.add(layout)
 
-    def give(self, layout: int) -> tuple[int, Held]:
+    def give(self, layout: int) -> tuple[int, HeldLayouts]:
         """The tensor in the layout, and in those that are wanted for sure, with what these cost.
 
         They are made at once, as that makes the tensors alike whose readers have no choice.
         """
-        cost, held = 0, Held(layout)
+        cost, held = 0, HeldLayouts(layout)
         for wanted in sorted(self._sure):
             more, held = self.read(held, wanted)
             cost += more
         return cost, held
 
-    def read(self, held: Held, wanted: int) -> tuple[int, Held]:
+    def read(self, held: HeldLayouts, wanted: int) -> tuple[int, HeldLayouts]:
         """What it costs to read the tensor in a layout, and how it is there then."""
         given, made = held
         if wanted in self._served(held):
@@ -68,9 +68,9 @@ class TensorLayouts:
             smaller = made & self._serves[wanted]
             cost += self._costs[wanted] - sum(self._costs[layout] for layout in smaller)
             made = made - smaller | {wanted}
-        return cost, Held(given, made)
+        return cost, HeldLayouts(given, made)
 
-    def after(self, held: Held, step: int) -> Held | None:
+    def after(self, held: HeldLayouts, step: int) -> HeldLayouts | None:
         """What of `held` makes a difference to readers behind a step; None: nothing does.
 
         Many states hold a tensor alike, so that answers are kept.
@@ -79,7 +79,7 @@ class TensorLayouts:
             self._after[held, step] = self._what_matters(held, step)
         return self._after[held, step]
 
-    def _what_matters(self, held: Held, step: int) -> Held | None:
+    def _what_matters(self, held: HeldLayouts, step: int) -> HeldLayouts | None:
         wanted = {layout for layout, last in self._wanted.items() if last > step}
         if wanted <= self._served(held):
             return None
@@ -91,9 +91,9 @@ class TensorLayouts:
         useful = given == DENSE or (given != _USELESS and bool(self._serves[given] & wanted))
         if not useful:
             given, made = (DENSE, made - {DENSE}) if DENSE in made else (_USELESS, made)
-        return Held(given, frozenset(layout for layout in made if layout == DENSE or matters(layout)))
+        return HeldLayouts(given, frozenset(layout for layout in made if layout == DENSE or matters(layout)))
 
-    def _served(self, held: Held) -> set[int]:
+    def _served(self, held: HeldLayouts) -> set[int]:
         there: Iterable[int] = held.made if held.given == _USELESS else (held.given, *held.made)
         return {wanted for layout in there for wanted in self._serves[layout]}
 

@@ -16,7 +16,7 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import knows_energy, without_energy
 from match.dispatch.packed_constants import pack_constants
-from match.dispatch.plan import CPU, WITHOUT_CODE, Candidate, LayerDecision, LayerPlan, RunnerUp
+from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, LayerPlan, Offer, RunnerUp
 from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
@@ -24,7 +24,7 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory, Schedule
 from match.requantize.form import Form
 from match.search.cache import Cache
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
 from match.target.answers import call_text, number
 from match.target.cost import Cost
@@ -33,7 +33,7 @@ from match.target.hardware import HwModule, MatchTarget
 
 
 @dataclass(frozen=True, eq=False)
-class _Offer:
+class _Acceptance:
     """What a module would do for a layer."""
 
     module: HwModule
@@ -42,8 +42,8 @@ class _Offer:
     cost: Cost
 
     @property
-    def candidate(self) -> Candidate:
-        return Candidate(self.module.name, self.form.requantizer, self.form.fit, self.schedule, self.cost)
+    def offer(self) -> Offer:
+        return Offer(self.module.name, self.form.requantizer, self.form.fit, self.schedule, self.cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,8 @@ class Offers:
 
     workload: Workload
     target: MatchTarget
-    candidates: tuple[Candidate, ...]
-    _offers: Mapping[str, _Offer]
+    candidates: tuple[Offer, ...]
+    _offers: Mapping[str, _Acceptance]
 
     @property
     def accepted(self) -> dict[str, tuple[Schedule, Cost]]:
@@ -97,7 +97,7 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
     if options.objective == "energy":
         _check_energy(target)
     asked = [[request(module, workload, options) for module in target.modules] for workload in workloads]
-    problems: dict[Key, Problem] = {}
+    problems: dict[Key, SearchProblem] = {}
     for workload, answers in zip(workloads, asked, strict=True):
         for answer in answers:
             if isinstance(answer, Request) and answer.key not in problems:
@@ -130,7 +130,7 @@ def search_again(
     """
     assert target.external is not None
     requests: list[list[Request]] = []
-    problems: dict[tuple[Key, Memory], Problem] = {}
+    problems: dict[tuple[Key, Memory], SearchProblem] = {}
     for again in asked:
         answers = [request(module, again.workload, options) for module in target.modules]
         requests.append([answer for answer in answers if isinstance(answer, Request)])
@@ -166,11 +166,11 @@ def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], targ
     if isinstance(taken, str):
         return taken
 
-    def now(candidate: Candidate) -> Candidate:
+    def now(candidate: Offer) -> Offer:
         offer = offers.get(candidate.module)
         if isinstance(offer, str):
-            return Candidate(candidate.module, refusal=offer, unmapped=True)
-        return candidate if offer is None else offer.candidate
+            return Offer(candidate.module, refusal=offer, unmapped=True)
+        return candidate if offer is None else offer.offer
 
     return replace(
         again.decision,
@@ -232,29 +232,29 @@ def _offers(
     workload: Workload, answers: Sequence[Request | str], found: dict[Key, Solution], target: MatchTarget
 ) -> Offers:
     layer = workload.layer
-    offers: dict[str, _Offer] = {}
-    candidates: list[Candidate] = []
+    offers: dict[str, _Acceptance] = {}
+    candidates: list[Offer] = []
     for module, answer in zip(target.modules, answers, strict=True):
         offer = _offer(answer, found[answer.key], layer) if isinstance(answer, Request) else answer
-        if isinstance(offer, _Offer):
+        if isinstance(offer, _Acceptance):
             offers[module.name] = offer
-            candidates.append(offer.candidate)
+            candidates.append(offer.offer)
         else:
-            candidates.append(Candidate(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
+            candidates.append(Offer(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
     cpu = cpu_cost(target, layer.name, layer.op.value, combined(layer), outputs(layer))
-    return Offers(workload, target, (*candidates, Candidate(CPU, cost=cpu)), offers)
+    return Offers(workload, target, (*candidates, Offer(CPU, cost=cpu)), offers)
 
 
-def _offer(request: Request, solution: Solution, layer: Layer) -> _Offer | str:
+def _offer(request: Request, solution: Solution, layer: Layer) -> _Acceptance | str:
     if solution.schedule is None or solution.cost is None:
         return solution.refusal or "no schedule was found"
     requantization = request.form.constants.requantization
     if requantization is not None:
         layer = replace(layer, clip=requantization.clip)
-    return _Offer(request.module, request.form, replace(solution.schedule, layer=layer), solution.cost)
+    return _Acceptance(request.module, request.form, replace(solution.schedule, layer=layer), solution.cost)
 
 
-def _plan(offer: _Offer, workload: Workload, target: MatchTarget) -> LayerPlan:
+def _plan(offer: _Acceptance, workload: Workload, target: MatchTarget) -> LayerPlan:
     layer, requantizer = offer.schedule.layer, offer.form.requantizer
     nested = len(offer.schedule.memories) > len(offer.module.memories)
     requantization = offer.form.constants.requantization

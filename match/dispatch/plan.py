@@ -20,7 +20,7 @@ WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Offer:
     """One module's offer for a layer: a schedule with its cost, or the reason it was refused.
 
     `unmapped` tells that the module would take the layer, and no mapping fits its memories.
@@ -92,7 +92,7 @@ class LayerDecision:
     macs: int
     outputs: int
     cycles: float
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[Offer, ...] = ()
     plan: LayerPlan | None = None
     source: str = ""
     reference: bool = True

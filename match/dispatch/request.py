@@ -11,7 +11,7 @@ from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.schedule import Memory
 from match.requantize.form import Form, choose_form
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
 
@@ -66,7 +66,7 @@ def aligned_memories(module: HwModule, requantizer: Requantizer | None) -> tuple
     return (*outer, replace(inner, alignment=max(inner.alignment, needed)))
 
 
-def problem(request: Request, layer: Layer, options: Options) -> Problem:
+def problem(request: Request, layer: Layer, options: Options) -> SearchProblem:
     """The search that a request takes.
 
     Raises:
@@ -78,7 +78,7 @@ def problem(request: Request, layer: Layer, options: Options) -> Problem:
         operands, multiples = module.operands(layer, requantizer), tuple(module.tile_multiples(layer).items())
     except Exception as error:
         raise _fault(module, layer, "operands and tiles", error) from error
-    return Problem(
+    return SearchProblem(
         module=module.name,
         engine=options.engine,
         objective=options.objective,

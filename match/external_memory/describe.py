@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from match.codegen.backend import WORKSPACE_ALIGNMENT, Built
-from match.codegen.steps import Buffer, CallStep
+from match.codegen.steps import CallStep, Reservation
 from match.dispatch.plan import LayerDecision, LayerPlan
 from match.external_memory.strips import least_strips
 from match.frontend.model import tensor_bytes
 from match.ir.layer import Role
 from match.mapping.schedule import align
-from match.placement.problem import Problem, Step, Tensor
+from match.placement.problem import Call, Lifetime, PlacementProblem
 from match.target.cost import Block
 from match.target.hardware import External, MatchTarget
 
@@ -20,7 +20,9 @@ _ROOM = 1 << 17
 """Bytes for the blocks of a layer that is cut, where they are there: with more, layers gain next to nothing."""
 
 
-def describe(built: Built, decisions: Sequence[LayerDecision], target: MatchTarget, external: External) -> Problem:
+def describe(
+    built: Built, decisions: Sequence[LayerDecision], target: MatchTarget, external: External
+) -> PlacementProblem:
     """The problem of a network that was built, after `decisions` about its layers."""
     network, memory = built.network, target.main_memory
     plans = {d.plan.symbol: d.plan for d in decisions if d.plan}
@@ -28,7 +30,7 @@ def describe(built: Built, decisions: Sequence[LayerDecision], target: MatchTarg
     outside = sum(align(tensor_bytes([tensor]), memory.alignment) for tensor in (*network.inputs, *network.outputs))
     cycles = _cycles(built.steps, decisions)
     constants = sum(align(len(plan.constants), alignment) for plan in plans.values())
-    return Problem(
+    return PlacementProblem(
         steps=tuple(
             _step(step, plans.get(step.function), cycles[number], external, alignment)
             for number, step in enumerate(built.steps)
@@ -68,16 +70,16 @@ def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> li
     return cycles
 
 
-def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External, alignment: int) -> Step:
+def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External, alignment: int) -> Call:
     touched = tuple(dict.fromkeys(b.name for b in (*step.arguments, *step.own) if b is not None))
     if plan is None:
-        return Step(step.function, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
+        return Call(step.function, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
     schedule = plan.schedule
     memory = schedule.inner_memory
     blocks = {buffer.placement.operand: buffer.bytes * buffer.placement.buffers for buffer in schedule.buffers(memory)}
     constant = next((o.name for o in schedule.operands if o.role is Role.CONSTANT), None)
     size = len(plan.constants)
-    return Step(
+    return Call(
         name=step.function,
         cycles=cycles,
         tensors=touched,
@@ -96,7 +98,7 @@ def _strips(step: CallStep, alignment: int) -> Iterator[tuple[str, int]]:
         yield output.name, least_strips(step.pieces, alignment)
 
 
-def with_constants(problem: Problem, sizes: Mapping[int, int], external: External) -> Problem:
+def with_constants(problem: PlacementProblem, sizes: Mapping[int, int], external: External) -> PlacementProblem:
     """The problem where the constants of steps, by number, take other `sizes` in bytes."""
     return replace(
         problem,
@@ -112,7 +114,7 @@ def _fetch(size: int, external: External) -> float:
     return external.dma.transfer(Block("", (size,), size, 1)) if size else 0.0
 
 
-def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Buffer]]:
+def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Reservation]]:
     """Names of a layer's operands that lie in the workspace, and where; a tensor of the network does not."""
     operands = plan.schedule.operands
     ordered = [o.name for role in (Role.INPUT, Role.OUTPUT) for o in operands if o.role is role]
@@ -121,11 +123,11 @@ def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Buffer]]:
             yield operand, buffer
 
 
-def _tensors(steps: Sequence[CallStep], plans: Mapping[str, LayerPlan]) -> Iterator[Tensor]:
+def _tensors(steps: Sequence[CallStep], plans: Mapping[str, LayerPlan]) -> Iterator[Lifetime]:
     sizes = {b.name: b.bytes for step in steps for b in (*step.arguments, *step.own) if b is not None}
     for name, size in sizes.items():
         touching = [
             n for n, s in enumerate(steps) if any(b is not None and b.name == name for b in (*s.arguments, *s.own))
         ]
         movable = all(steps[n].function in plans or name in dict(_strips(steps[n], 1)) for n in touching)
-        yield Tensor(name, size, touching[0], touching[-1], movable)
+        yield Lifetime(name, size, touching[0], touching[-1], movable)

@@ -31,7 +31,7 @@ from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.place import Plan, place
-from match.placement.problem import Cut, Problem, Step
+from match.placement.problem import Call, Cut, PlacementProblem
 from match.target.external_cost import external_cost
 from match.target.hardware import External, MatchTarget
 
@@ -53,7 +53,7 @@ class _Decided:
     `problem` has the constants as they are packed then, whose bytes are in `images`.
     """
 
-    problem: Problem
+    problem: PlacementProblem
     decision: Decision
     decisions: Mapping[str, LayerDecision]
     symbols: tuple[str | None, ...]
@@ -174,10 +174,10 @@ def _outside(decision: LayerDecision) -> LayerDecision:
     return replace(decision, plan=replace(decision.plan, constants_at="network"))
 
 
-def _with_more_room(problem: Problem, refused: Mapping[int, int]) -> Problem:
+def _with_more_room(problem: PlacementProblem, refused: Mapping[int, int]) -> PlacementProblem:
     """The problem where steps need more than the room in which they had no schedule."""
 
-    def more(number: int, step: Step) -> Step:
+    def more(number: int, step: Call) -> Call:
         if number not in refused:
             return step
         total = sum(size for _, size in step.tensor_blocks) + (step.constant_block or 0)
@@ -206,7 +206,7 @@ def _held(decision: Decision, step: int, taken: LayerDecision, call: CallStep) -
         yield next(o.name for o in taken.plan.schedule.operands if o.role is Role.CONSTANT)
 
 
-def _strips(problem: Problem, call: CallStep, step: int, room: int, external: External) -> tuple[Strips, Cut]:
+def _strips(problem: PlacementProblem, call: CallStep, step: int, room: int, external: External) -> tuple[Strips, Cut]:
     """How an operator on the control core writes external memory, in the room that it was given."""
     return best_strips(call, problem.steps[step].cycles, room, problem.alignment, problem.issue, external)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from match.errors import ModelError
-from match.frontend.model import Model, Quantization, Rounding, Tensor
+from match.frontend.model import Model, ModelTensor, Quantization, Rounding
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Model", "Quantization", "Rounding", "Tensor", "load"]
+__all__ = ["Model", "ModelTensor", "Quantization", "Rounding", "load"]
 
 
 def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:

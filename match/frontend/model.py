@@ -36,7 +36,7 @@ class Quantization:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class ModelTensor:
     """An input or output of a network: its name in the model file, static shape and NumPy dtype name.
 
     quantization: of integers that stand for real numbers, None where the file does not say. layout: what its axes are,
@@ -50,7 +50,7 @@ class Tensor:
     layout: str = ""
 
 
-def tensor_bytes(tensors: Iterable[Tensor]) -> int:
+def tensor_bytes(tensors: Iterable[ModelTensor]) -> int:
     """Bytes that dense tensors take together."""
     return sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in tensors)
 
@@ -68,8 +68,8 @@ class Model:
     name: str
     sha256: str
     module: tvm.IRModule
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[ModelTensor, ...]
+    outputs: tuple[ModelTensor, ...]
     rounding: Rounding
     data: bytes | None = field(default=None, repr=False)
     original: Model | None = field(default=None, repr=False)

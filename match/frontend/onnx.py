@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from match.errors import ModelError
 from match.frontend.failures import reason
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
-from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_quantization import with_quantization
@@ -93,7 +93,7 @@ def is_onnx(data: bytes) -> bool:
     return proto.ir_version > 0 and bool(proto.opset_import) and bool(proto.graph.node)
 
 
-def _tensor(value: Any, path: Path) -> Tensor:
+def _tensor(value: Any, path: Path) -> ModelTensor:
     kind = value.type.tensor_type
     dimensions = list(kind.shape.dim)
     if not kind.HasField("shape") or not all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dimensions):
@@ -104,7 +104,7 @@ def _tensor(value: Any, path: Path) -> Tensor:
         dtype = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
         raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
     layout = "NCHW" if len(dimensions) == 4 else ""
-    return Tensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type], layout=layout)
+    return ModelTensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type], layout=layout)
 
 
 def _check_domains(graph: Any, path: Path) -> None:
@@ -165,7 +165,7 @@ def _same(extent: int, window: int, stride: int, dilation: int) -> int:
     return max(0, (outputs - 1) * stride + (window - 1) * dilation + 1 - extent)
 
 
-def _in_order(module: tvm.IRModule, inputs: tuple[Tensor, ...]) -> tvm.IRModule:
+def _in_order(module: tvm.IRModule, inputs: tuple[ModelTensor, ...]) -> tvm.IRModule:
     """The module with the parameters of "main" in the order of the graph's inputs, then weights left as parameters."""
     main = module["main"]
     position = {tensor.name: index for index, tensor in enumerate(inputs)}

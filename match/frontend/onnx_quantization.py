@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from match.frontend.model import Quantization, Tensor
+from match.frontend.model import ModelTensor, Quantization
 
 _QLINEAR_INPUTS = {"QLinearConv": ((0, 1),), "QLinearMatMul": ((0, 1),), "QGemm": ((0, 1),)}
 """Of operators on quantized tensors: positions of activations among the inputs, and of their scales."""
@@ -19,8 +19,8 @@ _QLINEAR_OUTPUTS = {"QLinearConv": 6, "QLinearMatMul": 6, "QGemm": 7, "QuantizeL
 
 
 def with_quantization(
-    graph: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
-) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    graph: Any, inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor]
+) -> tuple[tuple[ModelTensor, ...], tuple[ModelTensor, ...]]:
     """The tensors with what their readers and writers say of them; zero points stand behind scales."""
     constants = {initializer.name: initializer for initializer in graph.initializer}
     constants |= {
@@ -51,6 +51,6 @@ def _take(found: dict[str, Quantization], tensor: str, node: Any, at: int, const
         found[tensor] = Quantization(float(np.float32(scale[0])), int(zero[0]))
 
 
-def _quantized(tensor: Tensor, found: dict[str, Quantization]) -> Tensor:
+def _quantized(tensor: ModelTensor, found: dict[str, Quantization]) -> ModelTensor:
     known = tensor.dtype in ("int8", "uint8") and tensor.name in found
     return replace(tensor, quantization=found[tensor.name]) if known else tensor

@@ -8,7 +8,7 @@ from typing import Any
 
 from match.errors import ModelError
 from match.frontend.failures import reason
-from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.model import Model, ModelTensor, Rounding
 from match.relay import relay, tvm
 
 
@@ -82,7 +82,7 @@ def _check_shapes(module: tvm.IRModule, what: str) -> None:
         raise ModelError(f"{what} uses {dynamic[0]}, whose output has a shape that depends on the data; {advice}")
 
 
-def tensor(name: str, type_: Any, what: str) -> Tensor:
+def tensor(name: str, type_: Any, what: str) -> ModelTensor:
     """An input or output, described by its Relay type.
 
     Raises:
@@ -93,7 +93,7 @@ def tensor(name: str, type_: Any, what: str) -> Tensor:
     shape = list(type_.shape)
     if not all(isinstance(extent, tvm.tir.IntImm) for extent in shape):
         raise ModelError(f"{what} has a dynamic shape at {name!r}; fix every dimension before compiling")
-    return Tensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
+    return ModelTensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
 
 
 def check_quantized(module: tvm.IRModule, what: str, advice: str) -> None:

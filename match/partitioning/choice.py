@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.cover.problem import Candidate, Layout, Problem
+from match.cover.problem import Candidate, CoverProblem, Layout
 from match.cover.solve import solve
 from match.dispatch import plan
 from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
@@ -18,7 +18,7 @@ from match.ir.graph import Operator
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage, storage
-from match.partitioning.graph import Network, Row, read_graph
+from match.partitioning.graph import GraphReading, Row, read_graph
 from match.partitioning.layouts import LAYOUT, conversion_cost
 from match.partitioning.pattern import Match, Rejection
 from match.partitioning.sums import Halves, halves
@@ -28,7 +28,7 @@ from match.target.hardware import MatchTarget
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenNetwork:
     """Rows of a network in execution order, with a decision each, and the layers that modules were asked about.
 
     `problem` is what was chosen from, `cost` that of the network in what was minimised, conversions included.
@@ -37,7 +37,7 @@ class Chosen:
     rows: tuple[Row, ...]
     decisions: tuple[LayerDecision, ...]
     workloads: tuple[Workload, ...]
-    problem: Problem
+    problem: CoverProblem
     cost: float
 
 
@@ -48,7 +48,7 @@ def choose(
     target: MatchTarget,
     options: Options,
     stopwatch: Stopwatch,
-) -> Chosen:
+) -> ChosenNetwork:
     """The cheapest cover of a network. `prefix` begins the C names of functions.
 
     Raises:
@@ -84,7 +84,7 @@ def choose(
     taken = [candidates.made[place](runner_up) for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)]
     rows, decisions = zip(*taken, strict=True) if taken else ((), ())
     workloads = (*(offers.workload for offers in offered.values()), *(offers.workload for offers in summed.values()))
-    return Chosen(rows, decisions, workloads, problem, cover.cost)
+    return ChosenNetwork(rows, decisions, workloads, problem, cover.cost)
 
 
 def layouts(schedule: Schedule) -> list[Storage]:
@@ -122,13 +122,13 @@ def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
 class _Candidates:
     """Collects the candidates of a network; `made` has for each the row and the decision that it becomes."""
 
-    def __init__(self, network: Network, target: MatchTarget, options: Options) -> None:
+    def __init__(self, network: GraphReading, target: MatchTarget, options: Options) -> None:
         self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
         self._network, self._target, self._options = network, target, options
         self._found: list[Candidate] = []
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> CoverProblem:
         """The candidates with the conversions that they can need."""
         graph = self._network.graph
         needed: dict[tuple[int, Layout], int] = {}
@@ -143,7 +143,7 @@ class _Candidates:
             key: price(conversion_cost(self._target, LAYOUT, elements), self._options)
             for key, elements in needed.items()
         }
-        return Problem(graph, tuple(self._found), costs)
+        return CoverProblem(graph, tuple(self._found), costs)
 
     def of_layer(self, index: int, row: Match, offers: Offers) -> None:
         """A layer as a whole, on a module or the control core."""
@@ -162,10 +162,10 @@ class _Candidates:
     def of_core(self, index: int, row: Row) -> None:
         """What no module is asked about."""
         reason = row.reason if isinstance(row, Rejection) else None
-        refusals = tuple(plan.Candidate(module.name, refusal=reason) for module in self._target.modules if reason)
+        refusals = tuple(plan.Offer(module.name, refusal=reason) for module in self._target.modules if reason)
         self._of_operator(self._network.operators[index][0], row, refusals)
 
-    def _of_operator(self, place: int, row: Row, refusals: tuple[plan.Candidate, ...]) -> None:
+    def _of_operator(self, place: int, row: Row, refusals: tuple[plan.Offer, ...]) -> None:
         operator = self._network.graph.operators[place]
         cost = cpu_cost(
             self._target,
@@ -175,7 +175,7 @@ class _Candidates:
             operator.outputs,
             floating=operator.floating,
         )
-        offers = (*refusals, plan.Candidate(CPU, cost=cost))
+        offers = (*refusals, plan.Offer(CPU, cost=cost))
 
         def made(runner_up: RunnerUp | None) -> tuple[Row, LayerDecision]:
             return row, LayerDecision(

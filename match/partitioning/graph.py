@@ -18,7 +18,7 @@ Row = Match | Rejection | Chain
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class GraphReading:
     """A graph, with the place of each tensor's expression, and of the operators of each row: of halves two."""
 
     graph: Graph
@@ -26,7 +26,7 @@ class Network:
     operators: tuple[tuple[int, ...], ...]
 
 
-def read_graph(main: relay.Function, listed: Sequence[Row | Halves]) -> Network:
+def read_graph(main: relay.Function, listed: Sequence[Row | Halves]) -> GraphReading:
     """The graph of rows in execution order, types inferred.
 
     A value that is computed on the way inside a row, and that others read too, is computed by the control core for
@@ -59,7 +59,7 @@ class _Reader:
         tensors = tuple(Tensor(shape(expr), dtype(expr)) for expr in self._tensors)
         places = iter(range(len(flat)))
         by_row = tuple(tuple(next(places) for _ in own) for own in parts)
-        self.network = Network(Graph(operators, tensors, tuple(sorted(self._dense))), self._tensors, by_row)
+        self.network = GraphReading(Graph(operators, tensors, tuple(sorted(self._dense))), self._tensors, by_row)
 
     def _number(self, expr: relay.Expr) -> int:
         if expr not in self._tensors:

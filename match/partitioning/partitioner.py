@@ -12,7 +12,7 @@ from typing import Any
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.plan import CPU, Candidate, LayerDecision, LayerPlan
+from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
 from match.errors import CapacityError
@@ -109,7 +109,7 @@ def _with_conversions(
 def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> LayerDecision:
     name = f"{LAYOUT}_{number}"
     cost = conversion_cost(target, name, conversion.elements)
-    return LayerDecision(name, LAYOUT, CPU, 0, conversion.elements, cost.cycles, (Candidate(CPU, cost=cost),))
+    return LayerDecision(name, LAYOUT, CPU, 0, conversion.elements, cost.cycles, (Offer(CPU, cost=cost),))
 
 
 def _rebuilt(

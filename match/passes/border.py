@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from match.errors import OptionError
-from match.frontend.model import Model, Quantization, Tensor
+from match.frontend.model import Model, ModelTensor, Quantization
 from match.relay import relay, tvm
 from match.relay.rewrite import dtype, is_call, rebuild, scalar
 
@@ -41,7 +41,7 @@ class Border:
         return cls(input_type, output_type, input_layout)
 
     @classmethod
-    def between(cls, model: Model, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Border:
+    def between(cls, model: Model, inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor]) -> Border:
         """What a model must have been given for its inputs and outputs to be these. Raises OptionError as `parse`."""
         pairs = list(zip(model.inputs, inputs, strict=False))
         return cls.parse(
@@ -60,7 +60,7 @@ def _other(pairs: Iterable[tuple[str, str]]) -> str | None:
 class _Read:
     """An input as a caller gives it, the expression that takes its place, and the calls that this replaces as well."""
 
-    tensor: Tensor
+    tensor: ModelTensor
     variable: relay.Var
     expr: relay.Expr
     dropped: tuple[relay.Call, ...]
@@ -114,7 +114,7 @@ def with_border(model: Model, border: Border) -> Model:
     )
 
 
-def _read(tensor: Tensor, parameter: relay.Var, users: Sequence[relay.Call], border: Border) -> _Read:
+def _read(tensor: ModelTensor, parameter: relay.Var, users: Sequence[relay.Call], border: Border) -> _Read:
     kind = border.input_type or tensor.dtype
     shape, axes, layout = tensor.shape, None, tensor.layout
     if border.input_layout is not None and len(tensor.shape) == 4:
@@ -141,10 +141,10 @@ def _read(tensor: Tensor, parameter: relay.Var, users: Sequence[relay.Call], bor
         else:
             quantization = _moved(given, kind)
             expr = _requantized(expr, quantization, given, stored)
-    return _Read(Tensor(tensor.name, shape, kind, quantization, layout), variable, expr, dropped)
+    return _Read(ModelTensor(tensor.name, shape, kind, quantization, layout), variable, expr, dropped)
 
 
-def _quantize_of(tensor: Tensor, users: Sequence[relay.Call]) -> tuple[Quantization, str]:
+def _quantize_of(tensor: ModelTensor, users: Sequence[relay.Call]) -> tuple[Quantization, str]:
     """The one quantization of a float input, in which all that read it begin."""
     found = {(*_quantization(call.args[1:3]), dtype(call)) for call in users if is_call(call, "qnn.quantize")}
     if len(found) != 1 or not all(is_call(call, "qnn.quantize") for call in users):
@@ -153,7 +153,9 @@ def _quantize_of(tensor: Tensor, users: Sequence[relay.Call]) -> tuple[Quantizat
     return Quantization(scale, zero_point), stored
 
 
-def _written(tensor: Tensor, field: relay.Expr, expr: relay.Expr, kind: str | None) -> tuple[Tensor, relay.Expr]:
+def _written(
+    tensor: ModelTensor, field: relay.Expr, expr: relay.Expr, kind: str | None
+) -> tuple[ModelTensor, relay.Expr]:
     """An output as the caller gets it; `field` is the model's own, `expr` what became of that."""
     if kind is None or kind == tensor.dtype:
         return tensor, expr

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic import tflite_functions
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
 from match.relay import integer_form, relay, tvm
 from match.relay.qnn import quantization
@@ -38,7 +38,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     return _table(call.args[0], output, new) or _softmax(call.args[0], output, new)
 
 
-def _source(expr: relay.Expr) -> tuple[relay.Expr, Quantization] | None:
+def _source(expr: relay.Expr) -> tuple[relay.Expr, QuantizedType] | None:
     """The 8-bit tensor behind a dequantize with one scale."""
     if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
         return None
@@ -46,7 +46,7 @@ def _source(expr: relay.Expr) -> tuple[relay.Expr, Quantization] | None:
     return None if values is None else (expr.args[0], values)
 
 
-def _table(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     gated = _gated(expr)
     function = tflite_functions.hard_swish if gated else _TABLES.get(operator_name(expr))
     source = _source(gated or expr.args[0]) if function else None
@@ -57,7 +57,7 @@ def _table(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | Non
     return None if outputs is None else integer_form.lookup(new(x), outputs, inputs.dtype, output.dtype)
 
 
-def _softmax(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     if not is_call(expr, "nn.softmax"):
         return None
     scores, beta = expr.args[0], np.float32(1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.arithmetic.interface import Float32Array, Quantization
+from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.unary_functions import unary_chain
@@ -29,7 +29,7 @@ class _Real:
     """A float tensor that is a dequantized one: its 8-bit expression in the original function, and its quantization."""
 
     x: relay.Expr
-    quantization: Quantization
+    quantization: QuantizedType
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _real(expr: relay.Expr) -> _Real | None:
     return None if values is None else _Real(expr.args[0], values)
 
 
-def _clamped(expr: relay.Expr, output: Quantization) -> tuple[relay.Expr, tuple[int, int]]:
+def _clamped(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, tuple[int, int]]:
     """An expression without the activations around it, and the output values that they leave."""
     low, high = value_range(output.dtype)
     while True:
@@ -82,7 +82,7 @@ def _clamped(expr: relay.Expr, output: Quantization) -> tuple[relay.Expr, tuple[
         expr = expr.args[0]
 
 
-def _linear(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A convolution or dense layer with constant weights."""
     operator, bias = expr, None
     if is_call(expr, "nn.bias_add", "add") and is_call(expr.args[0], "nn.conv2d", "nn.dense"):
@@ -163,7 +163,7 @@ def _bias(bias: relay.Expr, scale: Float32Array, units: int) -> npt.NDArray[np.i
     return integers.reshape(-1) if integers.size == units else None
 
 
-def _binary(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _binary(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """An addition or multiplication of two tensors."""
     if not is_call(expr, "add", "multiply"):
         return None
@@ -175,7 +175,7 @@ def _binary(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | No
     return build(new(left.x), new(right.x), *scales)
 
 
-def _average(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """The mean of the whole map: pooling or reduction."""
     if is_call(expr, "mean"):
         return _mean(expr, output, new)
@@ -191,7 +191,7 @@ def _average(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | N
     return _pooled(expr.args[0], (rows, columns), layout, output, new)
 
 
-def _mean(expr: relay.Call, output: Quantization, new: New) -> relay.Expr | None:
+def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
     """A mean over rows and columns of a map with channels first."""
     axes = [int(axis) % 4 for axis in expr.attrs.axis or ()]
     if len(shape(expr.args[0])) != 4 or sorted(axes) != [2, 3] or expr.attrs.exclude:
@@ -202,7 +202,7 @@ def _mean(expr: relay.Call, output: Quantization, new: New) -> relay.Expr | None
 
 
 def _pooled(
-    expr: relay.Expr, window: tuple[int, int], layout: str, output: Quantization, new: New
+    expr: relay.Expr, window: tuple[int, int], layout: str, output: QuantizedType, new: New
 ) -> relay.Expr | None:
     real = _real(expr)
     if real is None or dtype(real.x) != output.dtype:
@@ -211,7 +211,7 @@ def _pooled(
     return relay.qnn.op.avg_pool2d(new(real.x), *scales, window, (1, 1), (0, 0, 0, 0), (1, 1), layout=layout)
 
 
-def _windowed_average(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _windowed_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Average pooling of smaller windows, in float32: which way a half goes depends on each value, not on the sum.
 
     As onnxruntime does it, with the zero point added before rounding.
@@ -224,7 +224,7 @@ def _windowed_average(expr: relay.Expr, output: Quantization, new: New) -> relay
     return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
 
 
-def _concatenate(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _concatenate(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A concatenation, each part brought to the output's scale."""
     if not is_call(expr, "concatenate") or not isinstance(expr.args[0], relay.Tuple):
         return None
@@ -248,7 +248,7 @@ def _scaled_concatenation(call: relay.Call, new: New) -> relay.Expr | None:
     return relay.concatenate(parts, int(call.attrs.axis))
 
 
-def _table(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A chain of functions of one value, computed for all 256 of them."""
     source, function = unary_chain(expr)
     real = _real(source)
@@ -259,7 +259,7 @@ def _table(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | Non
     return integer_form.lookup(new(real.x), outputs, real.quantization.dtype, output.dtype)
 
 
-def _moved(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | None:
+def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
     while is_call(expr, "nn.pad", *_MOVES):
@@ -281,11 +281,11 @@ def _moved(expr: relay.Expr, output: Quantization, new: New) -> relay.Expr | Non
     return _rescaled(result, real.quantization, output)
 
 
-def _rescaled(x: relay.Expr, inputs: Quantization, output: Quantization) -> relay.Expr:
+def _rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> relay.Expr:
     if inputs == output:
         return x
     return relay.qnn.op.requantize(x, *_parameters(inputs), *_parameters(output), out_dtype=output.dtype)
 
 
-def _parameters(values: Quantization) -> tuple[relay.Expr, relay.Expr]:
+def _parameters(values: QuantizedType) -> tuple[relay.Expr, relay.Expr]:
     return relay.const(values.scale), relay.const(values.zero_point, "int32")

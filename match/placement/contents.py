@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from match.placement.packing import Item, Packing, aligned, gap, loads, pack
-from match.placement.problem import Choice, Cut, Problem, blocks, is_cut
+from match.placement.packing import Item, Packed, aligned, gap, loads, pack
+from match.placement.problem import Choice, Cut, PlacementProblem, blocks, is_cut
 
 CONSTANTS = "constants"
 BLOCKS = "blocks"
 
 
-def held(problem: Problem, choice: Choice) -> int:
+def held(problem: PlacementProblem, choice: Choice) -> int:
     """Bytes that stay in main memory for good."""
     sizes = [problem.resident, *(problem.steps[step].constants for step in choice.resident)]
     return sum(aligned(size, problem.alignment) for size in sizes)
 
 
-def stays(problem: Problem, choice: Choice) -> Iterator[Item]:
+def stays(problem: PlacementProblem, choice: Choice) -> Iterator[Item]:
     """Tensors, by name, and constants that are fetched whole, by CONSTANTS and step."""
     for tensor in problem.tensors:
         if tensor.name not in choice.spilled:
@@ -27,7 +27,7 @@ def stays(problem: Problem, choice: Choice) -> Iterator[Item]:
             yield Item((CONSTANTS, number), at, number, problem.steps[number].constants)
 
 
-def cut_blocks(problem: Problem, choice: Choice, used: Mapping[int, Cut]) -> Iterator[Item]:
+def cut_blocks(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> Iterator[Item]:
     """Blocks of the layers that are cut, by BLOCKS and step: as large as they are, or at least have to be."""
     for number in range(len(problem.steps)):
         if is_cut(problem, choice, number):
@@ -35,15 +35,15 @@ def cut_blocks(problem: Problem, choice: Choice, used: Mapping[int, Cut]) -> Ite
             yield Item((BLOCKS, number), number, number, size)
 
 
-def load(problem: Problem, choice: Choice, used: Mapping[int, Cut]) -> list[int]:
+def load(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> list[int]:
     """Bytes in main memory at each step."""
     always = held(problem, choice)
     alive = loads([*stays(problem, choice), *cut_blocks(problem, choice, used)], len(problem.steps), problem.alignment)
     return [always + size for size in alive]
 
 
-def packed(problem: Problem, choice: Choice, used: Mapping[int, Cut]) -> Packing | None:
-    """Offsets behind what is held for good, if all of it fits main memory."""
+def packed(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> Packed | None:
+    """Packing behind what is held for good, if all of it fits main memory."""
     if max(load(problem, choice, used), default=0) > problem.main or spilled_bytes(problem, choice) > problem.external:
         return None
     limit = problem.main - held(problem, choice)
@@ -54,7 +54,7 @@ def packed(problem: Problem, choice: Choice, used: Mapping[int, Cut]) -> Packing
     return packing if packing.peak <= limit else None
 
 
-def _between(problem: Problem, choice: Choice, used: Sequence[Item], limit: int) -> Packing:
+def _between(problem: PlacementProblem, choice: Choice, used: Sequence[Item], limit: int) -> Packed:
     """Blocks where all else leaves room that is packed with the least blocks: as rooms are given out."""
     others = list(stays(problem, choice))
     packing = pack([*others, *cut_blocks(problem, choice, {})], problem.alignment, limit)
@@ -64,10 +64,10 @@ def _between(problem: Problem, choice: Choice, used: Sequence[Item], limit: int)
         start, size = gap(others, offsets, item.first, problem.alignment, limit)
         offsets[item.key] = start
         tops.append(start + aligned(item.bytes, problem.alignment) if item.bytes <= size else limit + 1)
-    return Packing(offsets, max(tops, default=0))
+    return Packed(offsets, max(tops, default=0))
 
 
-def spilled_bytes(problem: Problem, choice: Choice) -> int:
+def spilled_bytes(problem: PlacementProblem, choice: Choice) -> int:
     """Bytes of external memory that tensors take at once, without gaps."""
     items = [Item(t.name, t.first, t.last, t.bytes) for t in problem.tensors if t.name in choice.spilled]
     return max(loads(items, len(problem.steps), problem.alignment), default=0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, load, packed, stays
 from match.placement.improve import fetched_at, improved, least_block, with_residents
 from match.placement.packing import aligned, gap
-from match.placement.problem import Choice, Cut, Problem, Tensor, blocks, is_cut
+from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, blocks, is_cut
 
 _ROUND = 1024
 
@@ -42,7 +42,7 @@ class Shortage:
     parts: tuple[tuple[str, int], ...]
 
 
-def decide(problem: Problem) -> Decision | Shortage:
+def decide(problem: PlacementProblem) -> Decision | Shortage:
     """The choice for a network, or why it does not fit."""
     choice = Choice(tuple(_previous(problem, n) if step.constants else None for n, step in enumerate(problem.steps)))
     while packed(problem, choice, {}) is None:
@@ -62,7 +62,7 @@ def decide(problem: Problem) -> Decision | Shortage:
     return Decision(choice, _rooms(problem, choice))
 
 
-def _relieved(problem: Problem, choice: Choice, step: int, loaded: int) -> Choice | None:
+def _relieved(problem: PlacementProblem, choice: Choice, step: int, loaded: int) -> Choice | None:
     """A choice with fewer bytes at a step, and no more at any other."""
     later = [n for n, at in enumerate(choice.fetched) if at is not None and at <= step < n]
     if later:
@@ -82,7 +82,7 @@ def _relieved(problem: Problem, choice: Choice, step: int, loaded: int) -> Choic
     return replace(choice, spilled=choice.spilled | {chosen.name})
 
 
-def _saved(problem: Problem, choice: Choice, tensor: Tensor, step: int) -> int:
+def _saved(problem: PlacementProblem, choice: Choice, tensor: Lifetime, step: int) -> int:
     """Bytes that a step has less when a tensor goes to external memory; 0 where it cannot."""
     if not tensor.movable or tensor.name in choice.spilled or not tensor.first <= step <= tensor.last:
         return 0
@@ -93,22 +93,22 @@ def _saved(problem: Problem, choice: Choice, tensor: Tensor, step: int) -> int:
     return saved.get(step, size) if min(saved.values(), default=1) > 0 else 0
 
 
-def _more(problem: Problem, choice: Choice, further: Choice, step: int) -> int:
+def _more(problem: PlacementProblem, choice: Choice, further: Choice, step: int) -> int:
     return aligned(blocks(problem, further, step), problem.alignment) - aligned(
         blocks(problem, choice, step), problem.alignment
     )
 
 
-def _traffic(problem: Problem, tensor: Tensor) -> int:
+def _traffic(problem: PlacementProblem, tensor: Lifetime) -> int:
     return tensor.bytes * sum(tensor.name in step.tensors for step in problem.steps)
 
 
-def _previous(problem: Problem, step: int) -> int:
+def _previous(problem: PlacementProblem, step: int) -> int:
     """The last step before this one that can start transfers; the first step for itself."""
     return max((start for start in problem.starts if start < step), default=step)
 
 
-def _rooms(problem: Problem, choice: Choice) -> dict[int, int]:
+def _rooms(problem: PlacementProblem, choice: Choice) -> dict[int, int]:
     """Main memory for the blocks of each step that is cut: what all else leaves in one piece, up to `problem.room`."""
     limit = problem.main - held(problem, choice)
     packing = packed(problem, choice, {})
@@ -121,7 +121,7 @@ def _rooms(problem: Problem, choice: Choice) -> dict[int, int]:
     return rooms
 
 
-def _shortage(problem: Problem, choice: Choice, step: int) -> Shortage:
+def _shortage(problem: PlacementProblem, choice: Choice, step: int) -> Shortage:
     parts = {
         tensor.name: tensor.bytes
         for tensor in problem.tensors

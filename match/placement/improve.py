@@ -9,14 +9,14 @@ from functools import partial
 from match.placement.contents import packed
 from match.placement.latency import predict
 from match.placement.packing import aligned
-from match.placement.problem import Choice, Cut, Problem
+from match.placement.problem import Choice, Cut, PlacementProblem
 
 _EARLIER = 6
 _SWEEPS = 2
 
 
 def improved(
-    problem: Problem, choice: Choice, used: Mapping[int, Cut], *, whole: bool = False, cutting: bool = False
+    problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, whole: bool = False, cutting: bool = False
 ) -> Choice:
     """A faster choice: other times to fetch, and, where asked for, other operands that are cut.
 
@@ -40,7 +40,7 @@ def improved(
     return choice
 
 
-def _alternatives(problem: Problem, choice: Choice, step: int, whole: bool, cutting: bool) -> Iterator[Choice]:
+def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: bool, cutting: bool) -> Iterator[Choice]:
     """Other ways for the constants of a step to come; what it touches back in main memory."""
     asked = problem.steps[step]
     if whole:
@@ -57,7 +57,7 @@ def _alternatives(problem: Problem, choice: Choice, step: int, whole: bool, cutt
         yield replace(fetched_at(choice, step, None), cut=choice.cut | {step})
 
 
-def with_residents(problem: Problem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:
+def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:
     """The choice with constants that stay in main memory, those first that save most cycles a byte.
 
     As many as fit, or if `saving` only those that make it faster.
@@ -76,7 +76,7 @@ def with_residents(problem: Problem, choice: Choice, used: Mapping[int, Cut], *,
     return choice
 
 
-def _order(problem: Problem, worth: Mapping[int, float], step: int) -> tuple[float, int]:
+def _order(problem: PlacementProblem, worth: Mapping[int, float], step: int) -> tuple[float, int]:
     return worth[step] / problem.steps[step].constants, -step
 
 
@@ -84,7 +84,7 @@ def _resident(choice: Choice, step: int) -> Choice:
     return replace(fetched_at(choice, step, None), resident=choice.resident | {step})
 
 
-def least_block(problem: Problem, step: int) -> int:
+def least_block(problem: PlacementProblem, step: int) -> int:
     """Least bytes of a block of constants; as many as all of them where they cannot be cut."""
     asked = problem.steps[step]
     return asked.constants if asked.constant_block is None else aligned(asked.constant_block, problem.alignment)

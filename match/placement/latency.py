@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from match.placement.problem import Choice, Cut, Problem, is_cut
+from match.placement.problem import Choice, Cut, PlacementProblem, is_cut
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Latency:
         return max(0.0, 1.0 - sum(self.exposed) / self.traffic) if self.traffic else 1.0
 
 
-def predict(problem: Problem, choice: Choice, cuts: Mapping[int, Cut]) -> Latency:
+def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Latency:
     """The latency of a choice; `cuts` has those steps that were searched, the others are estimated."""
     now = free = traffic = 0.0
     done: dict[int, float] = {}
@@ -67,7 +67,7 @@ def predict(problem: Problem, choice: Choice, cuts: Mapping[int, Cut]) -> Latenc
     return Latency(now, tuple(exposed), traffic)
 
 
-def estimate(problem: Problem, choice: Choice, number: int) -> Cut:
+def estimate(problem: PlacementProblem, choice: Choice, number: int) -> Cut:
     """What cutting a step may cost before it is searched: the longer of its work and its traffic, and a first block.
 
     A spilled tensor is taken to move as fast as constants do.

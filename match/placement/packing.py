@@ -23,7 +23,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Packing:
+class Packed:
     """Offsets by key, and the bytes that they reach up to."""
 
     offsets: Mapping[Hashable, int]
@@ -49,13 +49,13 @@ def loads(items: Iterable[Item], steps: int, alignment: int) -> list[int]:
     return result
 
 
-def pack(items: Sequence[Item], alignment: int, limit: int) -> Packing:
+def pack(items: Sequence[Item], alignment: int, limit: int) -> Packed:
     """A packing with a small peak; the first that stays within `limit` is taken.
 
     Each item goes to the lowest place that is free, in several orders; then what lies at the peak is put earlier and
     earlier. Deterministic, and not always the best.
     """
-    best: Packing | None = None
+    best: Packed | None = None
     order: list[Item] = []
     keys: tuple[Callable[[Item], tuple[int, ...]], ...] = (
         lambda item: (item.first - item.last, -item.bytes),
@@ -106,7 +106,7 @@ def gap(
     return widest
 
 
-def _in_order(items: Iterable[Item], alignment: int) -> Packing:
+def _in_order(items: Iterable[Item], alignment: int) -> Packed:
     """Each item at the lowest place that those before it leave free."""
     placed: list[tuple[int, int, Item]] = []
     offsets: dict[Hashable, int] = {}
@@ -121,4 +121,4 @@ def _in_order(items: Iterable[Item], alignment: int) -> Packing:
         placed.append((start, start + size, item))
         placed.sort(key=lambda place: place[:2])
         peak = max(peak, start + size)
-    return Packing(offsets, peak)
+    return Packed(offsets, peak)

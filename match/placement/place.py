@@ -9,8 +9,8 @@ from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, packed
 from match.placement.decide import Decision
 from match.placement.improve import improved, with_residents
 from match.placement.latency import Latency, predict
-from match.placement.packing import Item, Packing, aligned, pack
-from match.placement.problem import Choice, Cut, Problem
+from match.placement.packing import Item, Packed, aligned, pack
+from match.placement.problem import Choice, Cut, PlacementProblem
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Plan:
     latency: Latency
 
 
-def place(problem: Problem, decision: Decision, cuts: Mapping[int, Cut], images: Mapping[int, int]) -> Plan:
+def place(problem: PlacementProblem, decision: Decision, cuts: Mapping[int, Cut], images: Mapping[int, int]) -> Plan:
     """The plan of a decision.
 
     Args:
@@ -78,8 +78,8 @@ def place(problem: Problem, decision: Decision, cuts: Mapping[int, Cut], images:
     )
 
 
-def _stacked(problem: Problem, sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Offsets of constants in the image, in the order of steps, and the bytes of the image."""
+def _stacked(problem: PlacementProblem, sizes: Mapping[int, int]) -> tuple[dict[int, int], int]:
+    """Where constants lie in the image, in the order of steps, and the bytes of the image."""
     offsets: dict[int, int] = {}
     end = aligned(problem.resident, problem.alignment)
     for step in sorted(sizes):
@@ -88,6 +88,6 @@ def _stacked(problem: Problem, sizes: Mapping[int, int]) -> tuple[dict[int, int]
     return offsets, end
 
 
-def _outside(problem: Problem, choice: Choice) -> Packing:
+def _outside(problem: PlacementProblem, choice: Choice) -> Packed:
     items = [Item(t.name, t.first, t.last, t.bytes) for t in problem.tensors if t.name in choice.spilled]
     return pack(items, problem.alignment, spilled_bytes(problem, choice))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 
 @dataclass(frozen=True)
-class Tensor:
+class Lifetime:
     """A tensor of `bytes` bytes, written by step `first` and read for the last time by step `last`.
 
     `movable`: it may live in external memory, because every step that touches it can cut it.
@@ -22,7 +22,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Step:
+class Call:
     """One call of the network: `cycles` with all operands in main memory, and what it touches.
 
     tensors: names of the tensors that it reads or writes.
@@ -42,7 +42,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Problem:
+class PlacementProblem:
     """A network and its room.
 
     main: bytes of main memory for tensors, constants and blocks together. external: bytes of external memory.
@@ -50,8 +50,8 @@ class Problem:
     issue: cycles of the core to start a transfer. room: bytes that a layer that is cut gets where they are there.
     """
 
-    steps: tuple[Step, ...]
-    tensors: tuple[Tensor, ...]
+    steps: tuple[Call, ...]
+    tensors: tuple[Lifetime, ...]
     main: int
     external: int
     alignment: int = 8
@@ -60,7 +60,7 @@ class Problem:
     room: int = 1 << 17
 
     @cached_property
-    def by_name(self) -> Mapping[str, Tensor]:
+    def by_name(self) -> Mapping[str, Lifetime]:
         """Tensors by name."""
         return {tensor.name: tensor for tensor in self.tensors}
 
@@ -97,13 +97,13 @@ class Cut:
     traffic: float
 
 
-def blocks(problem: Problem, choice: Choice, step: int) -> int:
+def blocks(problem: PlacementProblem, choice: Choice, step: int) -> int:
     """The least bytes of blocks of a step in main memory; 0 if it is not cut."""
     asked = problem.steps[step]
     kept = sum(size for name, size in asked.tensor_blocks if name in choice.spilled)
     return kept + ((asked.constant_block or 0) if step in choice.cut else 0)
 
 
-def is_cut(problem: Problem, choice: Choice, step: int) -> bool:
+def is_cut(problem: PlacementProblem, choice: Choice, step: int) -> bool:
     """Whether some operand of a step comes in pieces."""
     return step in choice.cut or any(name in choice.spilled for name in problem.steps[step].tensors)

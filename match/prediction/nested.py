@@ -16,7 +16,7 @@ from match.mapping.schedule import Loop, Memory, Placement, Schedule, parts
 from match.prediction.blocks import array_limits, axis_length, block_of_lengths
 from match.prediction.prices import Lengths, Move, Prices
 from match.prediction.view import view_of
-from match.prediction.walk import Spans, Stream, Walk
+from match.prediction.walk import BlocksUnderWay, Spans, Walk
 from match.target.cost import Block, Cost, CostModel, MappingView
 
 
@@ -174,7 +174,7 @@ class _LevelWalk(Walk):
         self._nested = nested
         self._limits = limits
 
-    def move(self, stream: Stream, spans: Spans) -> Move:
+    def move(self, stream: BlocksUnderWay, spans: Spans) -> Move:
         number = stream.number
         if self._nested.inner is not None and self.pricing.operands[number].role is Role.CONSTANT:
             return self._nested.packed(number, stream.depth, spans)

@@ -19,7 +19,7 @@ from match.prediction.prices import Move, Prices
 Spans = dict[Dim, Span]
 
 
-class Stream:
+class BlocksUnderWay:
     """The blocks of one operand, of at most `extents`: when those under way will be done."""
 
     def __init__(self, number: int, placement: Placement, extents: Mapping[Dim, int]) -> None:
@@ -51,7 +51,9 @@ class Walk:
         extents = [dict(largest)]
         for loop in loops:
             extents.append({**extents[-1], loop.dim: loop.tile})
-        self.streams = [Stream(n, held, extents[held.depth]) for n, held in enumerate(placements) if held is not None]
+        self.streams = [
+            BlocksUnderWay(n, held, extents[held.depth]) for n, held in enumerate(placements) if held is not None
+        ]
         roles = [operand.role for operand in pricing.operands]
         self.inputs = [stream for stream in self.streams if roles[stream.number] is not Role.OUTPUT]
         self.outputs = [stream for stream in self.streams if roles[stream.number] is Role.OUTPUT]
@@ -78,7 +80,7 @@ class Walk:
         self._body(0, spans, None)
         self.now = max(self.now, *(done for stream in self.outputs for done in stream.done), 0.0)
 
-    def move(self, stream: Stream, spans: Spans) -> Move:
+    def move(self, stream: BlocksUnderWay, spans: Spans) -> Move:
         """The transfer of a block."""
         return self.pricing.move(stream.number, spans, stream.extents)
 
@@ -89,7 +91,7 @@ class Walk:
         self.overhead += self.pricing.launch
         self.now += self.pricing.launch + cycles
 
-    def _start(self, stream: Stream, spans: Spans) -> float:
+    def _start(self, stream: BlocksUnderWay, spans: Spans) -> float:
         """Issue the transfer of a block; returns when it will be done."""
         move = self.move(stream, spans)
         self.now += self.pricing.issue

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.arithmetic.interface import Float32Array, Quantization
+from match.arithmetic.interface import Float32Array, QuantizedType
 from match.ir.dtypes import value_range
 from match.relay import relay
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
@@ -28,11 +28,11 @@ class Linear:
 
     call: relay.Call
     x: relay.Expr
-    input: Quantization
+    input: QuantizedType
     weights: npt.NDArray[np.int8]
     weight_scale: Float32Array
     bias: npt.NDArray[np.int64]
-    output: Quantization
+    output: QuantizedType
     clip: tuple[int, int]
 
 
@@ -45,12 +45,12 @@ def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
     return expr, (low, high)
 
 
-def quantization(scale: relay.Expr, zero_point: relay.Expr, dtype: str) -> Quantization | None:
+def quantization(scale: relay.Expr, zero_point: relay.Expr, dtype: str) -> QuantizedType | None:
     """The quantization of a tensor from its scale and zero point, if they are constants of one element."""
     scale_value, zero_value = scalar(scale), scalar(zero_point)
     if scale_value is None or zero_value is None:
         return None
-    return Quantization(np.float32(scale_value), int(zero_value), dtype)
+    return QuantizedType(np.float32(scale_value), int(zero_value), dtype)
 
 
 def read_linear(expr: relay.Expr) -> Linear | None:

@@ -9,8 +9,8 @@ import msgspec
 
 from match.codegen.network import NetworkMemory
 from match.compilation.options import Options
-from match.dispatch.plan import CPU, Candidate, LayerDecision
-from match.frontend.model import Model, Tensor
+from match.dispatch.plan import CPU, LayerDecision, Offer
+from match.frontend.model import Model, ModelTensor
 from match.mapping.schedule import Schedule
 from match.prediction.predict import predict
 from match.report.advice import advise
@@ -114,7 +114,7 @@ def _sum(energies: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(energies) else None
 
 
-def _tensor(tensor: Tensor) -> TensorSummary:
+def _tensor(tensor: ModelTensor) -> TensorSummary:
     return TensorSummary(tensor.name, tensor.shape, tensor.dtype)
 
 
@@ -218,14 +218,14 @@ def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:
     )
 
 
-def _requantization(candidate: Candidate) -> RequantizationSummary | None:
+def _requantization(candidate: Offer) -> RequantizationSummary | None:
     if candidate.requantizer is None or candidate.fit is None:
         return None
     fit = candidate.fit
     return RequantizationSummary(candidate.requantizer.name, fit.exact, fit.share, fit.max_step)
 
 
-def _candidate(candidate: Candidate) -> CandidateSummary:
+def _candidate(candidate: Offer) -> CandidateSummary:
     return CandidateSummary(
         module=candidate.module,
         cycles=round(candidate.cost.cycles) if candidate.cost else None,

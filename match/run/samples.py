@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from match.codegen.project import Manifest
 from match.errors import InputError, ToolchainError
-from match.frontend.model import Tensor, tensor_bytes
+from match.frontend.model import ModelTensor, tensor_bytes
 from match.target.arguments import is_a
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -22,7 +22,7 @@ def random_inputs(manifest: Manifest, seed: int) -> Arrays:
     return {tensor.name: _random(tensor, rng) for tensor in manifest.inputs}
 
 
-def _random(tensor: Tensor, rng: np.random.Generator) -> npt.NDArray[Any]:
+def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:
     dtype = np.dtype(tensor.dtype)
     if dtype.kind == "f":
         return rng.random(tensor.shape).astype(dtype)
@@ -74,7 +74,7 @@ def interleaved(samples: Arrays) -> bytes:
     return np.concatenate(parts, axis=1).tobytes()
 
 
-def taken_apart(tensors: Sequence[Tensor], outputs: bytes, samples: int, what: str) -> Arrays:
+def taken_apart(tensors: Sequence[ModelTensor], outputs: bytes, samples: int, what: str) -> Arrays:
     """The tensors that the program `what` wrote for so many samples, one sample behind the other.
 
     Raises:

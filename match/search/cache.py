@@ -20,7 +20,7 @@ from match.files.output import whole_file
 from match.search.engine import library_version
 from match.search.entry import decode, encode
 from match.search.fingerprint import Fingerprints, UnknownSourceError
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 
 ENVIRONMENT = "MATCH_CACHE_DIR"
 """Environment variable that names the folder."""
@@ -54,7 +54,7 @@ class Cache:
         self._models: dict[int, tuple[object, str | None]] = {}
         self._versions: dict[str, str] = {}
 
-    def look_up(self, problem: Problem) -> Solution | None:
+    def look_up(self, problem: SearchProblem) -> Solution | None:
         """The solution stored for a problem, if there is one."""
         path = self._path(problem)
         if path is None:
@@ -67,7 +67,7 @@ class Cache:
         digest, entry = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
         return decode(entry, problem) if hashlib.sha256(entry).digest() == digest else None
 
-    def store(self, solved: Sequence[tuple[Problem, Solution]]) -> None:
+    def store(self, solved: Sequence[tuple[SearchProblem, Solution]]) -> None:
         """Store solutions, and drop the entries not used for longest when there are too many."""
         with suppress(OSError, OutputError):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class Cache:
                         unfinished.write_bytes(hashlib.sha256(entry).digest() + entry)
             self._prune()
 
-    def _path(self, problem: Problem) -> Path | None:
+    def _path(self, problem: SearchProblem) -> Path | None:
         """Where a problem's solution is; None if its cost model cannot be told from others."""
         model = self._fingerprint(problem.cost_model)
         if model is None:

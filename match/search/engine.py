@@ -8,13 +8,13 @@ from typing import Protocol
 
 from match.errors import OptionError
 from match.mapping.schedule import Schedule
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 
 
 class Engine(Protocol):
     """A search over the mappings of one layer."""
 
-    def search(self, problem: Problem) -> Schedule:
+    def search(self, problem: SearchProblem) -> Schedule:
         """The best mapping found; the same for the same problem.
 
         Raises:

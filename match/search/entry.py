@@ -10,7 +10,7 @@ import msgspec
 
 from match.errors import ScheduleError
 from match.mapping.schedule import Loop, Placement, Schedule
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 from match.target.cost import Cost
 
 
@@ -36,7 +36,7 @@ def encode(solution: Solution) -> bytes:
     return msgspec.json.encode(_Entry(mapping, solution.refusal))
 
 
-def decode(data: bytes, problem: Problem) -> Solution | None:
+def decode(data: bytes, problem: SearchProblem) -> Solution | None:
     """The solution of `problem` that `encode` wrote; None if the bytes are none."""
     try:
         entry = msgspec.json.decode(data, type=_Entry)

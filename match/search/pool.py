@@ -26,7 +26,7 @@ from typing import IO
 from match.errors import CostModelError
 from match.search.engine import engine
 from match.search.entry import decode, encode
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 from match.search.solve import solve
 
 START_UP = 0.1
@@ -45,7 +45,7 @@ def available_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def solve_all(problems: Sequence[Problem], jobs: int) -> list[Solution]:
+def solve_all(problems: Sequence[SearchProblem], jobs: int) -> list[Solution]:
     """Solutions in the order of `problems`, found by up to `jobs` processes: the same for any number of them.
 
     What a worker cannot do, because it cannot import a cost model or dies, this process does.
@@ -90,7 +90,7 @@ def solve_all(problems: Sequence[Problem], jobs: int) -> list[Solution]:
     return [solved[index] for index in range(len(problems))]
 
 
-def _size(problem: Problem) -> int:
+def _size(problem: SearchProblem) -> int:
     """Grows with the time that a search takes."""
     return problem.layer.k * problem.layer.oy * problem.layer.ox
 
@@ -98,7 +98,7 @@ def _size(problem: Problem) -> int:
 class _Workers:
     """Processes that solve what is `waiting`, the numbers of `problems`; a thread of this process talks to each."""
 
-    def __init__(self, problems: Sequence[Problem], waiting: deque[int]) -> None:
+    def __init__(self, problems: Sequence[SearchProblem], waiting: deque[int]) -> None:
         self.running: list[subprocess.Popen[bytes]] = []
         self._problems = problems
         self._waiting = waiting

@@ -10,7 +10,7 @@ from match.target.cost import Cost, CostModel
 
 
 @dataclass(frozen=True)
-class Problem:
+class SearchProblem:
     """What `Engine.search` is asked, of the engine called `engine`, for the kernel of `module`.
 
     objective: one of `match.search.objective.OBJECTIVES`.

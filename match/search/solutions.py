@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from match.search.cache import Cache
 from match.search.pool import solve_all
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 
 
-def solutions(problems: Sequence[Problem], cache: Cache | None, jobs: int) -> list[Solution]:
+def solutions(problems: Sequence[SearchProblem], cache: Cache | None, jobs: int) -> list[Solution]:
     """Solutions in the order of `problems`; new ones are stored in the cache, if there is one.
 
     Raises:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from match.errors import CostModelError, NoMappingError, ScheduleError
 from match.prediction.predict import predict
 from match.search.engine import engine
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 
 
-def solve(problem: Problem) -> Solution:
+def solve(problem: SearchProblem) -> Solution:
     """Search.
 
     Raises:

@@ -1,7 +1,7 @@
 """Whether a project's C computes what its network is to compute.
 
 `validate` runs the C beside a reference on the same inputs and counts what differs: TFLite Micro for TFLite files,
-onnxruntime for ONNX files, for other networks their own integers. With `Layers` it says which operator it is.
+onnxruntime for ONNX files, for other networks their own integers. With `DumpedOperators` it says which operator it is.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy.typing as npt
 from match import run as runs
 from match.codegen.project import Manifest
 from match.errors import InputError, OptionError
-from match.frontend.model import Model, Tensor
+from match.frontend.model import Model, ModelTensor
 from match.partitioning.partitioner import Partitioned
 from match.run.samples import checked
 from match.validation.differences import difference
-from match.validation.layers import Layers
+from match.validation.layers import DumpedOperators
 from match.validation.references import Run, reference, steps
 from match.validation.schema import (
     AccuracySummary,
@@ -124,11 +124,11 @@ def _check_model(manifest: Manifest, model: Model, directory: Path) -> None:
             )
 
 
-def _kinds(tensors: Sequence[Tensor]) -> list[tuple[str, tuple[int, ...], str]]:
+def _kinds(tensors: Sequence[ModelTensor]) -> list[tuple[str, tuple[int, ...], str]]:
     return [(tensor.name, tensor.shape, tensor.dtype) for tensor in tensors]
 
 
-def _listed(tensors: Sequence[Tensor]) -> str:
+def _listed(tensors: Sequence[ModelTensor]) -> str:
     return ", ".join(f"{tensor.name} {tensor.dtype} {list(tensor.shape)}" for tensor in tensors)
 
 
@@ -156,7 +156,7 @@ def _expected(compute: Run, batch: Arrays, count: int, names: Sequence[str], wha
     return {name: np.stack([result[place] for result in results]) for place, name in enumerate(names)}
 
 
-def _tensor(tensor: Tensor, found: Array, expected: Array, step: float | None) -> TensorDifference:
+def _tensor(tensor: ModelTensor, found: Array, expected: Array, step: float | None) -> TensorDifference:
     apart = difference(found, expected.reshape(found.shape), step)
     return TensorDifference(
         name=tensor.name,
@@ -178,7 +178,7 @@ def _layers(
     on: str,
     progress: Progress,
 ) -> tuple[LayerDifference, ...]:
-    layers = Layers(partitioned, manifest.outputs)
+    layers = DumpedOperators(partitioned, manifest.outputs)
     called = {call.function for call in manifest.calls if not call.operators}
     if not layers.symbols <= called:
         raise InputError(

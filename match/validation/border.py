@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.model import Model, ModelTensor, Rounding
 
 Array = npt.NDArray[Any]
 Run = Callable[[list[Array]], list[Array]]
@@ -36,7 +36,7 @@ def adapted(model: Model, original: Model, run: Run) -> Run:
     return outside
 
 
-def converted(array: Array, source: Tensor, target: Tensor, rounding: Rounding) -> Array:
+def converted(array: Array, source: ModelTensor, target: ModelTensor, rounding: Rounding) -> Array:
     """The same real numbers in the type of `target`, as near as it has them; ties as the reference rounds them."""
     if source.dtype == target.dtype:
         return array
@@ -56,7 +56,7 @@ def converted(array: Array, source: Tensor, target: Tensor, rounding: Rounding) 
     return np.clip(rounded + target.quantization.zero_point, limits.min, limits.max).astype(target.dtype)
 
 
-def _laid(array: Array, source: Tensor, target: Tensor) -> Array:
+def _laid(array: Array, source: ModelTensor, target: ModelTensor) -> Array:
     """With the axes in the order of `target`."""
     if source.layout == target.layout:
         return array

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.dispatch.plan import CPU, LayerDecision
-from match.frontend.model import Tensor
+from match.frontend.model import ModelTensor
 from match.ir.layer import Role
 from match.mapping.schedule import align
 from match.mapping.storage import Storage, storage
@@ -52,10 +52,10 @@ class _Check:
     known: int = 0
 
 
-class Layers:
+class DumpedOperators:
     """The operators of a network, to be compared with what its C dumped, sample by sample."""
 
-    def __init__(self, partitioned: Partitioned, outputs: Sequence[Tensor]) -> None:
+    def __init__(self, partitioned: Partitioned, outputs: Sequence[ModelTensor]) -> None:
         """With the network as it was cut for its C."""
         self._outputs = outputs
         self._cuts: dict[tuple[str, str], relay.Var] = {}

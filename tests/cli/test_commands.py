@@ -21,7 +21,7 @@ from match.cli.arguments import number_of_bytes
 from match.devtools.demo import INPUT, OUTPUT, load_images
 from match.report import decode
 from match.search import pool as workers
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 from match.search.solve import solve
 from match.validation.exact_session import exact_session
 from tests.cli.conftest import DIGITS, Command
@@ -72,7 +72,7 @@ def test_schedules_are_cached_unless_told_otherwise(
     monkeypatch.setenv("MATCH_CACHE_DIR", str(cache))
     searches = 0
 
-    def counted(problem: Problem) -> Solution:
+    def counted(problem: SearchProblem) -> Solution:
         nonlocal searches
         searches += 1
         return solve(problem)

@@ -8,7 +8,7 @@ from typing import Any
 from match.codegen.backend import PLAN_ATTRIBUTE
 from match.dispatch.plan import LayerPlan
 from match.dispatch.plan_codec import encode
-from match.frontend.model import Model, Rounding, Tensor
+from match.frontend.model import Model, ModelTensor, Rounding
 from match.relay import relay, tvm
 
 
@@ -59,5 +59,5 @@ def model(made: Any, outputs: Sequence[str], name: str = "net") -> Model:
     )
 
 
-def _tensor(name: str, kind: Any) -> Tensor:
-    return Tensor(str(name), tuple(int(extent) for extent in kind.shape), str(kind.dtype))
+def _tensor(name: str, kind: Any) -> ModelTensor:
+    return ModelTensor(str(name), tuple(int(extent) for extent in kind.shape), str(kind.dtype))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from match.cover.problem import Layout, Problem
+from match.cover.problem import CoverProblem, Layout
 
 
-def covers(problem: Problem, free: frozenset[int] | None = None) -> Iterator[tuple[int, ...]]:
+def covers(problem: CoverProblem, free: frozenset[int] | None = None) -> Iterator[tuple[int, ...]]:
     """All sets of candidates that have each operator once, by first operator; candidates as the problem lists them."""
     free = frozenset(range(len(problem.graph.operators))) if free is None else free
     if not free:
@@ -19,7 +19,7 @@ def covers(problem: Problem, free: frozenset[int] | None = None) -> Iterator[tup
                 yield (number, *rest)
 
 
-def cost(problem: Problem, cover: tuple[int, ...]) -> float:
+def cost(problem: CoverProblem, cover: tuple[int, ...]) -> float:
     """Candidates, and for each tensor the conversions that its readers need, each layout once."""
     given: dict[int, Layout] = {}
     wanted: dict[int, set[Layout]] = {tensor: {None} for tensor in problem.graph.outputs}
@@ -33,7 +33,7 @@ def cost(problem: Problem, cover: tuple[int, ...]) -> float:
     return total
 
 
-def conversions(problem: Problem, tensor: int, given: Layout, wanted: set[Layout]) -> float:
+def conversions(problem: CoverProblem, tensor: int, given: Layout, wanted: set[Layout]) -> float:
     """From a layout that is not dense by way of the dense one; what has more room serves who wants less."""
     needed = {layout for layout in wanted if not serves(given, layout)}
     largest = {layout for layout in needed if not any(serves(other, layout) for other in needed - {layout})}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from match.cover.problem import Candidate, Layout, Problem
+from match.cover.problem import Candidate, CoverProblem, Layout
 from match.ir.graph import Graph, Operator, Tensor
 from match.mapping.storage import Storage
 
@@ -41,7 +41,7 @@ def random_graph(random: Random, count: int, chain: bool) -> Graph:
     return Graph(tuple(operators), (Tensor((1, 4, 6, 5), "int8"),) * tensors, tuple(sorted(outputs)))
 
 
-def random_problem(random: Random, count: int | None = None, most: int = MOST_COVERS) -> Problem:
+def random_problem(random: Random, count: int | None = None, most: int = MOST_COVERS) -> CoverProblem:
     """Candidates of one operator, the control core's for each, and of chains whose inner tensors nothing else reads.
 
     Costs are eighths, so that sums of floats are exact, and few, so that some covers cost the same.
@@ -75,7 +75,7 @@ def random_problem(random: Random, count: int | None = None, most: int = MOST_CO
                 candidates.append(candidate(group, "fused"))
     random.shuffle(candidates)
     costs = {(tensor, layout): random.randint(0, 40) / 8 for tensor in range(len(graph.tensors)) for layout in LAYOUTS}
-    return Problem(graph, tuple(candidates), costs)
+    return CoverProblem(graph, tuple(candidates), costs)
 
 
 def _chain_to(graph: Graph, written: dict[int, int], last: int, length: int) -> tuple[int, ...]:

@@ -14,10 +14,10 @@ import pytest
 import match
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.cover.problem import Problem
+from match.cover.problem import CoverProblem
 from match.cover.solve import solve
 from match.devtools.demo import __file__ as demo
-from match.partitioning.choice import Chosen, choose
+from match.partitioning.choice import ChosenNetwork, choose
 from match.partitioning.partitioner import cut
 from match.partitioning.pattern import find
 from match.partitioning.pattern.rows import rows
@@ -53,13 +53,13 @@ def integer_form(network: str, target: MatchTarget) -> Any:
     return integer_relay(model, target.activations)
 
 
-def chosen(network: str, target: MatchTarget, options: Options) -> tuple[Chosen, Any]:
+def chosen(network: str, target: MatchTarget, options: Options) -> tuple[ChosenNetwork, Any]:
     module = integer_form(network, target)
     main = module["main"]
     return choose(main, rows(main, find(module)), "match_net", target, options, Stopwatch()), module
 
 
-def layer_by_layer(problem: Problem) -> tuple[int, ...]:
+def layer_by_layer(problem: CoverProblem) -> tuple[int, ...]:
     """A cover whose layers each cost least alone; one that is left to the core in two parts, if these cost less."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, candidate in enumerate(problem.candidates):

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from match.cover.problem import Candidate, Problem
+from match.cover.problem import Candidate, CoverProblem
 from match.cover.solve import solve
 from match.dispatch.plan import RunnerUp
 from match.ir.graph import Graph, Operator, Tensor
@@ -76,7 +76,7 @@ def test_a_dearer_module_in_the_layout_of_its_neighbours() -> None:
     candidates = [Candidate((n,), "unit", 5.0, ((n, layout),), ((n + 1, layout),)) for n in range(3)]
     candidates += [Candidate((n,), "cpu", 2.0 if n == 1 else 50.0, ((n, None),), ((n + 1, None),)) for n in range(3)]
     costs = {(tensor, one): 2.0 for tensor in range(4) for one in (layout, None)}
-    found = solve(Problem(graph, tuple(candidates), costs))
+    found = solve(CoverProblem(graph, tuple(candidates), costs))
     assert found.chosen == (0, 1, 2)
     assert found.cost == 15 + 4
     assert found.runners_up == tuple(
@@ -88,11 +88,11 @@ def test_no_candidate() -> None:
     graph = chain(2)
     only = Candidate((0,), "unit", 1.0, ((0, None),), ((1, None),))
     with pytest.raises(ValueError, match="no cover has operator op_1"):
-        solve(Problem(graph, (only,), {}))
+        solve(CoverProblem(graph, (only,), {}))
 
 
 def test_nothing_to_cover() -> None:
-    found = solve(Problem(Graph((), (Tensor((1,), "int8"),), (0,)), (), {}))
+    found = solve(CoverProblem(Graph((), (Tensor((1,), "int8"),), (0,)), (), {}))
     assert (found.chosen, found.cost, found.runners_up) == ((), 0.0, ())
 
 
@@ -100,4 +100,4 @@ def test_what_is_kept_inside_is_read_inside() -> None:
     graph = replace(chain(2), outputs=(1, 2))
     both = Candidate((0, 1), "fused", 1.0, ((0, None),), ((2, None),))
     with pytest.raises(ValueError, match="does not come from the last one"):
-        Problem(graph, (both,), {})
+        CoverProblem(graph, (both,), {})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from match.compilation.options import Numerics, Options
-from match.dispatch.plan import Candidate, LayerDecision
+from match.dispatch.plan import LayerDecision, Offer
 from match.dispatch.request import Workload
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer, Op, Padding
@@ -50,7 +50,7 @@ def decide(*modules: FakeModule, work: Workload | None = None, **options: Any) -
     return decision
 
 
-def offer(decision: LayerDecision, module: str) -> Candidate:
+def offer(decision: LayerDecision, module: str) -> Offer:
     return next(candidate for candidate in decision.candidates if candidate.module == module)
 
 

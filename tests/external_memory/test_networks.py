@@ -16,15 +16,15 @@ from benchmarks.memory.cli import NETWORKS, SIZES, Row, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
 from match.analysis.simulate import simulate
 from match.analysis.trace import LayerTrace
-from match.devtools.zoo.layers import Input, Network, conv, dense, pooled
+from match.devtools.zoo.layers import Input, ZooNetwork, conv, dense, pooled
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.errors import CapacityError, OptionError
 from match.ir.names import identifier
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
-from match.placement.packing import Packing
-from match.placement.problem import Choice, Cut, Problem
+from match.placement.packing import Packed
+from match.placement.problem import Choice, Cut, PlacementProblem
 from match.report.schema import MemoryPlanSummary
 from match.run import build
 from match.target.external_cost import external_cost
@@ -83,13 +83,13 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
 ) -> None:
     """And if they were too long to fit at first, which depends on what layers cost, it is decided again with them."""
     l2 = 42500
-    decided: list[Problem] = []
+    decided: list[PlacementProblem] = []
 
-    def count(problem: Problem) -> Decision | Shortage:
+    def count(problem: PlacementProblem) -> Decision | Shortage:
         decided.append(problem)
         return decide(problem)
 
-    def fitting(problem: Problem, choice: Choice, cuts: Mapping[int, Cut]) -> Packing | None:
+    def fitting(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Packed | None:
         return packed(problem, choice, cuts) if len(decided) == decisions else None
 
     monkeypatch.setattr(match.external_memory.network, "decide", count)
@@ -97,7 +97,7 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
     x = Input("image", (), (4, 24, 24), (0.0, 1.0))
     for name, channels, stride in (("first", 20, 1), ("wide", 77, 1), ("last", 36, 2)):
         x = conv(name, x, channels, (1, 1), stride)
-    network = Network("pointwise", dense("scores", pooled(x), 10))
+    network = ZooNetwork("pointwise", dense("scores", pooled(x), 10))
     model = write(network, calibrate(network, "uint8", 0))
     take_integers(model)
     compiled = match.compile(model, "gap8", l1=2200, l2=l2)

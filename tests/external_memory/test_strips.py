@@ -11,8 +11,8 @@ import pytest
 import match
 from benchmarks.memory.networks import onnxruntime_outputs, sample, take_integers
 from match.codegen.pieces import Pieces, pieces_of
-from match.codegen.steps import Buffer, CallStep
-from match.devtools.zoo.layers import Input, Network, conv, dense, pooled
+from match.codegen.steps import CallStep, Reservation
+from match.devtools.zoo.layers import Input, ZooNetwork, conv, dense, pooled
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.external_memory.strips import best_strips, least_strips
@@ -94,7 +94,7 @@ def test_strips_take_turns(room: int, rows: int, expected: Cut) -> None:
     external = get_target("gap8").external
     assert external is not None
     other = External(external.memory, external.api, _Dma())
-    call = CallStep("f", (None, Buffer("y", 40)), (), Pieces(4, 10))
+    call = CallStep("f", (None, Reservation("y", 40)), (), Pieces(4, 10))
     strips, cut = best_strips(call, 40.0, room, 8, 1.0, other)
     assert (strips.rows, strips.count, strips.bytes, strips.argument) == (rows, 4, 10, 1)
     assert cut == expected
@@ -105,7 +105,7 @@ def test_strips_take_turns(room: int, rows: int, expected: Cut) -> None:
 def test_an_image_is_laid_out_anew_without_room_for_its_copy(integers: bool, tmp_path: Path) -> None:
     x = conv("first", Input("image", (), (3, 50, 50), (0.0, 1.0)), 8, (3, 3), 2)
     x = conv("second", x, 8, (3, 3), 2)
-    network = Network("image", dense("scores", pooled(x), 10))
+    network = ZooNetwork("image", dense("scores", pooled(x), 10))
     model = write(network, calibrate(network, "uint8", 0))
     copy = 3 * 50 * 50
     image = copy if integers else 4 * copy

@@ -16,7 +16,7 @@ from onnxruntime.quantization import quantize_dynamic
 
 from match import zoo
 from match.errors import ModelError
-from match.frontend import Quantization, Rounding, Tensor, load
+from match.frontend import ModelTensor, Quantization, Rounding, load
 from match.relay import tvm
 from tests.frontend.refusals import refused
 from tests.passes.onnx_models import OnnxModel, quantize
@@ -47,8 +47,10 @@ def test_tflite(models_dir):
     model = load(path)
     assert model.name == "kws_ref_model"
     assert model.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert model.inputs == (Tensor("input_1", (1, 49, 10, 1), "int8", Quantization(0.5847029089927673, 83), "NHWC"),)
-    assert model.outputs == (Tensor("Identity", (1, 12), "int8", Quantization(0.00390625, -128)),)
+    assert model.inputs == (
+        ModelTensor("input_1", (1, 49, 10, 1), "int8", Quantization(0.5847029089927673, 83), "NHWC"),
+    )
+    assert model.outputs == (ModelTensor("Identity", (1, 12), "int8", Quantization(0.00390625, -128)),)
     assert model.rounding == Rounding.TFLITE
     assert [parameter.name_hint for parameter in model.module["main"].params] == ["input_1"]
 
@@ -59,8 +61,8 @@ def test_onnx(tmp_path):
     path = quantize(network, tmp_path, "QDQ", "QUInt8", True)
     model = load(str(path))
     assert model.name == "quantized"
-    assert model.inputs == (Tensor("x", (1, 3, 6, 6), "float32", layout="NCHW"),)
-    assert model.outputs == (Tensor(network.current, (1, 4, 4, 4), "float32", layout="NCHW"),)
+    assert model.inputs == (ModelTensor("x", (1, 3, 6, 6), "float32", layout="NCHW"),)
+    assert model.outputs == (ModelTensor(network.current, (1, 4, 4, 4), "float32", layout="NCHW"),)
     assert model.rounding == Rounding.ONNXRUNTIME
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from match.frontend import Rounding, Tensor
+from match.frontend import ModelTensor, Rounding
 from match.frontend.relay import from_relay
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
@@ -31,8 +31,8 @@ def test_weights_become_constants():
     model = from_relay(dense(), PARAMS, name="tiny")
     assert model.name == "tiny"
     assert model.rounding == Rounding.TFLITE
-    assert model.inputs == (Tensor("x", (1, 8), "int8"),)
-    assert model.outputs == (Tensor("output", (1, 4), "int8"),)
+    assert model.inputs == (ModelTensor("x", (1, 8), "int8"),)
+    assert model.outputs == (ModelTensor("output", (1, 4), "int8"),)
     layer = read_layer(integer_relay(model)["main"].body)
     assert isinstance(layer, Dense)
     assert (layer.weights == PARAMS["w"]).all()

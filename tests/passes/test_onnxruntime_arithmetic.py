@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from match.arithmetic.interface import Accumulator, Quantization
+from match.arithmetic.interface import Accumulator, QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.validation.exact_session import exact_session
 
@@ -32,7 +32,7 @@ def test_linear(log_factor, offset, zero_point, clip, low):
     scale = np.array([2.0**log_factor], np.float32)
     high = low + 60000
     accumulator = Accumulator(np.array([offset]), np.array([low]), np.array([high]), np.float32(1), scale)
-    output = Quantization(np.float32(1), zero_point, "uint8")
+    output = QuantizedType(np.float32(1), zero_point, "uint8")
     requantization = OnnxruntimeArithmetic().linear(accumulator, output, clip)
     accumulators = np.arange(low, high + 1)
     expected = by_definition(accumulators + offset, scale[0], zero_point, clip)
@@ -45,7 +45,7 @@ def test_exact_halves_go_to_even(factor):
     low, high = np.array([-2000]), np.array([2000])
     scale = np.array([factor], np.float32)
     accumulator = Accumulator(np.zeros(1, np.int64), low, high, np.float32(1), scale)
-    requantization = OnnxruntimeArithmetic().linear(accumulator, Quantization(np.float32(1), 100, "uint8"), (0, 255))
+    requantization = OnnxruntimeArithmetic().linear(accumulator, QuantizedType(np.float32(1), 100, "uint8"), (0, 255))
     accumulators = np.arange(-2000, 2001)
     expected = by_definition(accumulators, factor, 100, (0, 255))
     np.testing.assert_array_equal(requantization(accumulators[:, None])[:, 0], expected)
@@ -78,7 +78,7 @@ def test_addition_and_multiplication_of_all_pairs(dtype, seed):
     rng = np.random.default_rng(seed)
     limits = np.iinfo(dtype)
     a, b, output = (
-        Quantization(np.float32(rng.uniform(0.01, 0.1)), int(rng.integers(limits.min, limits.max + 1)), dtype)
+        QuantizedType(np.float32(rng.uniform(0.01, 0.1)), int(rng.integers(limits.min, limits.max + 1)), dtype)
         for _ in range(3)
     )
     clip = (int(limits.min), int(limits.max))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from match.arithmetic.interface import Accumulator, Quantization
+from match.arithmetic.interface import Accumulator, QuantizedType
 from match.arithmetic.tflite import TfliteArithmetic, quantize_multiplier
 from match.ir.requantization import UNREACHED
 from match.ir.step_function import step_function
@@ -73,7 +73,7 @@ def test_linear(log_factor, offset, zero_point, clip, accumulators, around_the_s
     exact = float(np.float64(weight_scale[0]))
     low, high = np.array([-(2**20)]), np.array([2**20])
     accumulator = Accumulator(np.array([offset]), low, high, scale, weight_scale)
-    output = Quantization(np.float32(1.0), zero_point, "int8")
+    output = QuantizedType(np.float32(1.0), zero_point, "int8")
     requantization = TfliteArithmetic().linear(accumulator, output, clip)
     if around_the_steps:
         thresholds = step_function(requantization, low, high).thresholds[0]
@@ -88,9 +88,9 @@ def test_linear(log_factor, offset, zero_point, clip, accumulators, around_the_s
 def test_no_sign_correction_where_negative_values_are_clamped():
     low, high = np.full(2, -5000), np.full(2, 5000)
     accumulator = Accumulator(np.zeros(2, np.int64), low, high, np.float32(0.1), np.array([0.01, 0.02], np.float32))
-    relu = TfliteArithmetic().linear(accumulator, Quantization(np.float32(0.05), -100, "int8"), (-100, 127))
+    relu = TfliteArithmetic().linear(accumulator, QuantizedType(np.float32(0.05), -100, "int8"), (-100, 127))
     assert relu.negative_below is None
-    plain = TfliteArithmetic().linear(accumulator, Quantization(np.float32(0.05), -100, "int8"), (-128, 127))
+    plain = TfliteArithmetic().linear(accumulator, QuantizedType(np.float32(0.05), -100, "int8"), (-128, 127))
     assert plain.negative_below is not None
     assert plain.negative_step == 1 << 31
 
@@ -99,7 +99,7 @@ def test_channels_that_cannot_move_get_multiplier_0():
     low, high = np.array([-5000, -5000, 3]), np.array([5000, 5000, 3])
     scales = np.array([1e-9, 1e-2, 1e-2], np.float32)
     accumulator = Accumulator(np.array([7, 0, 0]), low, high, np.float32(1), scales)
-    result = TfliteArithmetic().linear(accumulator, Quantization(np.float32(1), 5, "int8"), (-128, 127))
+    result = TfliteArithmetic().linear(accumulator, QuantizedType(np.float32(1), 5, "int8"), (-128, 127))
     assert result.multiplier[[0, 2]].tolist() == [0, 0]
     assert result.bias[[0, 2]].tolist() == [5, 5]
     assert result.negative_below is not None
@@ -118,8 +118,8 @@ def test_average(count):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_addition(sign):
-    a, b = Quantization(np.float32(0.0513), 3, "int8"), Quantization(np.float32(0.0217), -128, "int8")
-    output = Quantization(np.float32(0.0623), 4, "int8")
+    a, b = QuantizedType(np.float32(0.0513), 3, "int8"), QuantizedType(np.float32(0.0217), -128, "int8")
+    output = QuantizedType(np.float32(0.0623), 4, "int8")
     outputs = TfliteArithmetic().add(a, b, output, (-128, 127), sign)
     twice = 2 * float(max(a.scale, b.scale))
     rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import pytest
 import tflite
 
 from match.arithmetic import tflite_functions
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.frontend.model import Model
 from match.frontend.relay import from_relay
 from match.frontend.tflite import from_tflite
@@ -61,8 +61,8 @@ def test_tables(name: str) -> None:
     distinct: set[int] = set()
     for _ in range(150):
         scale, zero_point, output_scale, output_zero_point = numbers = random_unary(name, rng)
-        x = Quantization(np.float32(scale), zero_point, "int8")
-        output = Quantization(np.float32(output_scale), output_zero_point, "int8")
+        x = QuantizedType(np.float32(scale), zero_point, "int8")
+        output = QuantizedType(np.float32(output_scale), output_zero_point, "int8")
         found = getattr(tflite_functions, name.lower())(x, output)
         (expected,) = Micro(unary(name, numbers), 1)(EVERY_VALUE.reshape(1, 256))
         np.testing.assert_array_equal(found, expected.reshape(-1), str(numbers))
@@ -99,11 +99,11 @@ def test_a_function_of_a_network_is_one_table(
 
 
 def test_uint8_has_the_same_numbers_128_higher() -> None:
-    x = Quantization(np.float32(0.05), 3, "int8")
+    x = QuantizedType(np.float32(0.05), 3, "int8")
     functions = (
-        (tflite_functions.logistic, Quantization(np.float32(1 / 256), -128, "int8")),
-        (tflite_functions.tanh, Quantization(np.float32(1 / 128), 0, "int8")),
-        (tflite_functions.hard_swish, Quantization(np.float32(0.03), 5, "int8")),
+        (tflite_functions.logistic, QuantizedType(np.float32(1 / 256), -128, "int8")),
+        (tflite_functions.tanh, QuantizedType(np.float32(1 / 128), 0, "int8")),
+        (tflite_functions.hard_swish, QuantizedType(np.float32(0.03), 5, "int8")),
     )
     for function, output in functions:
         signed, unsigned = function(x, output), function(higher(x), higher(output))
@@ -112,15 +112,15 @@ def test_uint8_has_the_same_numbers_128_higher() -> None:
         np.testing.assert_array_equal(unsigned, signed + 128)
 
 
-def higher(values: Quantization) -> Quantization:
-    return Quantization(values.scale, values.zero_point + 128, "uint8")
+def higher(values: QuantizedType) -> QuantizedType:
+    return QuantizedType(values.scale, values.zero_point + 128, "uint8")
 
 
 def test_other_scales_at_the_output_are_not_defined() -> None:
-    x = Quantization(np.float32(0.05), 3, "int8")
-    assert tflite_functions.logistic(x, Quantization(np.float32(1 / 255), -128, "int8")) is None
-    assert tflite_functions.tanh(x, Quantization(np.float32(1 / 128), 1, "int8")) is None
-    assert tflite_functions.hard_swish(x, Quantization(np.float32(1e-4), 0, "int8")) is None
+    x = QuantizedType(np.float32(0.05), 3, "int8")
+    assert tflite_functions.logistic(x, QuantizedType(np.float32(1 / 255), -128, "int8")) is None
+    assert tflite_functions.tanh(x, QuantizedType(np.float32(1 / 128), 1, "int8")) is None
+    assert tflite_functions.hard_swish(x, QuantizedType(np.float32(1e-4), 0, "int8")) is None
 
 
 def rows(width: int) -> npt.NDArray[np.int8]:

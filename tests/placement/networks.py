@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from match.placement.problem import Choice, Problem, Step, Tensor
+from match.placement.problem import Call, Choice, Lifetime, PlacementProblem
 
 
-def chain(seed: int, length: int, main: int) -> Problem:
+def chain(seed: int, length: int, main: int) -> PlacementProblem:
     """Steps one after the other, some tensors read again later; some steps are the control core's."""
     rng = np.random.default_rng(seed)
     on_module = [bool(rng.random() < 0.8) for _ in range(length)]
@@ -23,7 +23,7 @@ def chain(seed: int, length: int, main: int) -> Problem:
             reads[reader].append(f"t{step}")
     touched = [[*reads[step], *([f"t{step}"] if step < length - 1 else [])] for step in range(length)]
     tensors = tuple(
-        Tensor(
+        Lifetime(
             f"t{step}",
             int(rng.integers(1, 60)) * 8,
             step,
@@ -32,7 +32,7 @@ def chain(seed: int, length: int, main: int) -> Problem:
         )
         for step, end in enumerate(ends)
     )
-    steps: list[Step] = []
+    steps: list[Call] = []
     for number in range(length):
         constants = int(rng.integers(1, 120)) * 8 if on_module[number] and rng.random() < 0.8 else 0
         cuts = bool(constants) and rng.random() < 0.9
@@ -42,7 +42,7 @@ def chain(seed: int, length: int, main: int) -> Problem:
             if tensor.movable and tensor.name in touched[number]
         )
         steps.append(
-            Step(
+            Call(
                 f"s{number}",
                 float(rng.integers(10, 1000)),
                 tuple(touched[number]),
@@ -52,10 +52,10 @@ def chain(seed: int, length: int, main: int) -> Problem:
                 blocks,
             )
         )
-    return Problem(tuple(steps), tensors, main, 1 << 20, issue=5.0, room=256)
+    return PlacementProblem(tuple(steps), tensors, main, 1 << 20, issue=5.0, room=256)
 
 
-def choices(problem: Problem) -> Iterator[Choice]:
+def choices(problem: PlacementProblem) -> Iterator[Choice]:
     """All ways for constants to come, and all sets of tensors in external memory."""
     ways: list[list[int | str | None]] = []
     for number, step in enumerate(problem.steps):

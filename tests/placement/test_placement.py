@@ -15,7 +15,7 @@ from match.placement.decide import Decision, Shortage, decide
 from match.placement.latency import predict
 from match.placement.packing import Item, loads, pack
 from match.placement.place import Plan, place
-from match.placement.problem import Choice, Cut, Problem, Step, Tensor
+from match.placement.problem import Call, Choice, Cut, Lifetime, PlacementProblem
 from tests.placement.networks import chain, choices
 
 pytestmark = pytest.mark.unit
@@ -44,14 +44,14 @@ def test_packing_never_overlaps(given_items: list[tuple[int, int, int]], alignme
     assert all(packing.offsets[block.key] + block.bytes <= packing.peak for block in blocks)
 
 
-def _plan(problem: Problem, decision: Decision, fraction: float) -> Plan:
+def _plan(problem: PlacementProblem, decision: Decision, fraction: float) -> Plan:
     """The plan where layers that are cut take a fraction of their rooms, and their constants are some bytes longer."""
     cuts = {n: Cut(int(room * fraction), problem.steps[n].cycles + 7, 3.0) for n, room in decision.rooms.items()}
     images = {n: step.constants + 24 * (n in decision.rooms) for n, step in enumerate(problem.steps) if step.constants}
     return place(problem, decision, cuts, images)
 
 
-def _in_main(problem: Problem, plan: Plan, step: int) -> Iterator[tuple[int, int]]:
+def _in_main(problem: PlacementProblem, plan: Plan, step: int) -> Iterator[tuple[int, int]]:
     """Ranges of main memory in use at a step."""
     yield 0, problem.resident
     for tensor in problem.tensors:
@@ -65,7 +65,7 @@ def _in_main(problem: Problem, plan: Plan, step: int) -> Iterator[tuple[int, int
         yield plan.blocks[step], plan.cuts[step].bytes
 
 
-def _in_external(problem: Problem, plan: Plan, step: int) -> Iterator[tuple[int, int]]:
+def _in_external(problem: PlacementProblem, plan: Plan, step: int) -> Iterator[tuple[int, int]]:
     yield 0, problem.resident
     for number, asked in enumerate(problem.steps):
         if asked.constants:
@@ -125,8 +125,8 @@ def test_what_fits_is_found_and_costs_little_more_than_the_best(main: int) -> No
 
 
 def test_a_fetch_is_hidden_behind_the_step_before() -> None:
-    steps = (Step("a", 100.0, ("t",), 8, 10.0), Step("b", 50.0, ("t",), 64, 70.0), Step("c", 30.0, (), 64, 60.0))
-    problem = Problem(steps, (Tensor("t", 8, 0, 1, True),), 400, 0, issue=2.0)
+    steps = (Call("a", 100.0, ("t",), 8, 10.0), Call("b", 50.0, ("t",), 64, 70.0), Call("c", 30.0, (), 64, 60.0))
+    problem = PlacementProblem(steps, (Lifetime("t", 8, 0, 1, True),), 400, 0, issue=2.0)
     latency = predict(problem, Choice((0, 0, 1)), {})
     # a waits for its fetch (2 + 10) and starts b's (2, done at 84); c's is started when b is (116) and takes until 178.
     assert latency.exposed == (14.0, 2.0, 10.0)
@@ -136,8 +136,8 @@ def test_a_fetch_is_hidden_behind_the_step_before() -> None:
 
 
 def test_a_cut_layer_waits_for_the_transfers_before_it() -> None:
-    steps = (Step("a", 100.0, (), 8, 10.0, 8), Step("b", 50.0, (), 64, 70.0))
-    problem = Problem(steps, (), 400, 0)
+    steps = (Call("a", 100.0, (), 8, 10.0, 8), Call("b", 50.0, (), 64, 70.0))
+    problem = PlacementProblem(steps, (), 400, 0)
     latency = predict(problem, Choice((None, 0), frozenset({0})), {0: Cut(8, 110.0, 10.0)})
     assert latency.exposed == (80.0, 0.0)
     assert latency.cycles == 230.0
@@ -145,13 +145,13 @@ def test_a_cut_layer_waits_for_the_transfers_before_it() -> None:
 
 def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
     steps = tuple(
-        Step(f"s{n}", 1000.0, tuple(f"t{m}" for m in (n - 1, n) if 0 <= m < 3), 400, 400.0, 80, cuts)
+        Call(f"s{n}", 1000.0, tuple(f"t{m}" for m in (n - 1, n) if 0 <= m < 3), 400, 400.0, 80, cuts)
         for n, cuts in enumerate(((("t0", 40),), (("t0", 40), ("t1", 40)), (("t1", 40), ("t2", 40)), (("t2", 40),)))
     )
-    tensors = tuple(Tensor(f"t{n}", 200, n, n + 1, True) for n in range(3))
+    tensors = tuple(Lifetime(f"t{n}", 200, n, n + 1, True) for n in range(3))
 
     def choice(main: int) -> Choice:
-        decision = decide(Problem(steps, tensors, main, 1 << 20))
+        decision = decide(PlacementProblem(steps, tensors, main, 1 << 20))
         assert isinstance(decision, Decision)
         return decision.choice
 
@@ -165,14 +165,14 @@ def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
     assert not cut.spilled
     assert cut.cut >= {1, 2}
     assert choice(300).spilled
-    short = decide(Problem(steps, tensors, 100, 1 << 20))
+    short = decide(PlacementProblem(steps, tensors, 100, 1 << 20))
     assert isinstance(short, Shortage)
     assert short.needed > 100
 
 
 def test_constants_stay_where_there_is_room_for_them() -> None:
-    steps = tuple(Step(f"s{n}", 10.0, (), 64, cycles, 8) for n, cycles in enumerate((100.0, 5.0, 100.0)))
-    problem = Problem(steps, (), 200, 0)
+    steps = tuple(Call(f"s{n}", 10.0, (), 64, cycles, 8) for n, cycles in enumerate((100.0, 5.0, 100.0)))
+    problem = PlacementProblem(steps, (), 200, 0)
     decision = decide(problem)
     assert isinstance(decision, Decision)
     images = {n: step.constants for n, step in enumerate(steps)}

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from match.compilation.options import Numerics, Options
-from match.dispatch.plan import Candidate, LayerDecision, LayerPlan
-from match.frontend.model import Model, Rounding, Tensor
+from match.dispatch.plan import LayerDecision, LayerPlan, Offer
+from match.frontend.model import Model, ModelTensor, Rounding
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.ir.requantization import RequantizationFit, Requantizer
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
@@ -52,8 +52,8 @@ API = ModuleApi(
 @pytest.fixture(scope="session")
 def report() -> Report:
     """The report of the hand-made network."""
-    taken = Candidate("array", REQUANTIZER, RequantizationFit(False, 0.015, 1), SCHEDULE, COST)
-    slower = Candidate("cores", REQUANTIZER, RequantizationFit(True), SCHEDULE, Cost(9000, 9000, 0, 0, ()))
+    taken = Offer("array", REQUANTIZER, RequantizationFit(False, 0.015, 1), SCHEDULE, COST)
+    slower = Offer("cores", REQUANTIZER, RequantizationFit(True), SCHEDULE, Cost(9000, 9000, 0, 0, ()))
     decisions = (
         LayerDecision(
             "conv",
@@ -66,7 +66,7 @@ def report() -> Report:
             LayerPlan("match_conv", "chip", "array", LAYER, REQUANTIZER, SCHEDULE, "kernel", 0, b"", API),
         ),
         LayerDecision(
-            "softmax", "nn.softmax", "cpu", 0, 10, 2999.6, (Candidate("array", refusal="it has no such operator"),)
+            "softmax", "nn.softmax", "cpu", 0, 10, 2999.6, (Offer("array", refusal="it has no such operator"),)
         ),
     )
     memories = SimpleNamespace(name="array", memories=(L1,)), SimpleNamespace(name="cores", memories=(L1,))
@@ -78,8 +78,8 @@ def report() -> Report:
             name="net",
             sha256="ab" * 32,
             module=cast("Any", None),
-            inputs=(Tensor("image", (1, 8, 8, 8), "uint8"),),
-            outputs=(Tensor("scores", (1, 10), "float32"),),
+            inputs=(ModelTensor("image", (1, 8, 8, 8), "uint8"),),
+            outputs=(ModelTensor("scores", (1, 10), "float32"),),
             rounding=Rounding.TFLITE,
         ),
         target=cast("MatchTarget", cast("Any", target)),

@@ -9,20 +9,20 @@ from pathlib import Path
 from match.ir.layer import Dim, Layer, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.search.engine import Engine, engine
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 from match.target.cost import CostModel, Tile
 from match.targets.gap9.target import Gap9
 from tests.mapping.random_schedules import SteppedCost, operands_of
 
 
-def gap9_problems(layers: Sequence[Layer], size: int = 131072) -> list[Problem]:
+def gap9_problems(layers: Sequence[Layer], size: int = 131072) -> list[SearchProblem]:
     """Each distinct layer on each module of GAP9 that takes it."""
-    problems: dict[tuple[str, Layer], Problem] = {}
+    problems: dict[tuple[str, Layer], SearchProblem] = {}
     for layer in layers:
         for module in Gap9().modules:
             if any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
                 form = module.requantizers[0]
-                problems[module.name, replace(layer, name="")] = Problem(
+                problems[module.name, replace(layer, name="")] = SearchProblem(
                     module=module.name,
                     engine="exact",
                     objective="latency",
@@ -47,11 +47,11 @@ def searched(
     """What an engine, or the one of that name, finds."""
     tiles = tuple((multiples or {}).items())
     found_by = engine(name) if isinstance(name, str) else name
-    return found_by.search(Problem("unit", "exact", objective, layer, operands, memories, tiles, model))
+    return found_by.search(SearchProblem("unit", "exact", objective, layer, operands, memories, tiles, model))
 
 
-def problem(layer: Layer, model: CostModel, size: int = 700, objective: str = "latency") -> Problem:
-    return Problem("unit", "exact", objective, layer, operands_of(layer), (Memory("L1", size),), (), model)
+def problem(layer: Layer, model: CostModel, size: int = 700, objective: str = "latency") -> SearchProblem:
+    return SearchProblem("unit", "exact", objective, layer, operands_of(layer), (Memory("L1", size),), (), model)
 
 
 @dataclass(frozen=True)

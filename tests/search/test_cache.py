@@ -18,7 +18,7 @@ from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.mapping.schedule import Memory, Schedule
 from match.search.cache import Cache
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
 from match.search.solve import solve
 from match.target.cost import Energy
@@ -82,7 +82,7 @@ def test_searched_once(folder: Path, tmp_path: Path) -> None:
         lambda p: replace(p, cost_model=Logged()),
     ],
 )
-def test_anything_else_is_another_problem(folder: Path, change: Callable[[Problem], Problem]) -> None:
+def test_anything_else_is_another_problem(folder: Path, change: Callable[[SearchProblem], SearchProblem]) -> None:
     cache = Cache(folder)
     cache.store([(PROBLEM, solve(PROBLEM))])
     assert cache.look_up(PROBLEM) is not None
@@ -92,7 +92,7 @@ def test_anything_else_is_another_problem(folder: Path, change: Callable[[Proble
 class Stubborn:
     """An engine that builds a mapping that cannot be."""
 
-    def search(self, problem: Problem) -> Schedule:
+    def search(self, problem: SearchProblem) -> Schedule:
         raise ScheduleError(f"layer {problem.layer.name}: this cannot be.")
 
 
@@ -184,7 +184,7 @@ for one in problems:
 """
 
 
-def many_problems() -> list[Problem]:
+def many_problems() -> list[SearchProblem]:
     rng = random.Random(5)
     return [
         problem(replace(CONV, k=k, oy=oy), SteppedCost(), 1 << 16) for k in (2, 3, 5) for oy in (1, 2, rng.choice([3]))

@@ -10,7 +10,7 @@ from match.errors import ScheduleError
 from match.ir.layer import Layer
 from match.mapping.schedule import Memory, Schedule
 from match.prediction.predict import predict
-from match.search.exact.search import Nest, Search
+from match.search.exact.search import OrderedLoops, Search
 from match.target.cost import Cost
 from match.target.hardware import HwModule
 from match.targets.gap8.target import Gap8
@@ -52,12 +52,12 @@ def searches(
 
 
 @pytest.fixture
-def predicted(monkeypatch: pytest.MonkeyPatch) -> list[Nest]:
+def predicted(monkeypatch: pytest.MonkeyPatch) -> list[OrderedLoops]:
     """Receives each mapping that a search predicts: what its bounds have left."""
-    mappings: list[Nest] = []
+    mappings: list[OrderedLoops] = []
     predict_one = Search.predicted
 
-    def noted(search: Search, nest: Nest) -> tuple[float, float]:
+    def noted(search: Search, nest: OrderedLoops) -> tuple[float, float]:
         mappings.append(nest)
         return predict_one(search, nest)
 
@@ -66,7 +66,7 @@ def predicted(monkeypatch: pytest.MonkeyPatch) -> list[Nest]:
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], predicted: list[Nest]) -> None:
+def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], predicted: list[OrderedLoops]) -> None:
     for size in (SIZES[0], SIZES[2], SIZES[-1]):
         for module, layer, _, _ in searches(network(), size):
             assert 0 < len(predicted) <= 100, (module.name, layer.name, size)
@@ -74,7 +74,7 @@ def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], predicted
 
 
 @pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
-def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, predicted: list[Nest]) -> None:
+def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, predicted: list[OrderedLoops]) -> None:
     for module in Gap9().modules:
         search(module, layer, (Memory("L1", 16384),))
         assert 0 < len(predicted) <= 1000, module.name
@@ -82,7 +82,7 @@ def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, predicted: list
 
 
 @pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
-def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, predicted: list[Nest]) -> None:
+def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, predicted: list[OrderedLoops]) -> None:
     (cluster,) = Gap8().modules
     search(cluster, layer, (Memory("L2", 1 << 17, Gap8().main_memory.alignment), *cluster.memories))
     assert 0 < len(predicted) <= 1000

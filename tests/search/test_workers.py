@@ -16,7 +16,7 @@ from match.errors import CostModelError
 from match.ir.layer import Layer, Op
 from match.mapping.schedule import Memory
 from match.search.pool import solve_all
-from match.search.problem import Problem, Solution
+from match.search.problem import SearchProblem, Solution
 from match.search.solve import solve
 from tests.mapping.random_schedules import SteppedCost
 from tests.search.networks import ds_cnn
@@ -37,11 +37,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def solved_here(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
+def solved_here(monkeypatch: pytest.MonkeyPatch) -> list[SearchProblem]:
     """What this process solves, slowly, so that it leaves to the workers whatever they can do."""
-    solved: list[Problem] = []
+    solved: list[SearchProblem] = []
 
-    def slow(one: Problem) -> Solution:
+    def slow(one: SearchProblem) -> Solution:
         time.sleep(1.0)
         solved.append(one)
         return solve(one)
@@ -60,7 +60,7 @@ def test_the_same_for_any_number_of_processes() -> None:
         assert solve_all(problems, jobs) == alone
 
 
-def test_workers_do_their_part(solved_here: list[Problem]) -> None:
+def test_workers_do_their_part(solved_here: list[SearchProblem]) -> None:
     problems = [problem(layer, SteppedCost()) for layer in LAYERS]
     assert solve_all(problems, 3) == [solve(one) for one in problems]
     assert len(solved_here) < len(problems) / 2
@@ -73,7 +73,7 @@ def test_the_first_failure_is_reported(jobs: int) -> None:
         solve_all(problems, jobs)
 
 
-def test_models_that_no_worker_can_import_are_searched_with_here(solved_here: list[Problem]) -> None:
+def test_models_that_no_worker_can_import_are_searched_with_here(solved_here: list[SearchProblem]) -> None:
     class Local(SteppedCost):
         pass
 
@@ -91,7 +91,9 @@ class Suicidal(SteppedCost):
         return super().launch(layer)
 
 
-def test_workers_that_die_are_missed_by_nobody(solved_here: list[Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_die_are_missed_by_nobody(
+    solved_here: list[SearchProblem], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(SURVIVOR, str(os.getpid()))
     problems = [problem(layer, Suicidal()) for layer in LAYERS[:4]]
     assert solve_all(problems, 3) == [solve(one) for one in problems]

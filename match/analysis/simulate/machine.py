@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from match.analysis.simulate.events import Action, Event, Kind, Timeline
-from match.analysis.simulate.order import Step, steps
+from match.analysis.simulate.order import SimulatedStep, steps
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
 from match.target.cost import Block, CostModel, Tile
@@ -47,7 +47,7 @@ class _Machine:
         self.compute = self.transfer = 0.0
         self.moved: dict[str, int] = {}
 
-    def event(self, step: Step) -> Event:
+    def event(self, step: SimulatedStep) -> Event:
         """Do the next thing."""
         action, begin = step.action, self.now
         if action.tile is not None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Spans
-from match.analysis.simulate.stream import Step, Stream
+from match.analysis.simulate.stream import SimulatedStep, SimulatedStream
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import tile_of
 
 
-def steps(schedule: Schedule) -> Iterator[Step]:
+def steps(schedule: Schedule) -> Iterator[SimulatedStep]:
     """Everything that the core does, in order."""
     return _Nest(schedule).run()
 
@@ -20,10 +20,10 @@ def steps(schedule: Schedule) -> Iterator[Step]:
 class _Level:
     """What one memory holds: the streams into it, and those out of it, and the loops that make their blocks."""
 
-    def __init__(self, schedule: Schedule, level: int, outside: dict[str, Stream]) -> None:
+    def __init__(self, schedule: Schedule, level: int, outside: dict[str, SimulatedStream]) -> None:
         memory = schedule.memories[level]
         streams = [
-            Stream(schedule, operand, memory, outside.get(operand.name))
+            SimulatedStream(schedule, operand, memory, outside.get(operand.name))
             for operand in schedule.operands
             if memory.has(operand.name)
         ]
@@ -36,16 +36,16 @@ class _Level:
 
 class _Nest:
     def __init__(self, schedule: Schedule) -> None:
-        outside: dict[str, Stream] = {}
+        outside: dict[str, SimulatedStream] = {}
         self._layer = schedule.layer
         self._loops = schedule.loops
         self._levels = [_Level(schedule, number, outside) for number in range(len(schedule.memories))]
         self._kernels = 0
 
-    def run(self) -> Iterator[Step]:
+    def run(self) -> Iterator[SimulatedStep]:
         return self._mapping(self._levels[0], self._layer.spans)
 
-    def _mapping(self, level: _Level, spans: Spans) -> Iterator[Step]:
+    def _mapping(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
         """The mapping of `spans` onto the memory of a level."""
         for stream in level.fetched:
             stream.coming = self._pieces(spans, level.first, stream.depth)
@@ -55,7 +55,7 @@ class _Nest:
         while level.output and level.output.pending:
             yield level.output.wait()
 
-    def _body(self, level: _Level, depth: int, spans: Spans) -> Iterator[Step]:
+    def _body(self, level: _Level, depth: int, spans: Spans) -> Iterator[SimulatedStep]:
         """One iteration of the loops down to `depth`."""
         for stream in level.fetched:
             if stream.depth != depth:
@@ -94,7 +94,7 @@ class _Nest:
             piece = {**spans, loop.dim: (begin, min(loop.tile, start + extent - begin))}
             yield from self._pieces(piece, depth + 1, end)
 
-    def _kernel(self, spans: Spans) -> Step:
+    def _kernel(self, spans: Spans) -> SimulatedStep:
         action = Action(Kind.KERNEL, number=self._kernels, tile=tile_of(self._layer, spans))
         self._kernels += 1
-        return Step(action)
+        return SimulatedStep(action)

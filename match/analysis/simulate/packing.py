@@ -14,7 +14,7 @@ from match.target.cost import Block
 Spans = Mapping[Dim, Span]
 
 
-class Packing:
+class ConstantPacking:
     """How constants lie in a block of the memory outside of a stream: pieces, which the innermost memory holds at once.
 
     Pieces are equally long. The blocks that loops cut lie one after the other, those of the dimension that is cut first

@@ -7,24 +7,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from match.analysis.simulate.events import Action, Kind
-from match.analysis.simulate.packing import Packing, Spans
+from match.analysis.simulate.packing import ConstantPacking, Spans
 from match.ir.layer import Operand, Role
 from match.mapping.schedule import Memory, Schedule, align
 from match.prediction.blocks import axes_of, axis_length, block_of_lengths
 from match.target.cost import Block
 
 
-class Step(NamedTuple):
+class SimulatedStep(NamedTuple):
     """An action, and the block that it starts to move."""
 
     action: Action
     block: Block | None = None
 
 
-class Stream:
+class SimulatedStream:
     """The blocks of one operand in one memory."""
 
-    def __init__(self, schedule: Schedule, operand: Operand, memory: Memory, outer: Stream | None) -> None:
+    def __init__(self, schedule: Schedule, operand: Operand, memory: Memory, outer: SimulatedStream | None) -> None:
         placement = schedule.placement(operand.name, memory)
         self.operand = operand
         self.memory = memory
@@ -34,10 +34,10 @@ class Stream:
         self.pending: deque[Action] = deque()  # started and not waited for, oldest first
         self.current: Spans = schedule.layer.spans
         self._outer = outer  # where the blocks are parts of that stream's current one
-        self._packing = Packing(schedule, operand, outer.depth if outer else 0, placement.depth)
+        self._packing = ConstantPacking(schedule, operand, outer.depth if outer else 0, placement.depth)
         self._started = 0
 
-    def start(self, spans: Spans) -> Step:
+    def start(self, spans: Spans) -> SimulatedStep:
         """The transfer of the block that covers `spans`."""
         constant = self.operand.role is Role.CONSTANT
         block = self._packing.block(spans, self.memory) if constant else self._block(spans)
@@ -47,11 +47,11 @@ class Stream:
         action = Action(kind, self.operand.name, self.memory.name, self._started, offset, block.bytes)
         self._started += 1
         self.pending.append(action)
-        return Step(action, block)
+        return SimulatedStep(action, block)
 
-    def wait(self) -> Step:
+    def wait(self) -> SimulatedStep:
         """The wait for the oldest transfer."""
-        return Step(self.pending.popleft()._replace(kind=Kind.WAIT))
+        return SimulatedStep(self.pending.popleft()._replace(kind=Kind.WAIT))
 
     def _block(self, spans: Spans) -> Block:
         axes = axes_of(self.operand)

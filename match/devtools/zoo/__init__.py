@@ -13,7 +13,7 @@ from __future__ import annotations
 import onnx
 
 from match.devtools.zoo import networks
-from match.devtools.zoo.layers import Network
+from match.devtools.zoo.layers import ZooNetwork
 from match.devtools.zoo.networks import names
 from match.errors import OptionError
 
@@ -80,7 +80,7 @@ def mobilenet_v2(
     return _quantized(networks.mobilenet_v2(width, resolution, classes), activations, seed)
 
 
-def _quantized(network: Network, activations: str, seed: int) -> onnx.ModelProto:
+def _quantized(network: ZooNetwork, activations: str, seed: int) -> onnx.ModelProto:
     if activations not in _ACTIVATIONS:
         raise OptionError(f"activations are {' or '.join(_ACTIVATIONS)}, not {activations!r}.")
     if seed < 0:

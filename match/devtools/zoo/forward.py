@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from match.arithmetic.interface import Quantization
-from match.devtools.zoo.layers import Conv, Dense
+from match.arithmetic.interface import QuantizedType
+from match.devtools.zoo.layers import Conv, FullyConnected
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class Activations:
         return np.multiply(self.levels, self.scale, dtype=np.float64)
 
 
-def quantized(values: Float64Array, quantization: Quantization) -> Activations:
+def quantized(values: Float64Array, quantization: QuantizedType) -> Activations:
     """Real values as the nearest integers of a quantization."""
     limits = np.iinfo(quantization.dtype)
     scale, zero_point = float(quantization.scale), quantization.zero_point
@@ -39,10 +39,10 @@ def quantized(values: Float64Array, quantization: Quantization) -> Activations:
     return Activations(levels.astype(np.int16), scale)
 
 
-def accumulate(layer: Conv | Dense, x: Activations, weights: npt.NDArray[np.int8]) -> Float64Array:
+def accumulate(layer: Conv | FullyConnected, x: Activations, weights: npt.NDArray[np.int8]) -> Float64Array:
     """Sums of levels times weights."""
     kernel = weights.astype(np.float64)
-    if isinstance(layer, Dense):
+    if isinstance(layer, FullyConnected):
         return kernel @ x.levels
     top, left, bottom, right = layer.pads
     padded = np.pad(x.levels, ((0, 0), (0, 0), (top, bottom), (left, right)))

@@ -18,11 +18,11 @@ RELU6: Range = (0.0, 6.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class ZooLayer:
     """A tensor and the operator that makes it out of `inputs`; the tensor is called as the layer is."""
 
     name: str
-    inputs: tuple[Layer, ...]
+    inputs: tuple[ZooLayer, ...]
     shape: Shape
 
     @property
@@ -37,14 +37,14 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Input(Layer):
+class Input(ZooLayer):
     """What the network is given: float32 values within `values`."""
 
     values: Range
 
 
 @dataclass(frozen=True, eq=False)
-class Conv(Layer):
+class Conv(ZooLayer):
     """Convolution with bias, then a clip to `activation`; `pads` are top, left, bottom, right."""
 
     kernel: tuple[int, int]
@@ -60,7 +60,7 @@ class Conv(Layer):
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(Layer):
+class FullyConnected(ZooLayer):
     """Every output a weighted sum of all inputs, with bias, then a clip to `activation`."""
 
     activation: Range
@@ -72,31 +72,31 @@ class Dense(Layer):
 
 
 @dataclass(frozen=True, eq=False)
-class Add(Layer):
+class Add(ZooLayer):
     """Sum of two maps of one shape, then a clip to `activation`."""
 
     activation: Range
 
 
 @dataclass(frozen=True, eq=False)
-class GlobalAveragePool(Layer):
+class GlobalAveragePool(ZooLayer):
     """Mean of each channel of a map, as a vector."""
 
 
 @dataclass(frozen=True, eq=False)
-class Softmax(Layer):
+class Softmax(ZooLayer):
     """Probabilities."""
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class ZooNetwork:
     """A network by its name and its last layer."""
 
     name: str
-    output: Layer
+    output: ZooLayer
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
+    def layers(self) -> tuple[ZooLayer, ...]:
         """Every layer behind all those that it reads; inputs are read from left to right."""
         return tuple(_ordered(self.output, set()))
 
@@ -118,7 +118,7 @@ class Network:
 
 def conv(
     name: str,
-    x: Layer,
+    x: ZooLayer,
     filters: int,
     kernel: tuple[int, int] = (3, 3),
     stride: int = 1,
@@ -140,27 +140,27 @@ def _same(extent: int, window: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def dense(name: str, x: Layer, units: int, activation: Range = LINEAR) -> Dense:
+def dense(name: str, x: ZooLayer, units: int, activation: Range = LINEAR) -> FullyConnected:
     """A dense layer on a vector."""
-    return Dense(name, (x,), (units,), activation)
+    return FullyConnected(name, (x,), (units,), activation)
 
 
-def add(name: str, a: Layer, b: Layer, activation: Range = LINEAR) -> Add:
+def add(name: str, a: ZooLayer, b: ZooLayer, activation: Range = LINEAR) -> Add:
     """The sum of two layers."""
     return Add(name, (a, b), a.shape, activation)
 
 
-def pooled(x: Layer) -> GlobalAveragePool:
+def pooled(x: ZooLayer) -> GlobalAveragePool:
     """The mean of each channel."""
     return GlobalAveragePool("pool", (x,), x.shape[:1])
 
 
-def softmax(x: Layer) -> Softmax:
+def softmax(x: ZooLayer) -> Softmax:
     """Probabilities out of scores."""
     return Softmax("probabilities", (x,), x.shape)
 
 
-def _ordered(layer: Layer, seen: set[Layer]) -> Iterator[Layer]:
+def _ordered(layer: ZooLayer, seen: set[ZooLayer]) -> Iterator[ZooLayer]:
     seen.add(layer)
     for source in layer.inputs:
         if source not in seen:

@@ -7,7 +7,19 @@ from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 
-from match.devtools.zoo.layers import LINEAR, RELU, RELU6, Input, Layer, Network, add, conv, dense, pooled, softmax
+from match.devtools.zoo.layers import (
+    LINEAR,
+    RELU,
+    RELU6,
+    Input,
+    ZooLayer,
+    ZooNetwork,
+    add,
+    conv,
+    dense,
+    pooled,
+    softmax,
+)
 from match.errors import OptionError
 
 _UNSIGNED = (0.0, 1.0)
@@ -15,7 +27,7 @@ _SIGNED = (-1.0, 1.0)
 _POINT = (1, 1)
 
 
-def resnet8(classes: int = 10) -> Network:
+def resnet8(classes: int = 10) -> ZooNetwork:
     """MLPerf Tiny image classification: three residual stages on a 32x32 colour image."""
     _positive("number of classes", classes)
     x = conv("conv", Input("image", (), (3, 32, 32), (0.0, 1.0)), 16)
@@ -25,28 +37,28 @@ def resnet8(classes: int = 10) -> Network:
         inner = conv(f"stage{stage}_conv1", inner, filters, activation=LINEAR)
         shortcut = conv(f"stage{stage}_shortcut", x, filters, _POINT, stride, LINEAR) if stage else x
         x = add(f"stage{stage}_add", shortcut, inner, RELU)
-    return Network("resnet8", softmax(dense("scores", pooled(x), classes)))
+    return ZooNetwork("resnet8", softmax(dense("scores", pooled(x), classes)))
 
 
-def ds_cnn(classes: int = 12) -> Network:
+def ds_cnn(classes: int = 12) -> ZooNetwork:
     """MLPerf Tiny keyword spotting: separable convolutions on 49 frames of 10 cepstral coefficients."""
     _positive("number of classes", classes)
     x = conv("conv", Input("cepstrum", (), (1, 49, 10), _SIGNED), 64, (10, 4), 2)
     for block in range(4):
         x = conv(f"block{block}_depthwise", x, 64, depthwise=True)
         x = conv(f"block{block}_pointwise", x, 64, _POINT)
-    return Network("ds_cnn", softmax(dense("scores", pooled(x), classes)))
+    return ZooNetwork("ds_cnn", softmax(dense("scores", pooled(x), classes)))
 
 
-def autoencoder() -> Network:
+def autoencoder() -> ZooNetwork:
     """MLPerf Tiny anomaly detection: 640 spectrogram values through 8 and back."""
-    x: Layer = Input("spectrogram", (), (640,), _SIGNED)
+    x: ZooLayer = Input("spectrogram", (), (640,), _SIGNED)
     for index, units in enumerate((128, 128, 128, 128, 8, 128, 128, 128, 128)):
         x = dense(f"dense{index}", x, units, RELU)
-    return Network("autoencoder", dense("reconstruction", x, 640))
+    return ZooNetwork("autoencoder", dense("reconstruction", x, 640))
 
 
-def mobilenet_v1(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> Network:
+def mobilenet_v1(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
     """MobileNetV1 (Howard et al., 2017, Table 1) on a square colour image of `resolution` pixels a side."""
     _check(width, resolution, classes)
     x = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), _rounded(32 * width), stride=2)
@@ -56,17 +68,17 @@ def mobilenet_v1(width: float = 1.0, resolution: int = 224, classes: int = 1000)
         x = conv(f"block{block}_depthwise", x, x.shape[0], stride=stride, depthwise=True)
         x = conv(f"block{block}_pointwise", x, _rounded(count * width), _POINT)
     scores = dense("scores", pooled(x), classes)
-    return Network(f"mobilenet_v1-{width}-{resolution}", softmax(scores))
+    return ZooNetwork(f"mobilenet_v1-{width}-{resolution}", softmax(scores))
 
 
-def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> Network:
+def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
     """MobileNetV2 (Sandler et al., 2018, Table 2) on a square colour image of `resolution` pixels a side.
 
     As there, widths below 1 leave the last convolution at 1280 filters.
     """
     _check(width, resolution, classes)
     image = Input("image", (), (3, resolution, resolution), _SIGNED)
-    x: Layer = conv("conv", image, _rounded(32 * width), stride=2, activation=RELU6)
+    x: ZooLayer = conv("conv", image, _rounded(32 * width), stride=2, activation=RELU6)
     block = 0
     stages = (
         (1, 16, 1, 1),
@@ -82,10 +94,10 @@ def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000)
             x = _bottleneck(f"block{block}", x, expansion, _rounded(filters * width), 1 if index else stride)
             block += 1
     x = conv("last", x, _rounded(1280 * max(1.0, width)), _POINT, activation=RELU6)
-    return Network(f"mobilenet_v2-{width}-{resolution}", dense("scores", pooled(x), classes))
+    return ZooNetwork(f"mobilenet_v2-{width}-{resolution}", dense("scores", pooled(x), classes))
 
 
-def _bottleneck(name: str, x: Layer, expansion: int, filters: int, stride: int) -> Layer:
+def _bottleneck(name: str, x: ZooLayer, expansion: int, filters: int, stride: int) -> ZooLayer:
     channels = expansion * x.shape[0]
     inner = conv(f"{name}_expand", x, channels, _POINT, activation=RELU6) if expansion > 1 else x
     inner = conv(f"{name}_depthwise", inner, channels, stride=stride, activation=RELU6, depthwise=True)
@@ -99,7 +111,7 @@ def _rounded(channels: float) -> int:
     return multiple + 8 if multiple < 0.9 * channels else multiple
 
 
-_NAMED: MappingProxyType[str, Callable[..., Network]] = MappingProxyType(
+_NAMED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
     {
         "autoencoder": autoencoder,
         "ds_cnn": ds_cnn,
@@ -120,7 +132,7 @@ def names() -> tuple[str, ...]:
     return tuple(_NAMED)
 
 
-def named(name: str, classes: int | None = None) -> Network:
+def named(name: str, classes: int | None = None) -> ZooNetwork:
     """A network by its name, with its own number of classes or another; MobileNets of any width and resolution.
 
     Raises:
@@ -138,7 +150,7 @@ def named(name: str, classes: int | None = None) -> Network:
     return make(classes=classes)
 
 
-def _sized(name: str) -> Callable[..., Network] | None:
+def _sized(name: str) -> Callable[..., ZooNetwork] | None:
     """A MobileNet of the width and resolution in its name, as in "mobilenet_v1-0.33-96"."""
     parts = re.fullmatch(r"mobilenet_v([12])-(\d+(?:\.\d+)?)-(\d{1,4})", name)
     if parts is None:

@@ -13,15 +13,15 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from match.arithmetic.interface import Quantization
-from match.devtools.zoo.layers import Add, Conv, Dense, GlobalAveragePool, Input, Layer, Network
+from match.arithmetic.interface import QuantizedType
+from match.devtools.zoo.layers import Add, Conv, FullyConnected, GlobalAveragePool, Input, ZooLayer, ZooNetwork
 from match.devtools.zoo.quantize import Parameters, Weights
 
 _OPSET = 13
 _IR_VERSION = 8
 
 
-def write(network: Network, parameters: Parameters) -> onnx.ModelProto:
+def write(network: ZooNetwork, parameters: Parameters) -> onnx.ModelProto:
     """The model; its input and output are float32 and have a batch of 1."""
     graph = _Graph()
     for layer in network.layers:
@@ -46,7 +46,7 @@ def write(network: Network, parameters: Parameters) -> onnx.ModelProto:
     return proto
 
 
-def _operator(graph: _Graph, layer: Layer, result: str, scale: list[str]) -> None:
+def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str]) -> None:
     """The operator between the dequantized inputs of a layer and its `result`."""
     inputs = [_real(source.name) for source in layer.inputs]
     match layer:
@@ -62,7 +62,7 @@ def _operator(graph: _Graph, layer: Layer, result: str, scale: list[str]) -> Non
                 pads=list(layer.pads),
                 strides=[layer.stride, layer.stride],
             )
-        case Dense():
+        case FullyConnected():
             graph.node("Gemm", [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"], result, transB=1)
         case Add():
             graph.node("Add", inputs, result)
@@ -75,7 +75,7 @@ def _operator(graph: _Graph, layer: Layer, result: str, scale: list[str]) -> Non
             graph.node("Softmax", inputs, result, axis=1)
 
 
-def _value(layer: Layer) -> Any:
+def _value(layer: ZooLayer) -> Any:
     return helper.make_tensor_value_info(layer.name, TensorProto.FLOAT, [1, *layer.shape])
 
 
@@ -97,7 +97,7 @@ class _Graph:
     def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> None:
         self.nodes.append(helper.make_node(op, inputs, [output], name=f"{output}_{op}", **attributes))
 
-    def quantization(self, name: str, quantization: Quantization) -> list[str]:
+    def quantization(self, name: str, quantization: QuantizedType) -> list[str]:
         """Names of the scale and zero point of a tensor."""
         zero_point = np.array(quantization.zero_point, quantization.dtype)
         return [

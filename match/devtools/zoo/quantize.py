@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from match.arithmetic.interface import Float32Array, Quantization
+from match.arithmetic.interface import Float32Array, QuantizedType
 from match.devtools.zoo.forward import Activations, Float64Array, accumulate, mean, quantized
-from match.devtools.zoo.layers import Add, Conv, Dense, GlobalAveragePool, Input, Network, Range, Softmax
+from match.devtools.zoo.layers import Add, Conv, FullyConnected, GlobalAveragePool, Input, Range, Softmax, ZooNetwork
 
 # Random inputs: as many as this number of multiply-accumulates allows, within bounds.
 _MACS = 150_000_000
@@ -49,16 +49,16 @@ class Weights:
 class Parameters:
     """All that quantization adds to a network, by layer name: quantization of its output, and its weights."""
 
-    outputs: Mapping[str, Quantization]
+    outputs: Mapping[str, QuantizedType]
     weights: Mapping[str, Weights]
 
 
-def calibrate(network: Network, activations: str, seed: int) -> Parameters:
+def calibrate(network: ZooNetwork, activations: str, seed: int) -> Parameters:
     """Weights of every layer and quantization of its output; `activations` is "int8" or "uint8"."""
     fewest, most = _SAMPLES
     samples = min(max(fewest, _MACS // network.macs), most)
     rng = np.random.Generator(np.random.PCG64(seed))
-    outputs: dict[str, Quantization] = {}
+    outputs: dict[str, QuantizedType] = {}
     weights: dict[str, Weights] = {}
     computed: dict[str, Activations] = {}
     scores = network.output.inputs if isinstance(network.output, Softmax) else ()
@@ -67,7 +67,7 @@ def calibrate(network: Network, activations: str, seed: int) -> Parameters:
         match layer:
             case Input():
                 values = rng.uniform(*layer.values, (layer.shape[0], samples, *layer.shape[1:]))
-            case Conv() | Dense():
+            case Conv() | FullyConnected():
                 spread = _CONFIDENCE if layer in scores else 1.0
                 weights[layer.name], values = _weighted(layer, sources[0], spread, rng)
             case Add():
@@ -84,7 +84,7 @@ def calibrate(network: Network, activations: str, seed: int) -> Parameters:
 
 
 def _weighted(
-    layer: Conv | Dense, x: Activations, spread: float, rng: np.random.Generator
+    layer: Conv | FullyConnected, x: Activations, spread: float, rng: np.random.Generator
 ) -> tuple[Weights, Float64Array]:
     """Weights of a layer, and what it computes with them."""
     drawn = rng.standard_normal(layer.weight_shape)
@@ -115,9 +115,9 @@ def _bounds(values: Float64Array) -> Range:
     return float(ordered[rank]), float(ordered[-1 - rank])
 
 
-def _quantization(bounds: Range, dtype: str) -> Quantization:
+def _quantization(bounds: Range, dtype: str) -> QuantizedType:
     """The quantization whose 256 values span `bounds` and 0, which is one of them."""
     low, high = min(bounds[0], 0.0), max(bounds[1], 0.0)
     limits = np.iinfo(dtype)
     scale = (high - low) / (limits.max - limits.min)
-    return Quantization(np.float32(scale), round(limits.min - low / scale), dtype)
+    return QuantizedType(np.float32(scale), round(limits.min - low / scale), dtype)

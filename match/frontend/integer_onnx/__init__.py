@@ -16,13 +16,13 @@ from typing import Any
 
 from match.errors import ModelError
 from match.frontend.integer_onnx import arithmetic, layers, pooling, shapes
-from match.frontend.integer_onnx.values import Reader, Value, rounded
-from match.frontend.model import Tensor
+from match.frontend.integer_onnx.values import OnnxReader, Value, rounded
+from match.frontend.model import ModelTensor
 from match.frontend.onnx_graph import Node, read_constants, read_nodes
 from match.frontend.relay import tensor
 from match.relay import relay, tvm
 
-Handler = Callable[[Reader, Node], Value]
+Handler = Callable[[OnnxReader, Node], Value]
 """Makes a node's output of what it reads."""
 
 _PRECISIONS = ("weight_bits", "bias_bits", "out_bits", "mult_bits", "add_bits")
@@ -39,14 +39,14 @@ def is_integer_dialect(graph: Any) -> bool:
 
 
 def from_integer_onnx(
-    graph: Any, inputs: tuple[Tensor, ...], path: Path
-) -> tuple[tvm.IRModule, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    graph: Any, inputs: tuple[ModelTensor, ...], path: Path
+) -> tuple[tvm.IRModule, tuple[ModelTensor, ...], tuple[ModelTensor, ...]]:
     """The network as Relay with integer operators, types inferred; its inputs and outputs with the types they have.
 
     Raises:
         ModelError: an operator or attribute is unknown, or computes what is no integer arithmetic of 8 bits.
     """
-    read, handlers = Reader(read_constants(graph), path), _handlers()
+    read, handlers = OnnxReader(read_constants(graph), path), _handlers()
     tensors = tuple(given if given.dtype in ("int8", "uint8") else replace(given, dtype="uint8") for given in inputs)
     parameters = [relay.var(given.name, shape=given.shape, dtype=given.dtype) for given in tensors]
     for given, parameter in zip(tensors, parameters, strict=True):
@@ -92,7 +92,7 @@ def _handlers() -> Mapping[str, tuple[Handler, int, tuple[str, ...]]]:
     }
 
 
-def _output(read: Reader, name: str) -> relay.Expr:
+def _output(read: OnnxReader, name: str) -> relay.Expr:
     """An output of the network: of 8 bits, or of 32 where nothing brings it back to 8."""
     if name not in read.values:
         raise ModelError(f"{read.path} has the output {name!r}, which nothing computes; export the model again")

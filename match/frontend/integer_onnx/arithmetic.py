@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.frontend.integer_onnx.values import SIGNED, UNSIGNED, Reader, Value, int64, rounded
+from match.frontend.integer_onnx.values import SIGNED, UNSIGNED, OnnxReader, Value, int64, rounded
 from match.frontend.onnx_graph import Node
 from match.relay import relay
 
@@ -18,7 +18,7 @@ ADD_ATTRIBUTES = frozenset(
 SIGNED_SUM = "out_signed"
 
 
-def mul(read: Reader, node: Node) -> Value:
+def mul(read: OnnxReader, node: Node) -> Value:
     """Mul by a constant; a factor that an outstanding division divides cancels it."""
     position = 1 if read.constant(node, 1) is not None else 0
     factor, x = read.constant(node, position), read.wide(node, 1 - position)
@@ -31,7 +31,7 @@ def mul(read: Reader, node: Node) -> Value:
     return replace(x, expr=relay.multiply(x.expr, read.parameter(node, values, x)))
 
 
-def add(read: Reader, node: Node) -> Value:
+def add(read: OnnxReader, node: Node) -> Value:
     """Add of a constant, of two tensors, or Quantlab's with requantization in attributes."""
     if any(name in node.attributes for name in (*ADD_ATTRIBUTES, SIGNED_SUM)):
         return _requantized_add(read, node)
@@ -47,7 +47,7 @@ def add(read: Reader, node: Node) -> Value:
     return replace(x, expr=relay.add(x.expr, read.parameter(node, term * x.divisor, x)))
 
 
-def _requantized_add(read: Reader, node: Node) -> Value:
+def _requantized_add(read: OnnxReader, node: Node) -> Value:
     """Quantlab's addition: each operand and the sum go through a RequantShift of their own, given as attributes."""
     for name in sorted(ADD_ATTRIBUTES):
         read.attribute(node, name)
@@ -80,7 +80,7 @@ def _requantized_side(node: Node, side: str, x: Value) -> Value:
     return replace(x, expr=relay.right_shift(scaled, int64(shift)))
 
 
-def div(read: Reader, node: Node) -> Value:
+def div(read: OnnxReader, node: Node) -> Value:
     """Div by a power of two; how it is rounded follows."""
     x, divisor = read.wide(node), read.constant(node, 1)
     if divisor is None or divisor.size != 1:
@@ -91,12 +91,12 @@ def div(read: Reader, node: Node) -> Value:
     return replace(x, divisor=x.divisor * number)
 
 
-def floor(read: Reader, node: Node) -> Value:
+def floor(read: OnnxReader, node: Node) -> Value:
     """Floor."""
     return rounded(read.tensor(node))
 
 
-def clip(read: Reader, node: Node) -> Value:
+def clip(read: OnnxReader, node: Node) -> Value:
     """Clip to the range of the activations, whose type follows from it."""
     bounds: list[int] = []
     for position, name in enumerate(("min", "max"), 1):
@@ -108,7 +108,7 @@ def clip(read: Reader, node: Node) -> Value:
     return _clipped(read, node, rounded(read.wide(node)), bounds[0], bounds[1])
 
 
-def relu(read: Reader, node: Node) -> Value:
+def relu(read: OnnxReader, node: Node) -> Value:
     """Relu."""
     x = read.tensor(node)
     if x.dtype == "int64":
@@ -116,7 +116,7 @@ def relu(read: Reader, node: Node) -> Value:
     return x if x.dtype == "uint8" else _clipped(read, node, read.wide(node), 0, SIGNED[1])
 
 
-def _clipped(read: Reader, node: Node, x: Value, low: int, high: int) -> Value:
+def _clipped(read: OnnxReader, node: Node, x: Value, low: int, high: int) -> Value:
     """The value saturated to 8 bits: unsigned if nothing is below 0, else signed."""
     if not (0 <= low <= high <= UNSIGNED[1] or SIGNED[0] <= low <= high <= SIGNED[1]):
         raise read.error(node, f"clips to {low} .. {high}, which 8 bits do not hold; use 8 bits or fewer")
@@ -124,7 +124,7 @@ def _clipped(read: Reader, node: Node, x: Value, low: int, high: int) -> Value:
     return replace(x, expr=relay.cast(relay.clip(x.expr, low, high), dtype), dtype=dtype)
 
 
-def requant_shift(read: Reader, node: Node) -> Value:
+def requant_shift(read: OnnxReader, node: Node) -> Value:
     """Quantlab's requantization, which rounds half up without saying so: floor((x * mul + add) / div + 1/2)."""
     x = rounded(read.wide(node))
     mul, add = read.constant(node, 1), read.constant(node, 2)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from match.frontend.integer_onnx.pooling import output_extents, sliding
-from match.frontend.integer_onnx.values import Reader, Value
+from match.frontend.integer_onnx.values import OnnxReader, Value
 from match.frontend.onnx_graph import Node
 from match.relay import relay
 
 
-def conv(read: Reader, node: Node) -> Value:
+def conv(read: OnnxReader, node: Node) -> Value:
     """Conv in two dimensions."""
     x, weights = read.narrow(node), read.weights(node)
     if len(x.shape) != 4 or weights.ndim != 4:
@@ -33,7 +33,7 @@ def conv(read: Reader, node: Node) -> Value:
     return _with_bias(read, node, Value(relay.cast(sums, "int64"), (x.shape[0], weights.shape[0], *extents)))
 
 
-def gemm(read: Reader, node: Node) -> Value:
+def gemm(read: OnnxReader, node: Node) -> Value:
     """Gemm without factors."""
     attributes = node.attributes
     if attributes.get("alpha", 1.0) != 1.0 or attributes.get("beta", 1.0) != 1.0 or attributes.get("transA", 0):
@@ -41,12 +41,12 @@ def gemm(read: Reader, node: Node) -> Value:
     return _dense(read, node, transposed=bool(attributes.get("transB", 0)))
 
 
-def matmul(read: Reader, node: Node) -> Value:
+def matmul(read: OnnxReader, node: Node) -> Value:
     """MatMul with constant weights."""
     return _dense(read, node, transposed=False)
 
 
-def _dense(read: Reader, node: Node, *, transposed: bool) -> Value:
+def _dense(read: OnnxReader, node: Node, *, transposed: bool) -> Value:
     x, weights = read.narrow(node), read.weights(node)
     if len(x.shape) != 2 or weights.ndim != 2:
         raise read.error(node, "is no product of a vector and a matrix; flatten its input")
@@ -55,6 +55,6 @@ def _dense(read: Reader, node: Node, *, transposed: bool) -> Value:
     return _with_bias(read, node, Value(relay.cast(sums, "int64"), (x.shape[0], len(weights))))
 
 
-def _with_bias(read: Reader, node: Node, sums: Value) -> Value:
+def _with_bias(read: OnnxReader, node: Node, sums: Value) -> Value:
     bias = read.constant(node, 2)
     return sums if bias is None else replace(sums, expr=relay.add(sums.expr, read.parameter(node, bias, sums)))

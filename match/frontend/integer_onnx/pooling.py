@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from match.frontend.integer_onnx.values import Reader, Value
+from match.frontend.integer_onnx.values import OnnxReader, Value
 from match.frontend.onnx_graph import Node
 from match.relay import relay
 
 
-def sliding(read: Reader, node: Node) -> tuple[list[int], list[int], list[int]]:
+def sliding(read: OnnxReader, node: Node) -> tuple[list[int], list[int], list[int]]:
     """Strides, pads (top, left, bottom, right) and dilations."""
     attributes = node.attributes
     if attributes.get("auto_pad", "NOTSET") != "NOTSET" or attributes.get("ceil_mode", 0):
@@ -20,7 +20,7 @@ def sliding(read: Reader, node: Node) -> tuple[list[int], list[int], list[int]]:
     return list(strides), list(pads), list(attributes.get("dilations", [1, 1]))
 
 
-def max_pool(read: Reader, node: Node) -> Value:
+def max_pool(read: OnnxReader, node: Node) -> Value:
     """MaxPool."""
     x, window = read.narrow(node), tuple(read.attribute(node, "kernel_shape"))
     strides, pads, dilations = sliding(read, node)
@@ -30,7 +30,7 @@ def max_pool(read: Reader, node: Node) -> Value:
     return replace(x, expr=pooled, shape=(*x.shape[:2], *output_extents(x, window, strides, pads, dilations)))
 
 
-def average_pool(read: Reader, node: Node) -> Value:
+def average_pool(read: OnnxReader, node: Node) -> Value:
     """AveragePool of whole windows."""
     x, window = read.narrow(node), tuple(read.attribute(node, "kernel_shape"))
     strides, pads, dilations = sliding(read, node)
@@ -39,7 +39,7 @@ def average_pool(read: Reader, node: Node) -> Value:
     return _averaged(x, window, strides)
 
 
-def global_average_pool(read: Reader, node: Node) -> Value:
+def global_average_pool(read: OnnxReader, node: Node) -> Value:
     """GlobalAveragePool."""
     x = read.narrow(node)
     return _averaged(x, x.shape[2:], [1, 1])

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.frontend.integer_onnx.values import Reader, Value, rounded
+from match.frontend.integer_onnx.values import OnnxReader, Value, rounded
 from match.frontend.onnx_graph import Node
 from match.relay import relay
 
 
-def same(read: Reader, node: Node) -> Value:
+def same(read: OnnxReader, node: Node) -> Value:
     """Cast and Identity: types follow from content."""
     return read.tensor(node)
 
 
-def pad(read: Reader, node: Node) -> Value:
+def pad(read: OnnxReader, node: Node) -> Value:
     """Pad with zeros."""
     x, attributes = read.narrow(node), node.attributes
     pads, value = read.constant(node, 1), read.constant(node, 2)
@@ -33,7 +33,7 @@ def pad(read: Reader, node: Node) -> Value:
     return replace(x, expr=relay.nn.pad(x.expr, widths, relay.const(0, x.dtype)), shape=shape)
 
 
-def flatten(read: Reader, node: Node) -> Value:
+def flatten(read: OnnxReader, node: Node) -> Value:
     """Flatten from axis 1 on."""
     x = rounded(read.tensor(node))
     if node.attributes.get("axis", 1) != 1:
@@ -41,7 +41,7 @@ def flatten(read: Reader, node: Node) -> Value:
     return _reshaped(x, (x.shape[0], math.prod(x.shape[1:])))
 
 
-def reshape(read: Reader, node: Node) -> Value:
+def reshape(read: OnnxReader, node: Node) -> Value:
     """Reshape to a constant shape."""
     x, target = rounded(read.tensor(node)), read.constant(node, 1)
     if target is None:

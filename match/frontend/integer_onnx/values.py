@@ -30,7 +30,7 @@ class Value:
     mean_of: str = ""
 
 
-class Reader:
+class OnnxReader:
     """Operands of nodes: tensors computed so far, `values`, and constants.
 
     All methods raise ModelError where the network has something else than what is asked for.

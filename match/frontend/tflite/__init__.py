@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from match.errors import ModelError
 from match.frontend.failures import reason
-from match.frontend.model import Model, Quantization, Rounding, Tensor
+from match.frontend.model import Model, ModelTensor, Quantization, Rounding
 from match.frontend.tflite import (
     borders,
     elementwise,
@@ -28,13 +28,13 @@ from match.frontend.tflite import (
     shapes,
     tables,
 )
-from match.frontend.tflite.file import MALFORMED, QUANTIZE, File, Operator, is_tflite, read_file
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.file import MALFORMED, QUANTIZE, File, FileOperator, is_tflite, read_file
+from match.frontend.tflite.reader import TfliteReader
 from match.relay import relay, tvm
 
 __all__ = ["from_tflite", "is_tflite"]
 
-Handler = Callable[[Reader, Operator], Any]
+Handler = Callable[[TfliteReader, FileOperator], Any]
 """Makes an operator's output of what it reads, or a tuple of its outputs."""
 
 _DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
@@ -49,7 +49,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
     file = read_file(data, path)
     if not any(tensor.dtype in ("int8", "uint8") for tensor in file.tensors):
         raise ModelError(f"{path} is a float model: nothing in it is quantized; {QUANTIZE}")
-    read, handlers = Reader(file, path), _handlers()
+    read, handlers = TfliteReader(file, path), _handlers()
     inputs, outputs = (tuple(_border(file, number, path) for number in side) for side in (file.inputs, file.outputs))
     for number, given in zip(file.inputs, inputs, strict=True):
         read.expressions[number] = relay.var(given.name, shape=given.shape, dtype=given.dtype)
@@ -70,7 +70,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
     )
 
 
-def _compute(read: Reader, operator: Operator, handlers: Mapping[str, Handler]) -> None:
+def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, Handler]) -> None:
     """Add what an operator computes to what is known."""
     function = reals.functions(operator)
     if function is not None and operator.inputs[0] in read.reals:
@@ -96,17 +96,17 @@ def _named(result: relay.Expr, name: str) -> relay.Expr:
     return relay.Call(result.op, result.args, result.attrs, result.type_args, span)
 
 
-def _border(file: File, number: int, path: Path) -> Tensor:
+def _border(file: File, number: int, path: Path) -> ModelTensor:
     """An input or output of the network."""
     tensor = file.tensors[number]
     if tensor.dtype not in _DTYPES:
         raise ModelError(f"{path} has the input or output {tensor.name!r} of type {tensor.dtype}; {QUANTIZE}")
     whole = len(tensor.scales) == 1 and tensor.dtype != "float32"
     quantization = Quantization(float(tensor.scales[0]), int(tensor.zero_points[0])) if whole else None
-    return Tensor(tensor.name, tensor.shape, tensor.dtype, quantization, "NHWC" if len(tensor.shape) == 4 else "")
+    return ModelTensor(tensor.name, tensor.shape, tensor.dtype, quantization, "NHWC" if len(tensor.shape) == 4 else "")
 
 
-def _module(read: Reader, parameters: list[relay.Expr], outputs: tuple[Tensor, ...]) -> tvm.IRModule:
+def _module(read: TfliteReader, parameters: list[relay.Expr], outputs: tuple[ModelTensor, ...]) -> tvm.IRModule:
     """The network, types inferred and compared with those of the file."""
     path = read.path
     results: list[relay.Expr] = []

@@ -6,14 +6,14 @@ import numpy as np
 
 from match.arithmetic.tflite import multiply
 from match.frontend.tflite import integers, tables
-from match.frontend.tflite.file import Operator
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.file import FileOperator
+from match.frontend.tflite.reader import TfliteReader
 from match.frontend.tflite.reals import dequantized, quantized
 from match.ir.dtypes import value_range
 from match.relay import relay
 
 
-def quantize(read: Reader, operator: Operator) -> relay.Expr:
+def quantize(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """QUANTIZE: of real numbers, or a change of scale; one that changes nothing is left out."""
     x, output = read.tensor(operator), read.quantization(operator, read.output(operator))
     if operator.inputs[0] in read.reals and output.dtype in ("int8", "uint8"):
@@ -33,7 +33,7 @@ def quantize(read: Reader, operator: Operator) -> relay.Expr:
     return integers.narrowed(integers.scaled(wide, factor), output)
 
 
-def dequantize(read: Reader, operator: Operator) -> relay.Expr:
+def dequantize(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """DEQUANTIZE; of an 8-bit tensor it is also known value by value."""
     inputs = read.quantization(operator, read.tensor(operator))
     if inputs.dtype in ("int8", "uint8"):

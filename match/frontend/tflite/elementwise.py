@@ -9,7 +9,7 @@ import numpy as np
 import tflite
 
 from match.arithmetic.fixed_point import reciprocal_of_one_plus, shifted_right
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import (
     ADD_LEFT_SHIFT,
     addition_factors,
@@ -18,31 +18,31 @@ from match.arithmetic.tflite import (
     quantize_multiplier,
 )
 from match.frontend.tflite import integers, tables
-from match.frontend.tflite.file import Array, Operator
+from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.integers import int64
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 
-Handler = Callable[[Reader, Operator], relay.Expr]
+Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 
 _SQUARE_LEFT_SHIFT = 7
 _COMPARISON_LEFT_SHIFT = 8
 _INTEGERS = ("int32", "int64")
 
 
-def add(read: Reader, operator: Operator) -> relay.Expr:
+def add(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """ADD."""
     return _addition(read, operator, operator.options(tflite.AddOptions).FusedActivationFunction(), sign=1)
 
 
-def subtract(read: Reader, operator: Operator) -> relay.Expr:
+def subtract(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SUB."""
     return _addition(read, operator, operator.options(tflite.SubOptions).FusedActivationFunction(), sign=-1)
 
 
-def _addition(read: Reader, operator: Operator, activation: int, sign: int) -> relay.Expr:
+def _addition(read: TfliteReader, operator: FileOperator, activation: int, sign: int) -> relay.Expr:
     if read.output(operator).dtype in _INTEGERS:
         return (relay.add if sign > 0 else relay.subtract)(read.expr(operator), read.expr(operator, 1))
     a, b, output, clip = _operands(read, operator, activation)
@@ -69,7 +69,7 @@ def _addition(read: Reader, operator: Operator, activation: int, sign: int) -> r
     return integers.narrowed(integers.scaled(total, last), output, clip)
 
 
-def multiplication(read: Reader, operator: Operator) -> relay.Expr:
+def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MUL."""
     if read.output(operator).dtype in _INTEGERS:
         return relay.multiply(read.expr(operator), read.expr(operator, 1))
@@ -88,7 +88,7 @@ def multiplication(read: Reader, operator: Operator) -> relay.Expr:
     return integers.alone(_clipped(product, clip, output))
 
 
-def division(read: Reader, operator: Operator) -> relay.Expr:
+def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """DIV: a table of pairs, since the kernel takes a reciprocal of each divisor. 0 divides nothing, and gives 0."""
     a, b, output, clip = _operands(read, operator, operator.options(tflite.DivOptions).FusedActivationFunction())
     factor = np.float64(a.scale) / (np.float64(b.scale) * np.float64(output.scale))
@@ -125,7 +125,7 @@ def _divided(x: Int64Array, bits: Int64Array) -> Int64Array:
     return np.where(bits > 31, beyond, shifted_right(x, np.minimum(bits, 31)))
 
 
-def squared_difference(read: Reader, operator: Operator) -> relay.Expr:
+def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SQUARED_DIFFERENCE."""
     a, b, output, clip = _operands(read, operator, tflite.ActivationFunctionType.NONE)
     twice = 2.0 * np.float64(max(a.scale, b.scale))
@@ -138,7 +138,7 @@ def squared_difference(read: Reader, operator: Operator) -> relay.Expr:
     return integers.narrowed(integers.scaled(relay.multiply(difference, difference), last), output, clip)
 
 
-def add_n(read: Reader, operator: Operator) -> relay.Expr:
+def add_n(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """ADD_N: addends with one quantization."""
     a, output = read.input_quantization(operator), read.output_quantization(operator)
     half, last = np.float64(0.5), _addition_last(a, output)
@@ -150,7 +150,7 @@ def add_n(read: Reader, operator: Operator) -> relay.Expr:
     return integers.narrowed(integers.scaled(total, last), output)
 
 
-def cumulative_sum(read: Reader, operator: Operator) -> relay.Expr:
+def cumulative_sum(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """CUMSUM."""
     options = operator.options(tflite.CumsumOptions)
     a, output = read.input_quantization(operator), read.output_quantization(operator)
@@ -168,7 +168,7 @@ def cumulative_sum(read: Reader, operator: Operator) -> relay.Expr:
     return integers.narrowed(integers.scaled(sums, _addition_last(a, output)), output)
 
 
-def _addition_last(a: Quantization, output: Quantization) -> np.float64:
+def _addition_last(a: QuantizedType, output: QuantizedType) -> np.float64:
     return 2 * np.float64(a.scale) / (np.float64(1 << ADD_LEFT_SHIFT) * np.float64(output.scale))
 
 
@@ -180,7 +180,7 @@ def extremum(build: Callable[..., relay.Expr]) -> Handler:
 def comparison(build: Callable[..., relay.Expr]) -> Handler:
     """A reader of a comparison; quantized numbers are scaled to real ones first."""
 
-    def handler(read: Reader, operator: Operator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         if read.tensor(operator).dtype in (*_INTEGERS, "bool"):
             return build(read.expr(operator), read.expr(operator, 1))
         sides: list[relay.Expr] = []
@@ -195,7 +195,7 @@ def comparison(build: Callable[..., relay.Expr]) -> Handler:
     return handler
 
 
-def select(read: Reader, operator: Operator) -> relay.Expr:
+def select(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SELECT and SELECT_V2; of SELECT's condition one axis may be there, which is the first."""
     condition, x, y = (read.expr(operator, at) for at in range(3))
     ranks = [len(read.tensor(operator, at).shape) for at in range(3)]
@@ -209,37 +209,37 @@ def logical(build: Callable[..., relay.Expr]) -> Handler:
     return lambda read, operator: build(*(read.expr(operator, at) for at in range(len(operator.inputs))))
 
 
-def cast(read: Reader, operator: Operator) -> relay.Expr:
+def cast(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """CAST of the numbers as they are, whatever their scales."""
     return relay.cast(read.expr(operator), read.output(operator).dtype)
 
 
 def _operands(
-    read: Reader, operator: Operator, activation: int
-) -> tuple[Quantization, Quantization, Quantization, tuple[int, int]]:
+    read: TfliteReader, operator: FileOperator, activation: int
+) -> tuple[QuantizedType, QuantizedType, QuantizedType, tuple[int, int]]:
     output = read.output_quantization(operator)
     clip = integers.clip_of(read, operator, activation, output)
     return read.input_quantization(operator), read.input_quantization(operator, 1), output, clip
 
 
-def _qnn_operands(read: Reader, operator: Operator, *values: Quantization) -> list[relay.Expr]:
+def _qnn_operands(read: TfliteReader, operator: FileOperator, *values: QuantizedType) -> list[relay.Expr]:
     """Both operands, and scale and zero point of each and of the output."""
     parameters = [part for one in values for part in (relay.const(one.scale), relay.const(one.zero_point, "int32"))]
     return [read.expr(operator), read.expr(operator, 1), *parameters]
 
 
-def _clipped(x: relay.Expr, clip: tuple[int, int], output: Quantization) -> relay.Expr:
+def _clipped(x: relay.Expr, clip: tuple[int, int], output: QuantizedType) -> relay.Expr:
     return x if clip == value_range(output.dtype) else relay.clip(x, *clip)
 
 
-def _shifted(read: Reader, operator: Operator, position: int, values: Quantization, bits: int) -> relay.Expr:
+def _shifted(read: TfliteReader, operator: FileOperator, position: int, values: QuantizedType, bits: int) -> relay.Expr:
     """An operand less its zero point, shifted left."""
     x = integers.wide(read.expr(operator, position), values.zero_point)
     return relay.left_shift(x, int64(bits))
 
 
 def _table_of_one(
-    read: Reader, operator: Operator, of_levels: Callable[..., Int64Array], output: Quantization
+    read: TfliteReader, operator: FileOperator, of_levels: Callable[..., Int64Array], output: QuantizedType
 ) -> relay.Expr | None:
     """The function's table if one operand is a single constant and the other is no smaller than the output."""
     for at, other in ((0, 1), (1, 0)):

@@ -7,18 +7,18 @@ import tflite
 
 from match.arithmetic import tflite_functions
 from match.arithmetic.fixed_point import RECIPROCAL_START, RECIPROCAL_STEPS, shifted_right
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
-from match.frontend.tflite.file import Operator
+from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import relay
 from match.relay.softmax import LONGEST_ROW
 from match.relay.softmax import softmax as integer_softmax
 
 
-def softmax(read: Reader, operator: Operator) -> relay.Expr:
+def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SOFTMAX along the last axis, in steps of 1/256."""
     beta = np.float32(operator.options(tflite.SoftmaxOptions).Beta())
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
@@ -42,7 +42,7 @@ _SUM_BITS, _LOG_BITS, _OUTPUT_BITS = 12, 5, 4
 """Integer bits of a row's sum, of its logarithm and of the output."""
 
 
-def log_softmax(read: Reader, operator: Operator) -> relay.Expr:
+def log_softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """LOG_SOFTMAX along the last axis, in steps of 1/16."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     highest = value_range(output.dtype)[1]
@@ -69,7 +69,7 @@ def log_softmax(read: Reader, operator: Operator) -> relay.Expr:
     level = relay.add(integers.rounded_shift(value, 31 - _LOG_BITS - _OUTPUT_BITS), int64(highest))
     lowest = int64(value_range(output.dtype)[0])
     level = relay.where(relay.greater(relay.negative(integers.wide(distance)), bound), level, lowest)
-    return integers.narrowed(level, Quantization(output.scale, 0, output.dtype))
+    return integers.narrowed(level, QuantizedType(output.scale, 0, output.dtype))
 
 
 def _logarithm(x: relay.Expr, width: int) -> relay.Expr:

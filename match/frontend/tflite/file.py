@@ -36,7 +36,7 @@ def _names(enumeration: type) -> dict[int, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor:
+class FileTensor:
     """A tensor of the file.
 
     dtype: NumPy's name of the type of an element; constants of 4 bits are unpacked to "int8".
@@ -56,7 +56,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Operator:
+class FileOperator:
     """An operator: its name, how errors call it, and its tensors by number, -1 for an input that is left out."""
 
     name: str
@@ -83,8 +83,8 @@ class Operator:
 class File:
     """The one subgraph of a file; inputs and outputs are numbers of tensors."""
 
-    tensors: tuple[Tensor, ...]
-    operators: tuple[Operator, ...]
+    tensors: tuple[FileTensor, ...]
+    operators: tuple[FileOperator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
@@ -135,7 +135,7 @@ def _buffer(buffer: Any, path: Path) -> npt.NDArray[np.uint8]:
     return np.zeros(0, np.uint8) if isinstance(values, int) else values
 
 
-def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> Tensor:
+def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> FileTensor:
     name = (tensor.Name() or b"").decode()
     if tensor.Sparsity() is not None:
         raise ModelError(f"{path} has the sparse tensor {name!r}; convert the model without sparsity")
@@ -154,7 +154,7 @@ def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> Te
         if quantization.ZeroPointLength():
             zero_points = zero_points + np.array(quantization.ZeroPointAsNumpy(), np.int64)
         axis = int(quantization.QuantizedDimension())
-    return Tensor(name, shape, kind, scales, zero_points, axis, data, bool(tensor.IsVariable()))
+    return FileTensor(name, shape, kind, scales, zero_points, axis, data, bool(tensor.IsVariable()))
 
 
 def _unpacked(raw: npt.NDArray[np.uint8], shape: tuple[int, ...]) -> Array:
@@ -163,7 +163,7 @@ def _unpacked(raw: npt.NDArray[np.uint8], shape: tuple[int, ...]) -> Array:
     return (both.view(np.int8) >> 4)[: int(np.prod(shape))].reshape(shape)
 
 
-def _check_shape(tensor: Any, read: Tensor, path: Path) -> None:
+def _check_shape(tensor: Any, read: FileTensor, path: Path) -> None:
     """Refuse an input or output without a fixed shape.
 
     A free batch size (-1 first in the signature) is 1 in the shape, as TFLite Micro takes it too.
@@ -173,7 +173,7 @@ def _check_shape(tensor: Any, read: Tensor, path: Path) -> None:
         raise ModelError(f"{path} has a dynamic shape at {read.name!r}; fix every dimension before compiling")
 
 
-def _operator(model: Any, operator: Any, position: int, tensors: tuple[Tensor, ...]) -> Operator:
+def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTensor, ...]) -> FileOperator:
     code = model.OperatorCodes(operator.OpcodeIndex())
     number, names = max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), _names(tflite.BuiltinOperator)
     name = f"builtin operator {number}" if number > max(names) else names[number]  # a newer schema has more
@@ -183,4 +183,4 @@ def _operator(model: Any, operator: Any, position: int, tensors: tuple[Tensor, .
     if any(not -1 <= number < len(tensors) for number in (*inputs, *outputs)):
         raise IndexError("an operator has a tensor that the file does not have")
     where = f" at {tensors[outputs[0]].name!r}" if outputs else ""
-    return Operator(name, f"{name} (operator {position}{where})", inputs, outputs, operator)
+    return FileOperator(name, f"{name} (operator {position}{where})", inputs, outputs, operator)

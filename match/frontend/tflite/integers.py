@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import quantize_multiplier
-from match.frontend.tflite.file import Operator
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.file import FileOperator
+from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import integer_form, relay
 from match.relay.integer_form import int64
@@ -77,14 +77,14 @@ def alone(x: relay.Expr) -> relay.Expr:
     return relay.annotation.stop_fusion(x)
 
 
-def narrowed(x: relay.Expr, output: Quantization, clip: tuple[int, int] | None = None) -> relay.Expr:
+def narrowed(x: relay.Expr, output: QuantizedType, clip: tuple[int, int] | None = None) -> relay.Expr:
     """An int64 tensor plus the output's zero point, clipped to the type's values or to fewer; computed once."""
     if output.zero_point:
         x = relay.add(x, int64(output.zero_point))
     return alone(integer_form.saturate(relay.cast(x, "int32"), clip or value_range(output.dtype), output.dtype))
 
 
-def clip_of(read: Reader, operator: Operator, activation: int, output: Quantization) -> tuple[int, int]:
+def clip_of(read: TfliteReader, operator: FileOperator, activation: int, output: QuantizedType) -> tuple[int, int]:
     """The values that a fused activation leaves: bounds over the scale in float32, rounded half away from zero."""
     kind = tflite.ActivationFunctionType
     bounds = {

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
-from match.frontend.tflite.file import Array, Operator
-from match.frontend.tflite.reader import Reader
-from match.frontend.tflite.windows import Axis, axes_of
+from match.frontend.tflite.file import Array, FileOperator
+from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.windows import WindowAxis, axes_of
 from match.relay import relay
 
 
@@ -35,7 +35,7 @@ class _Weights:
         return relay.const(zeros if np.any(zeros != zeros[0]) else zeros[0])
 
 
-def conv2d(read: Reader, operator: Operator) -> relay.Expr:
+def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """CONV_2D, also in groups: the filters then have fewer channels than the input."""
     options = operator.options(tflite.Conv2DOptions)
     weights = _weights(read, operator, axis=0)
@@ -61,7 +61,7 @@ def conv2d(read: Reader, operator: Operator) -> relay.Expr:
     return _requantized(read, operator, sums, weights, 2, options.FusedActivationFunction())
 
 
-def depthwise_conv2d(read: Reader, operator: Operator) -> relay.Expr:
+def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """DEPTHWISE_CONV_2D: the outputs of an input channel lie side by side."""
     options = operator.options(tflite.DepthwiseConv2DOptions)
     weights = _weights(read, operator, axis=3)
@@ -82,7 +82,7 @@ def depthwise_conv2d(read: Reader, operator: Operator) -> relay.Expr:
     return _requantized(read, operator, sums, weights, 2, options.FusedActivationFunction())
 
 
-def transpose_conv(read: Reader, operator: Operator) -> relay.Expr:
+def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """TRANSPOSE_CONV: a convolution, with turned filters, of the input with zero points between its pixels."""
     options = operator.options(tflite.TransposeConvOptions)
     weights, output = _weights(read, operator, axis=0, position=1), read.output(operator)
@@ -90,26 +90,26 @@ def transpose_conv(read: Reader, operator: Operator) -> relay.Expr:
     strides = options.StrideH(), options.StrideW()
     zero_point = read.input_quantization(operator, 2).zero_point
     x = relay.nn.dilate(read.expr(operator, 2), (1, *strides, 1), float(zero_point))
-    window: list[Axis] = []
+    window: list[WindowAxis] = []
     spread = read.tensor(operator, 2).shape[1:3]
     # The forward convolution that this one transposes pads the output.
     forward = axes_of(output.shape, size, strides, (1, 1), options.Padding())
     for extent, stride, one, outputs in zip(spread, strides, forward, output.shape[1:3], strict=True):
         before = one.window - 1 - one.before
         behind = outputs + one.window - 1 - before - ((extent - 1) * stride + 1)
-        window.append(Axis(one.window, 1, 1, before, behind))
+        window.append(WindowAxis(one.window, 1, 1, before, behind))
     cut = [min(one.behind, 0) for one in window]
     if any(cut):
         ends = [(extent - 1) * stride + 1 + less for extent, stride, less in zip(spread, strides, cut, strict=True)]
         batch, depth = output.shape[0], weights.values.shape[3]
         x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *ends, depth])
-        window = [Axis(one.window, 1, 1, one.before, max(one.behind, 0)) for one in window]
+        window = [WindowAxis(one.window, 1, 1, one.before, max(one.behind, 0)) for one in window]
     kernel = weights.values[:, ::-1, ::-1].transpose(1, 2, 3, 0)
     sums = _convolution(read, operator, x, weights, kernel, "HWIO", window, 1, filters, position=2)
     return _requantized(read, operator, sums, weights, 3, options.FusedActivationFunction(), position=2)
 
 
-def fully_connected(read: Reader, operator: Operator) -> relay.Expr:
+def fully_connected(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """FULLY_CONNECTED; weights that the network computes make it a product of two activations."""
     options = operator.options(tflite.FullyConnectedOptions)
     if options.WeightsFormat():
@@ -130,7 +130,7 @@ def fully_connected(read: Reader, operator: Operator) -> relay.Expr:
     return result if output.shape == (int(np.prod(x.shape)) // depth, units) else relay.reshape(result, output.shape)
 
 
-def batch_matmul(read: Reader, operator: Operator) -> relay.Expr:
+def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """BATCH_MATMUL: with a constant matrix a dense layer, else a product of two activations."""
     options = operator.options(tflite.BatchMatMulOptions)
     right, output = read.tensor(operator, 1), read.output(operator)
@@ -148,7 +148,7 @@ def batch_matmul(read: Reader, operator: Operator) -> relay.Expr:
     return relay.reshape(_activations_product(read, operator, x, y, 0), output.shape)
 
 
-def _matrices(read: Reader, operator: Operator, position: int, output: Sequence[int]) -> relay.Expr:
+def _matrices(read: TfliteReader, operator: FileOperator, position: int, output: Sequence[int]) -> relay.Expr:
     """An operand as (batches, rows, columns), with the batches of the output."""
     tensor, x = read.tensor(operator, position), read.expr(operator, position)
     if len(output) == 2:
@@ -159,7 +159,7 @@ def _matrices(read: Reader, operator: Operator, position: int, output: Sequence[
     return relay.reshape(x, (int(np.prod(batches)), *matrix))
 
 
-def _weights(read: Reader, operator: Operator, axis: int, position: int = 1) -> _Weights:
+def _weights(read: TfliteReader, operator: FileOperator, axis: int, position: int = 1) -> _Weights:
     """The weights, whose output channels lie along `axis`."""
     tensor = read.tensor(operator, position)
     if tensor.data is None:
@@ -174,13 +174,13 @@ def _weights(read: Reader, operator: Operator, axis: int, position: int = 1) -> 
 
 
 def _convolution(
-    read: Reader,
-    operator: Operator,
+    read: TfliteReader,
+    operator: FileOperator,
     x: relay.Expr,
     weights: _Weights,
     kernel: Array,
     layout: str,
-    window: Sequence[Axis],
+    window: Sequence[WindowAxis],
     groups: int,
     filters: int,
     *,
@@ -208,7 +208,7 @@ def _convolution(
 
 
 def _dense(
-    read: Reader, operator: Operator, weights: _Weights, depth: int, activation: int, *, bias: bool = True
+    read: TfliteReader, operator: FileOperator, weights: _Weights, depth: int, activation: int, *, bias: bool = True
 ) -> relay.Expr:
     """The rows of the input, of `depth` elements each, times the rows of a matrix."""
     inputs, x = read.input_quantization(operator), read.expr(operator)
@@ -227,8 +227,8 @@ def _dense(
 
 
 def _requantized(
-    read: Reader,
-    operator: Operator,
+    read: TfliteReader,
+    operator: FileOperator,
     sums: relay.Expr,
     weights: _Weights,
     bias: int | None,
@@ -257,7 +257,7 @@ def _requantized(
     return _clipped(read, operator, result, activation, output)
 
 
-def _bias(read: Reader, operator: Operator, values: Array) -> npt.NDArray[np.int32]:
+def _bias(read: TfliteReader, operator: FileOperator, values: Array) -> npt.NDArray[np.int32]:
     if str(values.dtype) not in ("int32", "int64"):
         raise read.error(operator, f"has a bias of type {values.dtype}; quantize it to int32")
     if np.any(np.abs(values.astype(np.float64)) > np.iinfo(np.int32).max):
@@ -265,14 +265,16 @@ def _bias(read: Reader, operator: Operator, values: Array) -> npt.NDArray[np.int
     return values.astype(np.int32)
 
 
-def _clipped(read: Reader, operator: Operator, result: relay.Expr, activation: int, output: Quantization) -> relay.Expr:
+def _clipped(
+    read: TfliteReader, operator: FileOperator, result: relay.Expr, activation: int, output: QuantizedType
+) -> relay.Expr:
     if activation == tflite.ActivationFunctionType.NONE:
         return result
     return relay.clip(result, *integers.clip_of(read, operator, activation, output))
 
 
 def _activations_product(
-    read: Reader, operator: Operator, x: relay.Expr, y: relay.Expr, activation: int, bias: int | None = None
+    read: TfliteReader, operator: FileOperator, x: relay.Expr, y: relay.Expr, activation: int, bias: int | None = None
 ) -> relay.Expr:
     """The rows of x times the rows of y, both activations, (batches, rows, depth) or (rows, depth)."""
     first, second = read.input_quantization(operator), read.input_quantization(operator, 1)

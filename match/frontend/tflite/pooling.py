@@ -6,13 +6,13 @@ import numpy as np
 import tflite
 
 from match.frontend.tflite import integers
-from match.frontend.tflite.file import Operator
-from match.frontend.tflite.reader import Reader
-from match.frontend.tflite.windows import Axis, axes_of
+from match.frontend.tflite.file import FileOperator
+from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.windows import WindowAxis, axes_of
 from match.relay import integer_form, relay
 
 
-def _window(read: Reader, operator: Operator) -> list[Axis]:
+def _window(read: TfliteReader, operator: FileOperator) -> list[WindowAxis]:
     options = operator.options(tflite.Pool2DOptions)
     return axes_of(
         read.tensor(operator).shape,
@@ -23,7 +23,7 @@ def _window(read: Reader, operator: Operator) -> list[Axis]:
     )
 
 
-def max_pool(read: Reader, operator: Operator) -> relay.Expr:
+def max_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MAX_POOL_2D."""
     rows, columns = _window(read, operator)
     pooled = relay.nn.max_pool2d(
@@ -38,7 +38,7 @@ def max_pool(read: Reader, operator: Operator) -> relay.Expr:
     return _activated(read, operator, pooled)
 
 
-def average_pool(read: Reader, operator: Operator) -> relay.Expr:
+def average_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """AVERAGE_POOL_2D: of windows over the border the mean of what lies inside."""
     rows, columns = _window(read, operator)
     size, strides = (rows.window, columns.window), (rows.stride, columns.stride)
@@ -69,13 +69,13 @@ def average_pool(read: Reader, operator: Operator) -> relay.Expr:
     return integer_form.saturate(mean, clip, output.dtype)
 
 
-def _inside(axis: Axis, extent: int, outputs: int) -> np.ndarray:
+def _inside(axis: WindowAxis, extent: int, outputs: int) -> np.ndarray:
     """How many elements of each window along an axis lie on the map."""
     starts = np.arange(outputs) * axis.stride - axis.before
     return np.minimum(starts + axis.window, extent) - np.maximum(starts, 0)
 
 
-def _activated(read: Reader, operator: Operator, pooled: relay.Expr) -> relay.Expr:
+def _activated(read: TfliteReader, operator: FileOperator, pooled: relay.Expr) -> relay.Expr:
     activation = operator.options(tflite.Pool2DOptions).FusedActivationFunction()
     output = read.output_quantization(operator)
     if activation == tflite.ActivationFunctionType.NONE:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.errors import ModelError
-from match.frontend.tflite.file import QUANTIZE, Array, File, Operator, Tensor
+from match.frontend.tflite.file import QUANTIZE, Array, File, FileOperator, FileTensor
 from match.frontend.tflite.real import Real
 from match.relay import relay, tvm
 
 
-class Reader:
+class TfliteReader:
     """Tensors of operators as Relay, as constants and with their quantization.
 
     All methods raise ModelError where the network has something else than what is asked for.
@@ -26,31 +26,31 @@ class Reader:
         self.expressions: dict[int, relay.Expr] = {}
         self.reals: dict[int, Real] = {}
 
-    def with_expressions(self, expressions: Mapping[int, relay.Expr]) -> Reader:
+    def with_expressions(self, expressions: Mapping[int, relay.Expr]) -> TfliteReader:
         """The same, but for what some tensors are."""
-        other = Reader(self.file, self.path)
+        other = TfliteReader(self.file, self.path)
         other.expressions, other.reals = {**self.expressions, **expressions}, self.reals
         return other
 
-    def error(self, operator: Operator, problem: str) -> ModelError:
+    def error(self, operator: FileOperator, problem: str) -> ModelError:
         """What is wrong with an operator, as the end of the sentence '... has <operator>, which'."""
         return ModelError(f"{self.path} has {operator.what}, which {problem}")
 
-    def has(self, operator: Operator, position: int) -> bool:
+    def has(self, operator: FileOperator, position: int) -> bool:
         """Whether an input is there: those that are left out are at the end, or have the number -1."""
         return position < len(operator.inputs) and operator.inputs[position] >= 0
 
-    def tensor(self, operator: Operator, position: int = 0) -> Tensor:
+    def tensor(self, operator: FileOperator, position: int = 0) -> FileTensor:
         """What the file says about an input."""
         if not self.has(operator, position):
             raise self.error(operator, f"lacks its input {position}; export the model again")
         return self.file.tensors[operator.inputs[position]]
 
-    def output(self, operator: Operator, position: int = 0) -> Tensor:
+    def output(self, operator: FileOperator, position: int = 0) -> FileTensor:
         """What the file says about an output."""
         return self.file.tensors[operator.outputs[position]]
 
-    def expr(self, operator: Operator, position: int = 0) -> relay.Expr:
+    def expr(self, operator: FileOperator, position: int = 0) -> relay.Expr:
         """An input as Relay; constants, too."""
         tensor = self.tensor(operator, position)
         number = operator.inputs[position]
@@ -64,11 +64,11 @@ class Reader:
             self.expressions[number] = relay.const(tensor.data, tensor.dtype)
         return self.expressions[number]
 
-    def constant(self, operator: Operator, position: int) -> Array | None:
+    def constant(self, operator: FileOperator, position: int) -> Array | None:
         """An input's values if it is a constant of the file, else None."""
         return self.tensor(operator, position).data if self.has(operator, position) else None
 
-    def integers(self, operator: Operator, position: int) -> list[int]:
+    def integers(self, operator: FileOperator, position: int) -> list[int]:
         """The numbers of a small input, constant or computed of constants alone."""
         values = self.constant(operator, position)
         if values is None:
@@ -82,7 +82,7 @@ class Reader:
             values = folded.data.numpy()
         return [int(value) for value in np.asarray(values).reshape(-1)]
 
-    def quantization(self, operator: Operator, tensor: Tensor) -> Quantization:
+    def quantization(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
         """Scale and zero point of a tensor that has one of each."""
         if tensor.dtype not in ("int8", "uint8", "int16", "int32"):
             raise self.error(operator, f"has {tensor.name!r} of type {tensor.dtype}; quantize it to int8")
@@ -92,9 +92,9 @@ class Reader:
         scale = tensor.scales[0]
         if not (np.isfinite(scale) and scale > 0):
             raise self.error(operator, f"has {tensor.name!r} with the scale {scale}; quantize it again")
-        return Quantization(scale, int(tensor.zero_points[0]), tensor.dtype)
+        return QuantizedType(scale, int(tensor.zero_points[0]), tensor.dtype)
 
-    def narrow(self, operator: Operator, tensor: Tensor) -> Quantization:
+    def narrow(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
         """The quantization of a tensor of 8 bits."""
         if tensor.dtype == "float32":
             raise ModelError(f"{self.path} is a float model: {operator.what} computes in float32; {QUANTIZE}")
@@ -103,10 +103,10 @@ class Reader:
             raise ModelError(f"{self.path} is not an 8-bit model: {what}; {QUANTIZE}")
         return self.quantization(operator, tensor)
 
-    def input_quantization(self, operator: Operator, position: int = 0) -> Quantization:
+    def input_quantization(self, operator: FileOperator, position: int = 0) -> QuantizedType:
         """The quantization of an input of 8 bits."""
         return self.narrow(operator, self.tensor(operator, position))
 
-    def output_quantization(self, operator: Operator) -> Quantization:
+    def output_quantization(self, operator: FileOperator) -> QuantizedType:
         """The quantization of the operator's output, of 8 bits."""
         return self.narrow(operator, self.output(operator))

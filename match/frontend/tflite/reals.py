@@ -12,22 +12,22 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from match.arithmetic.interface import Float32Array, Quantization
-from match.frontend.tflite.file import Operator
-from match.frontend.tflite.reader import Reader
+from match.arithmetic.interface import Float32Array, QuantizedType
+from match.frontend.tflite.file import FileOperator
+from match.frontend.tflite.reader import TfliteReader
 from match.frontend.tflite.real import Function, Real
 from match.frontend.tflite.tables import gaussian_error_unit, lookup
 from match.ir.dtypes import value_range
 from match.relay import relay
 
 
-def dequantized(x: relay.Expr, inputs: Quantization) -> Real:
+def dequantized(x: relay.Expr, inputs: QuantizedType) -> Real:
     """The real numbers that an 8-bit tensor stands for; multiplied in double precision, as TFLite Micro does."""
     values = (np.float64(inputs.scale) * (inputs.levels - inputs.zero_point)).astype(np.float32)
     return Real(lambda function: lookup(x, function(values), inputs))
 
 
-def quantized(real: Real, output: Quantization) -> relay.Expr:
+def quantized(real: Real, output: QuantizedType) -> relay.Expr:
     """The integers that stand for real numbers: quotients are rounded half away from zero."""
 
     def rounded(values: Float32Array) -> npt.NDArray[np.number]:
@@ -38,7 +38,7 @@ def quantized(real: Real, output: Quantization) -> relay.Expr:
     return real.mapped(rounded)
 
 
-def functions(operator: Operator) -> Callable[[Float32Array], Float32Array] | None:
+def functions(operator: FileOperator) -> Callable[[Float32Array], Float32Array] | None:
     """What an operator of one real tensor computes, in float32; None for others."""
     zero, one = np.float32(0), np.float32(1)
     if operator.name == "LEAKY_RELU":
@@ -95,7 +95,9 @@ MOVES = frozenset(
 """Operators that pass values on, of one output."""
 
 
-def moved(read: Reader, operator: Operator, handler: Callable[[Reader, Operator], relay.Expr]) -> Real:
+def moved(
+    read: TfliteReader, operator: FileOperator, handler: Callable[[TfliteReader, FileOperator], relay.Expr]
+) -> Real:
     """Real numbers that an operator of `MOVES` passes on: it may as well pass on what becomes of them."""
 
     def mapped(function: Function) -> relay.Expr:
@@ -112,7 +114,7 @@ def moved(read: Reader, operator: Operator, handler: Callable[[Reader, Operator]
     return Real(mapped)
 
 
-def is_moved(read: Reader, operator: Operator) -> bool:
+def is_moved(read: TfliteReader, operator: FileOperator) -> bool:
     """Whether an operator of `MOVES` passes on real numbers of which all are constant, or computed value by value."""
     numbers = [number for number in operator.inputs if read.file.tensors[number].dtype == "float32"]
     known = [number in read.reals or read.file.tensors[number].data is not None for number in numbers]

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from match.arithmetic.interface import Quantization
+from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
-from match.frontend.tflite.file import Array, Operator
+from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.integers import alone, int64
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import relay
@@ -36,7 +36,7 @@ _ONE_MORE = (
 """Where TFLite Micro's table of the logistic function is one above the nearest integer."""
 
 
-def lstm(read: Reader, operator: Operator) -> relay.Expr:
+def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """The hidden states of all steps."""
     options = operator.options(tflite.UnidirectionalSequenceLSTMOptions)
     if any(read.has(operator, at) for at in _VARIANTS):
@@ -83,7 +83,7 @@ def lstm(read: Reader, operator: Operator) -> relay.Expr:
     return relay.reshape(stacked, output.shape)
 
 
-def svdf(read: Reader, operator: Operator) -> relay.Expr:
+def svdf(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SVDF, of which one inference says nothing: it looks back on those before.
 
     Raises:
@@ -106,7 +106,7 @@ class _Gates:
         return alone(_narrow(integers.scaled(integers.wide(relay.add(products, self.offset)), self.factor)))
 
 
-def _gates(read: Reader, operator: Operator, first: int, inputs: Quantization, *, bias: bool) -> _Gates:
+def _gates(read: TfliteReader, operator: FileOperator, first: int, inputs: QuantizedType, *, bias: bool) -> _Gates:
     weights: list[Array] = []
     offsets: list[Int64Array] = []
     factors: list[npt.NDArray[np.float64]] = []

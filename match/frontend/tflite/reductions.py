@@ -9,20 +9,20 @@ import tflite
 
 from match.arithmetic.tflite import mean_multiplier, quantize_multiplier
 from match.frontend.tflite import integers
-from match.frontend.tflite.file import Operator
+from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.reader import TfliteReader
 from match.relay import relay
 
-Handler = Callable[[Reader, Operator], relay.Expr]
+Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 
 
-def _axes(read: Reader, operator: Operator) -> list[int]:
+def _axes(read: TfliteReader, operator: FileOperator) -> list[int]:
     rank = len(read.tensor(operator).shape)
     return sorted({axis % rank for axis in read.integers(operator, 1)})
 
 
-def mean(read: Reader, operator: Operator) -> relay.Expr:
+def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MEAN: one over rows and columns as QNN, others in integers."""
     x, axes = read.tensor(operator), _axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
@@ -37,7 +37,7 @@ def mean(read: Reader, operator: Operator) -> relay.Expr:
     return _scaled_sum(read, operator, axes, count, *multiplier)
 
 
-def total(read: Reader, operator: Operator) -> relay.Expr:
+def total(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SUM."""
     x, axes = read.tensor(operator), _axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
@@ -47,7 +47,7 @@ def total(read: Reader, operator: Operator) -> relay.Expr:
 
 
 def _scaled_sum(
-    read: Reader, operator: Operator, axes: list[int], count: int, mantissa: np.ndarray, exponent: np.ndarray
+    read: TfliteReader, operator: FileOperator, axes: list[int], count: int, mantissa: np.ndarray, exponent: np.ndarray
 ) -> relay.Expr:
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     sums = relay.sum(relay.cast(read.expr(operator), "int32"), axes)
@@ -59,7 +59,7 @@ def _scaled_sum(
 def extreme(build: Callable[..., relay.Expr]) -> Handler:
     """A reader of REDUCE_MAX, REDUCE_MIN, REDUCE_ANY or REDUCE_ALL."""
 
-    def handler(read: Reader, operator: Operator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         axes = _axes(read, operator)
         if not axes:
             return read.expr(operator)
@@ -71,7 +71,7 @@ def extreme(build: Callable[..., relay.Expr]) -> Handler:
 def where_extreme(build: Callable[..., relay.Expr]) -> Handler:
     """A reader of ARG_MAX or ARG_MIN: the first of equal ones."""
 
-    def handler(read: Reader, operator: Operator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         (axis,) = read.integers(operator, 1)
         # In 32 bits, or TVM would find no element that beats the least of 8.
         found = build(relay.cast(read.expr(operator), "int32"), axis % len(read.tensor(operator).shape))
@@ -80,7 +80,7 @@ def where_extreme(build: Callable[..., relay.Expr]) -> Handler:
     return handler
 
 
-def l2_normalization(read: Reader, operator: Operator) -> relay.Expr:
+def l2_normalization(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """L2_NORMALIZATION along the last axis, in steps of 1/128."""
     if operator.options(tflite.L2NormOptions).FusedActivationFunction():
         raise read.error(operator, "has a fused activation, which integer kernels lack; remove it")

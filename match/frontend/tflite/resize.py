@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
-from match.frontend.tflite.file import Operator
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.file import FileOperator
+from match.frontend.tflite.reader import TfliteReader
 from match.ir.requantization import Int64Array
 from match.relay import relay
 
@@ -14,7 +14,7 @@ _ONE = 1 << 10
 """Positions and weights of bilinear interpolation are in steps of 1/1024 of a pixel."""
 
 
-def nearest(read: Reader, operator: Operator) -> relay.Expr:
+def nearest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RESIZE_NEAREST_NEIGHBOR: positions are computed in float32."""
     options = operator.options(tflite.ResizeNearestNeighborOptions)
     align, half = bool(options.AlignCorners()), bool(options.HalfPixelCenters())
@@ -32,7 +32,7 @@ def nearest(read: Reader, operator: Operator) -> relay.Expr:
     return x
 
 
-def bilinear(read: Reader, operator: Operator) -> relay.Expr:
+def bilinear(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RESIZE_BILINEAR in integers: both axes are weighted, then the sum is rounded half away from zero, once."""
     options, output = operator.options(tflite.ResizeBilinearOptions), read.output(operator)
     read.input_quantization(operator)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
-from match.frontend.tflite.file import Operator
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.file import FileOperator
+from match.frontend.tflite.reader import TfliteReader
 from match.relay import relay
 
 
-def reshape(read: Reader, operator: Operator) -> relay.Expr:
+def reshape(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RESHAPE, SQUEEZE and EXPAND_DIMS."""
     return relay.reshape(read.expr(operator), read.output(operator).shape)
 
 
-def transpose(read: Reader, operator: Operator) -> relay.Expr:
+def transpose(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """TRANSPOSE."""
     return relay.transpose(read.expr(operator), read.integers(operator, 1))
 
 
-def concatenation(read: Reader, operator: Operator) -> relay.Expr:
+def concatenation(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """CONCATENATION, which passes the integers on, whatever the scales are."""
     options = operator.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction():
@@ -28,36 +28,38 @@ def concatenation(read: Reader, operator: Operator) -> relay.Expr:
     return relay.concatenate([read.expr(operator, at) for at in range(len(operator.inputs))], options.Axis())
 
 
-def pack(read: Reader, operator: Operator) -> relay.Expr:
+def pack(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """PACK."""
     axis = operator.options(tflite.PackOptions).Axis()
     return relay.stack([read.expr(operator, at) for at in range(len(operator.inputs))], axis)
 
 
-def unpack(read: Reader, operator: Operator) -> tuple[relay.Expr, ...]:
+def unpack(read: TfliteReader, operator: FileOperator) -> tuple[relay.Expr, ...]:
     """UNPACK."""
     axis, rank = operator.options(tflite.UnpackOptions).Axis(), len(read.tensor(operator).shape)
     return _parts(read, operator, read.expr(operator), axis % rank, [1] * len(operator.outputs))
 
 
-def split(read: Reader, operator: Operator) -> tuple[relay.Expr, ...]:
+def split(read: TfliteReader, operator: FileOperator) -> tuple[relay.Expr, ...]:
     """SPLIT, whose axis comes first."""
     return _split(read, operator, position=1, axis=0)
 
 
-def split_v(read: Reader, operator: Operator) -> tuple[relay.Expr, ...]:
+def split_v(read: TfliteReader, operator: FileOperator) -> tuple[relay.Expr, ...]:
     """SPLIT_V, whose sizes the outputs have."""
     return _split(read, operator, position=0, axis=2)
 
 
-def _split(read: Reader, operator: Operator, position: int, axis: int) -> tuple[relay.Expr, ...]:
+def _split(read: TfliteReader, operator: FileOperator, position: int, axis: int) -> tuple[relay.Expr, ...]:
     (along,) = read.integers(operator, axis)
     along %= len(read.tensor(operator, position).shape)
     sizes = [read.output(operator, at).shape[along] for at in range(len(operator.outputs))]
     return _parts(read, operator, read.expr(operator, position), along, sizes)
 
 
-def _parts(read: Reader, operator: Operator, x: relay.Expr, axis: int, sizes: list[int]) -> tuple[relay.Expr, ...]:
+def _parts(
+    read: TfliteReader, operator: FileOperator, x: relay.Expr, axis: int, sizes: list[int]
+) -> tuple[relay.Expr, ...]:
     """Slices of these sizes along an axis, in the shapes of the outputs."""
     ends = np.cumsum(sizes)
     return tuple(
@@ -68,14 +70,14 @@ def _parts(read: Reader, operator: Operator, x: relay.Expr, axis: int, sizes: li
     )
 
 
-def slice_(read: Reader, operator: Operator) -> relay.Expr:
+def slice_(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SLICE, whose sizes the output has."""
     begins = read.integers(operator, 1)
     ends = [begin + size for begin, size in zip(begins, read.output(operator).shape, strict=True)]
     return relay.strided_slice(read.expr(operator), begins, ends)
 
 
-def strided_slice(read: Reader, operator: Operator) -> relay.Expr:
+def strided_slice(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """STRIDED_SLICE, without ellipses and new axes, which converters write as other operators."""
     options = operator.options(tflite.StridedSliceOptions)
     if options.EllipsisMask() or options.NewAxisMask() or options.Offset():
@@ -105,38 +107,38 @@ def strided_slice(read: Reader, operator: Operator) -> relay.Expr:
     return relay.reshape(relay.strided_slice(x, firsts, lasts, steps), read.output(operator).shape)
 
 
-def gather(read: Reader, operator: Operator) -> relay.Expr:
+def gather(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """GATHER along one axis, in each of the first axes that are batches."""
     options, rank = operator.options(tflite.GatherOptions), len(read.tensor(operator).shape)
     batch = options.BatchDims() % len(read.tensor(operator, 1).shape) if options.BatchDims() else 0
     return relay.take(read.expr(operator), read.expr(operator, 1), axis=options.Axis() % rank, batch_dims=batch)
 
 
-def gather_nd(read: Reader, operator: Operator) -> relay.Expr:
+def gather_nd(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """GATHER_ND."""
     rank = len(read.tensor(operator, 1).shape)
     indices = relay.transpose(read.expr(operator, 1), [rank - 1, *range(rank - 1)])
     return relay.gather_nd(read.expr(operator), indices)
 
 
-def embedding_lookup(read: Reader, operator: Operator) -> relay.Expr:
+def embedding_lookup(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """EMBEDDING_LOOKUP in the file's integers: rows of a table."""
     if read.tensor(operator, 1).dtype != read.output(operator).dtype:
         raise read.error(operator, "has a table of another type than its output; quantize both to int8")
     return relay.take(read.expr(operator, 1), read.expr(operator), axis=0)
 
 
-def tile(read: Reader, operator: Operator) -> relay.Expr:
+def tile(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """TILE."""
     return relay.tile(read.expr(operator), read.integers(operator, 1))
 
 
-def broadcast_to(read: Reader, operator: Operator) -> relay.Expr:
+def broadcast_to(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """BROADCAST_TO."""
     return relay.broadcast_to(read.expr(operator), read.output(operator).shape)
 
 
-def reverse(read: Reader, operator: Operator) -> relay.Expr:
+def reverse(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """REVERSE_V2."""
     x = read.expr(operator)
     for axis in read.integers(operator, 1):
@@ -144,7 +146,7 @@ def reverse(read: Reader, operator: Operator) -> relay.Expr:
     return x
 
 
-def pad(read: Reader, operator: Operator) -> relay.Expr:
+def pad(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """PAD and PADV2: with the output's zero point, or with a value."""
     widths, output = read.integers(operator, 1), read.output(operator)
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
@@ -155,7 +157,7 @@ def pad(read: Reader, operator: Operator) -> relay.Expr:
     return relay.nn.pad(read.expr(operator), pairs, relay.const(value, output.dtype))
 
 
-def mirror_pad(read: Reader, operator: Operator) -> relay.Expr:
+def mirror_pad(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MIRROR_PAD: mirrored at the border's elements (reflect) or beside them (symmetric)."""
     mode = operator.options(tflite.MirrorPadOptions).Mode()
     widths, x = read.integers(operator, 1), read.expr(operator)
@@ -176,7 +178,7 @@ def _block(options: tflite.SpaceToDepthOptions | tflite.DepthToSpaceOptions) -> 
     return size
 
 
-def space_to_depth(read: Reader, operator: Operator) -> relay.Expr:
+def space_to_depth(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SPACE_TO_DEPTH."""
     block = _block(operator.options(tflite.SpaceToDepthOptions))
     batch, rows, columns, channels = read.tensor(operator).shape
@@ -184,7 +186,7 @@ def space_to_depth(read: Reader, operator: Operator) -> relay.Expr:
     return relay.reshape(relay.transpose(x, (0, 1, 3, 2, 4, 5)), read.output(operator).shape)
 
 
-def depth_to_space(read: Reader, operator: Operator) -> relay.Expr:
+def depth_to_space(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """DEPTH_TO_SPACE."""
     block = _block(operator.options(tflite.DepthToSpaceOptions))
     batch, rows, columns, channels = read.tensor(operator).shape
@@ -192,7 +194,7 @@ def depth_to_space(read: Reader, operator: Operator) -> relay.Expr:
     return relay.reshape(relay.transpose(x, (0, 1, 3, 2, 4, 5)), read.output(operator).shape)
 
 
-def space_to_batch(read: Reader, operator: Operator) -> relay.Expr:
+def space_to_batch(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SPACE_TO_BATCH_ND: blocks of pixels, padded with the zero point, become images."""
     blocks, widths, tensor = read.integers(operator, 1), read.integers(operator, 2), read.tensor(operator)
     output = read.output(operator)
@@ -209,7 +211,7 @@ def space_to_batch(read: Reader, operator: Operator) -> relay.Expr:
     return relay.reshape(relay.transpose(x, (*inner, 0, *outer, *last)), output.shape)
 
 
-def batch_to_space(read: Reader, operator: Operator) -> relay.Expr:
+def batch_to_space(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """BATCH_TO_SPACE_ND: images become blocks of pixels, and the border is cut off."""
     blocks, crops, tensor = read.integers(operator, 1), read.integers(operator, 2), read.tensor(operator)
     count, shape = len(blocks), tensor.shape
@@ -226,7 +228,7 @@ def batch_to_space(read: Reader, operator: Operator) -> relay.Expr:
     return relay.strided_slice(x, begins, ends)
 
 
-def dynamic_update_slice(read: Reader, operator: Operator) -> relay.Expr:
+def dynamic_update_slice(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """DYNAMIC_UPDATE_SLICE: at a place that is computed, moved so far that all of the update is inside."""
     shape, size = read.tensor(operator).shape, read.tensor(operator, 1).shape
     starts = relay.cast(read.expr(operator, 2), "int32")
@@ -243,18 +245,18 @@ def dynamic_update_slice(read: Reader, operator: Operator) -> relay.Expr:
     return relay.where(inside, update, read.expr(operator))
 
 
-def shape(read: Reader, operator: Operator) -> relay.Expr:
+def shape(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SHAPE, which is a constant."""
     output = read.output(operator)
     return relay.const(np.array(read.tensor(operator).shape, output.dtype))
 
 
-def fill(read: Reader, operator: Operator) -> relay.Expr:
+def fill(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """FILL."""
     return relay.broadcast_to(read.expr(operator, 1), read.output(operator).shape)
 
 
-def zeros_like(read: Reader, operator: Operator) -> relay.Expr:
+def zeros_like(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """ZEROS_LIKE: the integer 0, whatever the zero point is."""
     output = read.output(operator)
     return relay.const(np.zeros(output.shape, output.dtype))

@@ -11,12 +11,12 @@ import tflite
 
 from match.arithmetic import tflite_functions
 from match.arithmetic.fixed_point import inverse_square_root
-from match.arithmetic.interface import Float32Array, Quantization
+from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.tflite import multiply, multiply_by, quantize_multiplier
 from match.frontend.tflite import integers
-from match.frontend.tflite.file import Operator
+from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import int64
-from match.frontend.tflite.reader import Reader
+from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import relay
@@ -24,7 +24,7 @@ from match.relay import relay
 _RSQRT_SHIFT = 20
 
 
-def lookup(x: relay.Expr, outputs: npt.NDArray[np.number], inputs: Quantization) -> relay.Expr:
+def lookup(x: relay.Expr, outputs: npt.NDArray[np.number], inputs: QuantizedType) -> relay.Expr:
     """The entries (256,) of a table, in ascending order of x, as a tensor of the table's type."""
     index = relay.cast(x, "int32")
     if inputs.dtype == "int8":
@@ -33,7 +33,9 @@ def lookup(x: relay.Expr, outputs: npt.NDArray[np.number], inputs: Quantization)
 
 
 def _table(
-    read: Reader, operator: Operator, function: Callable[[Int64Array, Quantization, Quantization], Int64Array]
+    read: TfliteReader,
+    operator: FileOperator,
+    function: Callable[[Int64Array, QuantizedType, QuantizedType], Int64Array],
 ) -> relay.Expr:
     """The table of a function of the values less their zero point, to outputs less theirs."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
@@ -41,16 +43,16 @@ def _table(
     return lookup(read.expr(operator), _saturated(outputs, output), inputs)
 
 
-def _saturated(outputs: Int64Array, output: Quantization) -> npt.NDArray[np.number]:
+def _saturated(outputs: Int64Array, output: QuantizedType) -> npt.NDArray[np.number]:
     return np.clip(outputs, *value_range(output.dtype)).astype(output.dtype)
 
 
 def fixed_point(
-    function: Callable[[Quantization, Quantization], Int64Array | None], demand: str
-) -> Callable[[Reader, Operator], relay.Expr]:
+    function: Callable[[QuantizedType, QuantizedType], Int64Array | None], demand: str
+) -> Callable[[TfliteReader, FileOperator], relay.Expr]:
     """A reader of LOGISTIC, TANH or HARD_SWISH, which demand something of their output's quantization."""
 
-    def handler(read: Reader, operator: Operator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         inputs, output = read.input_quantization(operator), read.output_quantization(operator)
         outputs = function(inputs, output)
         if outputs is None:
@@ -65,7 +67,7 @@ tanh = fixed_point(tflite_functions.tanh, "scale 1/128 and the zero point in the
 hard_swish = fixed_point(tflite_functions.hard_swish, "a scale not much finer than the input's")
 
 
-def relu(read: Reader, operator: Operator) -> relay.Expr:
+def relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RELU: a clip where the scale stays, else a change of scale."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if inputs == output:
@@ -73,26 +75,26 @@ def relu(read: Reader, operator: Operator) -> relay.Expr:
     return _table(read, operator, lambda x, a, b: np.maximum(multiply(x, _ratio(a, b)), 0))
 
 
-def relu6(read: Reader, operator: Operator) -> relay.Expr:
+def relu6(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RELU6, which does not change the scale: whatever the output's is, values are clipped in the input's."""
     inputs = read.input_quantization(operator)
     low, high = integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
     return relay.clip(read.expr(operator), low, high)
 
 
-def _largest(values: Quantization) -> int:
+def _largest(values: QuantizedType) -> int:
     return value_range(values.dtype)[1]
 
 
-def _ratio(inputs: Quantization, output: Quantization) -> np.float64:
+def _ratio(inputs: QuantizedType, output: QuantizedType) -> np.float64:
     return np.float64(inputs.scale) / np.float64(output.scale)
 
 
-def leaky_relu(read: Reader, operator: Operator) -> relay.Expr:
+def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """LEAKY_RELU."""
     alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
 
-    def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+    def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
         slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
         below = np.sign(slope).astype(np.int64) * multiply(x, np.abs(slope))
         return np.where(x >= 0, multiply(x, _ratio(inputs, output)), below)
@@ -100,7 +102,7 @@ def leaky_relu(read: Reader, operator: Operator) -> relay.Expr:
     return _table(read, operator, function)
 
 
-def prelu(read: Reader, operator: Operator) -> relay.Expr:
+def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """PRELU: a table for one slope, else arithmetic."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     slopes = read.quantization(operator, read.tensor(operator, 1))
@@ -110,7 +112,7 @@ def prelu(read: Reader, operator: Operator) -> relay.Expr:
     if alpha is not None and alpha.size == 1:
         slope = int(alpha.reshape(-1)[0]) - slopes.zero_point
 
-        def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+        def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
             return np.where(x >= 0, multiply(x, identity), multiply(x * slope, factor))
 
         return _table(read, operator, function)
@@ -121,15 +123,15 @@ def prelu(read: Reader, operator: Operator) -> relay.Expr:
     return integers.narrowed(result, output)
 
 
-def absolute(read: Reader, operator: Operator) -> relay.Expr:
+def absolute(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """ABS."""
     return _table(read, operator, lambda x, a, b: multiply(np.abs(x), _ratio(a, b)))
 
 
-def inverse_root(read: Reader, operator: Operator) -> relay.Expr:
+def inverse_root(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RSQRT: the largest output for 0; below that TFLite Micro stops, and so the value does not matter."""
 
-    def function(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+    def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
         factor = np.float64(1) / np.float64(np.sqrt(inputs.scale) * output.scale)
         mantissa, exponent = quantize_multiplier(factor)
         roots, shifts = inverse_square_root(np.maximum(x, 1))
@@ -140,16 +142,16 @@ def inverse_root(read: Reader, operator: Operator) -> relay.Expr:
     return _table(read, operator, function)
 
 
-def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[Reader, Operator], relay.Expr]:
+def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[TfliteReader, FileOperator], relay.Expr]:
     """A reader of a function that the kernel tabulates in float32, as ELU's does: times one over the output's scale."""
 
-    def of(x: Int64Array, inputs: Quantization, output: Quantization) -> Int64Array:
+    def of(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
         values = function(inputs.scale * x.astype(np.float32))
         wide = (values * (np.float32(1) / output.scale)).astype(np.float64)
         rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
         return np.nan_to_num(np.clip(rounded, -(2**30), 2**30)).astype(np.int64)
 
-    def handler(read: Reader, operator: Operator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         return _table(read, operator, of)
 
     return handler
@@ -169,12 +171,12 @@ def _log(x: Float32Array) -> Float32Array:
         return np.log(np.maximum(x, 0).astype(np.float64)).astype(np.float32)
 
 
-def gelu(read: Reader, operator: Operator) -> relay.Expr:
+def gelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """GELU, by the error function or by the hyperbolic tangent."""
     return real(gaussian_error_unit(operator))(read, operator)
 
 
-def gaussian_error_unit(operator: Operator) -> Callable[[Float32Array], Float32Array]:
+def gaussian_error_unit(operator: FileOperator) -> Callable[[Float32Array], Float32Array]:
     """The function of a GELU operator."""
     approximate = bool(operator.options(tflite.GeluOptions).Approximate())
 

@@ -9,7 +9,7 @@ import tflite
 
 
 @dataclass(frozen=True)
-class Axis:
+class WindowAxis:
     """One axis: elements of the window, step, distance of the window's elements, padding before and behind the map."""
 
     window: int
@@ -21,7 +21,7 @@ class Axis:
 
 def axes_of(
     shape: Sequence[int], size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], padding: int
-) -> list[Axis]:
+) -> list[WindowAxis]:
     """Rows and columns of windows on a map (N, H, W, C); of a total that is odd the larger half is behind.
 
     Raises:
@@ -29,11 +29,11 @@ def axes_of(
     """
     if min(*size, *strides, *dilations) < 1:
         raise ValueError(f"windows of {tuple(size)} elements, {tuple(dilations)} apart, in steps of {tuple(strides)}")
-    found: list[Axis] = []
+    found: list[WindowAxis] = []
     for extent, window, stride, dilation in zip(shape[1:3], size, strides, dilations, strict=True):
         total = 0
         if padding == tflite.Padding.SAME:
             outputs = -(-extent // stride)
             total = max(0, (outputs - 1) * stride + (window - 1) * dilation + 1 - extent)
-        found.append(Axis(window, stride, dilation, total // 2, total - total // 2))
+        found.append(WindowAxis(window, stride, dilation, total // 2, total - total // 2))
     return found

@@ -22,14 +22,14 @@ from match.prediction.prices import Prices
 from match.search.baselines.dory_program import Program, Tile
 from match.search.baselines.dory_rules import rules
 from match.search.objective import check_objective
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 
 
 @dataclass(frozen=True)
 class DoryEngine:
     """Takes the tile that DORY's own objective prefers, whatever the objective asked for."""
 
-    def search(self, problem: Problem) -> Schedule:
+    def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`; raises NoMappingError, too, if CP-SAT gives up."""
         layer, memories, cost_model = problem.layer, problem.memories, problem.cost_model
         check_objective(problem.objective, cost_model)

@@ -23,7 +23,7 @@ from match.prediction.predict import latency
 from match.prediction.prices import Prices
 from match.search.baselines.zigzag import Nesting, Rooms, nestings
 from match.search.objective import check_objective
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 
 FOURTHS = 4
 """Where none of ZigZag's mappings fits in real bytes, it is told of a fourth less of the memory."""
@@ -35,7 +35,7 @@ class LomaEngine:
 
     lpf_limit: int = 6
 
-    def search(self, problem: Problem) -> Schedule:
+    def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`."""
         layer, memories, cost_model = problem.layer, problem.memories, problem.cost_model
         check_objective(problem.objective, cost_model)

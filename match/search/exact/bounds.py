@@ -32,7 +32,7 @@ class Bound(NamedTuple):
     moved: Floats
 
 
-class Held(NamedTuple):
+class HeldOperand(NamedTuple):
     """An operand of some tiles, held in some ways; shape (ways, tiles).
 
     depth: loops that its blocks are fetched inside of. buffers: their number. need: bytes of all buffers. sums: bytes
@@ -92,7 +92,7 @@ def _least(operand: Operand, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class TileGroup:
     """Some tiles that cut the same dimensions, `dims`; `index` has the numbers of their sizes, shape (4, tiles)."""
 
     tables: Tables
@@ -114,7 +114,7 @@ class Chosen:
         held = [self._held(number, ways) for number, ways in enumerate(self.residencies.ways)]
         residency, tile = np.nonzero(self._fit(held))
         which = self.residencies.which[:, residency]
-        chosen = [Held(*(figure[way, tile] for figure in one)) for one, way in zip(held, which, strict=True)]
+        chosen = [HeldOperand(*(figure[way, tile] for figure in one)) for one, way in zip(held, which, strict=True)]
         outputs = [operand.role is Role.OUTPUT for operand in prices.operands]
         inputs = [one for one, output in zip(chosen, outputs, strict=True) if not output]
         written = [one for one, output in zip(chosen, outputs, strict=True) if output]
@@ -136,11 +136,11 @@ class Chosen:
         dma = prices.overhead + begun + np.maximum(transfer, fetched + finish)
         return residency, tile, Bound(np.maximum(core + waits + last, dma), moved)
 
-    def _held(self, number: int, ways: Sequence[Way]) -> Held:
+    def _held(self, number: int, ways: Sequence[Way]) -> HeldOperand:
         """An operand in each of some ways."""
         tables, prices = self.tables, self.tables.prices
         operand, figures = prices.operands[number], tables.figures[number]
-        result = Held(*np.zeros((len(Held._fields), len(ways), self.index.shape[1])))
+        result = HeldOperand(*np.zeros((len(HeldOperand._fields), len(ways), self.index.shape[1])))
         others, own = ([dim for dim in TILED if (dim in operand.dims) is mine] for mine in (False, True))
         once = self._iterations(frozenset(), others)
         for row, (inside, buffers) in enumerate(ways):
@@ -161,7 +161,7 @@ class Chosen:
                 result.chain[row] = transfer + prices.issue * (fetches - tables.outer_blocks)
         return result
 
-    def _idle(self, inputs: Sequence[Held]) -> Floats:
+    def _idle(self, inputs: Sequence[HeldOperand]) -> Floats:
         """Cycles before the first kernel in which the DMA is idle, or done with the first block of every input.
 
         Before the loops the core issues the transfers of blocks that it need not wait for at once. Then, from the
@@ -202,7 +202,7 @@ class Chosen:
             for table in figures
         ]
 
-    def _fit(self, held: Sequence[Held]) -> Flags:
+    def _fit(self, held: Sequence[HeldOperand]) -> Flags:
         """Whether the blocks of all operands fit; shape (residencies, tiles)."""
         memory = self.tables.prices.memory
         own, taken = dict(memory.private), np.zeros(())

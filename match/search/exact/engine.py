@@ -14,7 +14,7 @@ from match.search.exact.search import Search
 from match.search.exact.tables import Tables, all_sizes, refusal
 from match.search.exact.two_memories import TwoMemories
 from match.search.objective import check_objective
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 from match.target.cost import CostModel
 
 
@@ -22,7 +22,7 @@ from match.target.cost import CostModel
 class ExactEngine:
     """Finds a mapping whose predicted cost no other has less of; onto two memories, one that is nearly as good."""
 
-    def search(self, problem: Problem) -> Schedule:
+    def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`."""
         check_objective(problem.objective, problem.cost_model)
         with collector_paused():
@@ -36,7 +36,7 @@ class ExactEngine:
         )
 
 
-def one_memory(problem: Problem) -> Schedule:
+def one_memory(problem: SearchProblem) -> Schedule:
     """The best mapping onto one memory."""
     layer, (memory,) = problem.layer, problem.memories
     prices = Prices(layer, problem.operands, memory, problem.cost_model)
@@ -50,7 +50,7 @@ def one_memory(problem: Problem) -> Schedule:
     return Schedule(layer, problem.operands, problem.memories, nest.loops, nest.placements, scratch, search.loss)
 
 
-def two_memories(problem: Problem) -> Schedule:
+def two_memories(problem: SearchProblem) -> Schedule:
     """A good mapping onto two memories."""
     if type(problem.cost_model).latency is not CostModel.latency:
         raise NoMappingError(

@@ -16,7 +16,7 @@ from match.ir.layer import Dim
 from match.mapping.schedule import Loop, Placement
 from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.predict import latency
-from match.search.exact.bounds import Bound, Chosen, tile_bound
+from match.search.exact.bounds import Bound, TileGroup, tile_bound
 from match.search.exact.residencies import Residencies, residencies
 from match.search.exact.tables import TILED, Tables
 
@@ -34,14 +34,14 @@ BELOW = 1 - 1e-12
 """What keeps a bound below what it bounds, whatever the order of additions."""
 
 
-class Nest(NamedTuple):
+class OrderedLoops(NamedTuple):
     """Loops, outermost first, and placements in the order of the operands."""
 
     loops: tuple[Loop, ...]
     placements: tuple[Placement, ...]
 
 
-def nests(tables: Tables, tile: Mapping[Dim, int], options: Residencies, number: int) -> Iterator[Nest]:
+def nests(tables: Tables, tile: Mapping[Dim, int], options: Residencies, number: int) -> Iterator[OrderedLoops]:
     """The loops and placements of a tile in one of some residencies, in every order of loops that has it."""
     operands, memory = tables.prices.operands, tables.prices.memory
     placements: list[Placement] = []
@@ -49,7 +49,7 @@ def nests(tables: Tables, tile: Mapping[Dim, int], options: Residencies, number:
         inside, buffers = ways[int(which)]
         placements.append(Placement(operand.name, memory.name, len(inside), buffers))
     for order in options.orders[number]:
-        yield Nest(tuple(Loop(dim, tile[dim], tables.whole[dim]) for dim in order), tuple(placements))
+        yield OrderedLoops(tuple(Loop(dim, tile[dim], tables.whole[dim]) for dim in order), tuple(placements))
 
 
 class Rank(NamedTuple):
@@ -99,7 +99,7 @@ def joined(parts: list[Candidates]) -> Candidates:
     return Candidates(*figures)
 
 
-class Held(NamedTuple):
+class BoundedResidency(NamedTuple):
     """A residency of a tile that may win: the first two entries of its rank are at least `objective` and `second`.
 
     It is expected to cost `expected`. `residency` is the number of one of `residencies`, `sizes` are those of the tile.
@@ -127,12 +127,12 @@ class Search:
         self.by_latency = objective == "latency"
         self.byte_energy = prices.byte_energy(prices.memory.name) if objective == "energy" else None
         self.rank = most
-        self.nest: Nest | None = None
+        self.nest: OrderedLoops | None = None
         self.views_left = MOST_VIEWS if prices.has_latency else math.inf
         self.least_left = math.inf
         self._residencies: dict[tuple[Dim, ...], Residencies] = {}
 
-    def run(self) -> Nest | None:
+    def run(self) -> OrderedLoops | None:
         """The best mapping, None if none fits or is better than the one to begin with.
 
         Tiles with all input channels come before the others, few of which may be better than the best of them.
@@ -211,7 +211,7 @@ class Search:
                 self.least_left = min(self.least_left, *(left.objective for left in found[place:]))
                 return
 
-    def chosen(self, tiles: Candidates) -> Iterator[Chosen]:
+    def chosen(self, tiles: Candidates) -> Iterator[TileGroup]:
         """Tiles that cut the same dimensions together."""
         last = np.array([[len(self.tables.sizes[dim]) - 1] for dim in TILED])
         patterns = (1 << np.arange(len(TILED))) @ (tiles.numbers < last)
@@ -222,9 +222,9 @@ class Search:
                 self._residencies[dims] = residencies(self.prices.operands, dims, packed=False)
             some = tiles.select(rows)
             figures = some.numbers, some.room, some.kernels, some.last_kernels
-            yield Chosen(self.tables, dims, *figures, self._residencies[dims])
+            yield TileGroup(self.tables, dims, *figures, self._residencies[dims])
 
-    def mappings(self, chosen: Chosen) -> Iterator[Held]:
+    def mappings(self, chosen: TileGroup) -> Iterator[BoundedResidency]:
         """Those of some tiles that fit and may win."""
         residency, tile, bound = chosen.bounds()
         expected, _ = self.keys(bound)
@@ -233,14 +233,14 @@ class Search:
         sizes = np.array([self.tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]).T
         figures = (figure[rows].tolist() for figure in (expected, objective, second, residency))
         for row, size in zip(zip(*figures, strict=True), sizes[tile[rows]].tolist(), strict=True):
-            yield Held(row[0], row[1], row[2], tuple(size), chosen.residencies, row[3])
+            yield BoundedResidency(row[0], row[1], row[2], tuple(size), chosen.residencies, row[3])
 
-    def nests(self, mapping: Held) -> Iterator[Nest]:
+    def nests(self, mapping: BoundedResidency) -> Iterator[OrderedLoops]:
         """The loops and placements of a residency, in every order of loops that has it."""
         sizes = dict(zip(TILED, mapping.sizes, strict=True))
         yield from nests(self.tables, sizes, mapping.residencies, mapping.residency)
 
-    def try_nest(self, nest: Nest) -> None:
+    def try_nest(self, nest: OrderedLoops) -> None:
         """Predict a mapping and keep it if it is the best so far."""
         self.views_left -= 1
         cycles, moved = self.predicted(nest)
@@ -249,18 +249,18 @@ class Search:
         if self.rank is None or rank < self.rank:
             self.rank, self.nest = rank, nest
 
-    def predicted(self, nest: Nest) -> tuple[float, float]:
+    def predicted(self, nest: OrderedLoops) -> tuple[float, float]:
         """Cycles and bytes of a mapping."""
         self.prices.prepare(self.tile(nest))
         cost = latency(self.prices, nest.loops, nest.placements)
         return cost.cycles, float(cost.moved_bytes)
 
-    def tile(self, nest: Nest) -> dict[Dim, int]:
+    def tile(self, nest: OrderedLoops) -> dict[Dim, int]:
         """Extents of a mapping's tiles along `TILED`."""
         whole = {dim: self.tables.whole[dim] for dim in TILED}
         return whole | {loop.dim: loop.tile for loop in nest.loops}
 
-    def ranked(self, objective: float, second: float, nest: Nest) -> Rank:
+    def ranked(self, objective: float, second: float, nest: OrderedLoops) -> Rank:
         """The rank of a mapping that costs so much, or its bound."""
         tile = tuple(self.tile(nest).values())
         return Rank(

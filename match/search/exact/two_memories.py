@@ -25,12 +25,12 @@ from match.prediction.arrays import Floats, Ints
 from match.prediction.blocks import Span, array_limits
 from match.prediction.nested import Level, Nested, cost_of
 from match.prediction.prices import Lengths, Prices
-from match.search.exact.bounds import Chosen, tile_bound
+from match.search.exact.bounds import TileGroup, tile_bound
 from match.search.exact.least import least_bytes, least_kernels, least_transfers
 from match.search.exact.residencies import residencies
-from match.search.exact.search import BELOW, Nest, Rank, Search, nests
+from match.search.exact.search import BELOW, OrderedLoops, Rank, Search, nests
 from match.search.exact.tables import TILED, Tables, all_sizes, along_axis, at, refusal
-from match.search.problem import Problem
+from match.search.problem import SearchProblem
 from match.target.cost import Cost
 
 BOUNDED = 512
@@ -50,13 +50,13 @@ class Way(NamedTuple):
     """A way to hold the blocks of an outer tile, whose mappings cost at least `bound`."""
 
     bound: float
-    nest: Nest
+    nest: OrderedLoops
 
 
 class TwoMemories:
     """The search for a mapping of a layer onto two memories."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SearchProblem) -> None:
         self.problem = problem
         self.layer, self.operands = problem.layer, problem.operands
         self.outer, self.inner = (
@@ -206,7 +206,7 @@ class BlockSearch(Search):
             (spans, arrays_of(self.prices, spans, held), times) for spans, times in outer_blocks(tables, self.extents)
         ]
 
-    def predicted(self, nest: Nest) -> tuple[float, float]:
+    def predicted(self, nest: OrderedLoops) -> tuple[float, float]:
         """Cycles and bytes of all outer blocks, one after the other."""
         level = Level(self.prices, nest.loops, nest.placements)
         cycles, _, moved = self.executed(Nested([level], self.extents))
@@ -237,7 +237,7 @@ def expected_cycles(tables: Tables) -> Floats:
     return prices.overhead + kernels + issues + transfers / 2
 
 
-def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[Chosen]:
+def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[TileGroup]:
     """Outer tiles that cut the same dimensions, with cycles of all kernels and of the last one."""
     ends = np.array([[len(tables.sizes[dim]) - 1] for dim in TILED])
     patterns = (1 << np.arange(len(TILED))) @ (index < ends)
@@ -248,7 +248,7 @@ def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -
         room = np.full(count, tables.prices.memory.size)
         options = residencies(tables.prices.operands, dims, packed=True)
         last_kernels = np.zeros(count) + last
-        yield Chosen(tables, dims, some, room, kernels[patterns == pattern], last_kernels, options)
+        yield TileGroup(tables, dims, some, room, kernels[patterns == pattern], last_kernels, options)
 
 
 def outer_blocks(tables: Tables, extents: Mapping[Dim, int]) -> Iterator[tuple[dict[Dim, Span], int]]:
