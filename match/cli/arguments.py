@@ -76,6 +76,10 @@ NoCache = Annotated[
     bool,
     typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
 ]
+NoFuse = Annotated[
+    bool,
+    typer.Option("--no-fuse", help="One operator at a time; by default modules execute several as one where it pays."),
+]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 CName = Annotated[
     str | None,
