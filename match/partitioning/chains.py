@@ -50,7 +50,7 @@ def _ending(
     """The chains of some operators that end in a layer."""
     for rows in _paths(place, ops, layers, by_root, used_by):
         stages = [layers[row] for row in rows]
-        if last.layer.op is Op.ADD and len(stages) > 1 and last.inputs[0] is not stages[-2].root:
+        if last.layer.op is Op.ADD and len(stages) > 1 and last.inputs[0] != stages[-2].root:
             stages[-1] = _swapped(last)
         if _chainable(stages, used_by):
             yield ChainMatch(rows, tuple(stages), _whole(stages))
