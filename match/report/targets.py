@@ -38,9 +38,9 @@ def markdown(target: MatchTarget) -> str:
     lines = [
         f"# Operators of {target.name}",
         "",
-        "A module takes an operator that meets the conditions marked for it. What takes the fewest predicted cycles for",
-        "the network as a whole is chosen; what no module takes is compiled by TVM for the control core. The report names",
-        "the condition that a layer does not meet.",
+        "A module takes an operator that meets the conditions marked for it. What takes the fewest predicted cycles",
+        "for the network as a whole is chosen; what no module takes is compiled by TVM for the control core. The",
+        "report names the condition that a layer does not meet.",
     ]
     for module in target.modules:
         patterns = [pattern for pattern in module.patterns() if not pattern.before]
