@@ -26,6 +26,8 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.AVG_POOL2D: (uint8_input,),
     Op.MAX_POOL2D: (uint8_input, no_dilation),
     Op.LOOKUP: (),
+    Op.QUANTIZE: (),
+    Op.DEQUANTIZE: (),
 }
 
 CLUSTER_CHAINS: tuple[tuple[Op, ...], ...] = (
