@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,11 +18,12 @@ from match.dispatch.plan import CPU, LayerDecision
 from match.ir.layer import Layer, Role
 from match.ir.requantization import Requantizer
 from match.partitioning.choice import choose
+from match.partitioning.graph import Row as NetworkRow
 from match.partitioning.pattern import find
 from match.partitioning.pattern.rows import rows
 from match.passes.pipeline import integer_relay
+from match.relay import tvm
 from match.target.cost import CostModel
-from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from match.targets.pulp.cluster import Cluster
 
@@ -91,6 +92,7 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
     model = network(name)
     module = integer_relay(model, target.activations)
     listed = rows(module["main"], find(module))
+    least = _bounds(module, listed)
     for choice in CHOICES:
         objective = "bytes" if choice == "bytes" else "latency"
         options = Options.parse("exact", objective, "hardware", fuse=choice != "unfused")
@@ -98,7 +100,6 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
         problem = chosen.problem
         taken = [problem.candidates[place] for place in solve(problem).chosen]
         on_cluster = [decision for decision in chosen.decisions if decision.plan is not None]
-        least = _bounds(target, module, listed)
         yield Row(
             name,
             l1,
@@ -139,11 +140,11 @@ def _peak(problem: CoverProblem, taken: list[Candidate]) -> int:
     return most
 
 
-def _bounds(target: MatchTarget, module: object, listed: object) -> tuple[int, int, int]:
-    """Bytes of activations if every tensor is moved once: unfused, in pairs, in any chains; with all of L1 one needs."""
-    roomy = get_target(target.name, 1 << 24, None, _ENOUGH)
+def _bounds(module: tvm.IRModule, listed: Sequence[NetworkRow]) -> tuple[int, int, int]:
+    """Bytes of activations if each tensor is moved once: unfused, in pairs, in any chains; with all the L1 it takes."""
+    roomy = get_target("gap8", _ENOUGH, None, _ENOUGH)
     options = Options.parse("exact", "latency", "hardware")
-    problem = choose(module["main"], listed, "network", roomy, options, Stopwatch()).problem  # type: ignore[index,arg-type]
+    problem = choose(module["main"], listed, "network", roomy, options, Stopwatch()).problem
     found: list[int] = []
     for most in (1, 2, len(problem.graph.operators)):
         some = [one for one in problem.candidates if len(one.operators) <= most or one.module == CPU]
