@@ -260,8 +260,8 @@ class BuildSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bytes of the network's library for `platform`, built with `flags`, as `match size` measured them.
 
     `text`, `rodata`, `data` and `bss` are what a program takes that calls init and run and has a workspace of its own.
-    `control_stack` is of the task that calls run, `layer_stack` of the core that executes layers, `kernel_stack` of each
-    that executes a kernel: the deepest chain of calls, null where the compiler does not tell.
+    `control_stack` is of the task that calls run, `layer_stack` of the core that executes layers, `kernel_stack` of
+    each that executes a kernel: the deepest chain of calls, null where the compiler does not tell.
     """
 
     platform: str

@@ -111,7 +111,7 @@ def build(
 
 
 def compiler_of(platform: PlatformEntry) -> str:
-    """The command of a platform's C compiler: this machine's is what the variable CC says, a path in it from here on."""
+    """A platform's C compiler as a command; this machine's is what the variable CC says, a path in it from here on."""
     if platform.compiler:
         return platform.compiler
     command = os.environ.get("CC", "").strip() or "cc"

@@ -27,9 +27,9 @@ class Size:
     """Bytes of a network's library, as a program takes it that calls init and run and has a workspace of its own.
 
     text, rodata, data, bss: sections, without what nothing names; constants of the network are `rodata`.
-    control_stack: of the task that calls run; layer_stack: of the core that executes layers; kernel_stack: of each core
-        that executes a kernel. The deepest chain of calls each, without the C library's and those by pointers, which lead
-        from one to the next: where one core does it all, the sum. None if the compiler does not tell.
+    control_stack: of the task that calls run; layer_stack: of the core that executes layers; kernel_stack: of each
+        core that executes a kernel. The deepest chain of calls each, without the C library's and those by pointers,
+        which lead from one to the next: where one core does it all, the sum. None if the compiler does not tell.
     """
 
     platform: str
@@ -64,7 +64,10 @@ def size(directory: Path, platform: str = "host") -> Size:
     build = directory / "build" / f"size-{platform}"
     flags = os.environ.get("CFLAGS", "-O2")
     options = [f"PLATFORM={platform}", f"BUILD=build/{build.name}", f"CFLAGS={flags} {_FLAGS}"]
-    make(directory, compiler, [*options, f"build/{build.name}/{name}.o"], f"see if `{tool} --version` is GCC 10 or later")
+    options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
+    make(
+        directory, compiler, [*options, f"build/{build.name}/{name}.o"], f"see if `{tool} --version` is GCC 10 or later"
+    )
     sections = _SECTION.findall(call([tools, "-A", str(build / f"{name}.o")], f"measuring {directory}"))
 
     def total(prefixes: tuple[str, ...]) -> int:
