@@ -212,9 +212,7 @@ class Tables:
         limits = [_next(operand, axis, looks, self.whole) for axis in axes] if inside else None
         if inside and self._alone:
             limits = lengths
-        elements: Any = math.prod(lengths, start=np.ones((), np.int64))
-        wanted = None if prices.takes_arrays else np.asarray(elements <= self.largest)
-        cycles, moved = prices.transfers(number, lengths, limits, wanted)
+        cycles, moved = prices.transfers(number, lengths, limits, self.largest)
         shape = [len(classes[dim].looks[0]) if dim in own else 1 for dim in TILED]
         cycles, moved = np.broadcast_to(cycles, shape), np.broadcast_to(moved, shape)
         places = [(TILED.index(dim), one) for dim, one in classes.items()]
