@@ -37,6 +37,12 @@ void match_pulp_conv2d(const match_tile_t *tile);
 void match_pulp_conv2d_high(const match_tile_t *tile);
 void match_pulp_conv2d_int32(const match_tile_t *tile);
 
+/* The same in groups, tile->groups of them: group g reads input channels g * channels_in and following and writes
+ * output channels g * channels_out and following. Filters have channels_in channels, and scratch is that of one group. */
+void match_pulp_grouped_conv2d(const match_tile_t *tile);
+void match_pulp_grouped_conv2d_high(const match_tile_t *tile);
+void match_pulp_grouped_conv2d_int32(const match_tile_t *tile);
+
 /* Convolution with a 1x1 filter, stride 1, no padding. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_pointwise(const match_tile_t *tile);
 void match_pulp_pointwise_high(const match_tile_t *tile);

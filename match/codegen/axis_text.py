@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from match.codegen.nest import LoopNest, size_name
-from match.ir.layer import Axis, Layer
+from match.ir.layer import Axis, Layer, Op
 from match.mapping.schedule import align
 
 
@@ -30,6 +30,8 @@ class AxisText:
     @property
     def limit(self) -> str:
         """Constant with the tensor's size."""
+        if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
+            return "OUT_CHANNELS" if self.operand == "output" else "IN_CHANNELS"
         if self.name == "channels":
             return size_name(self.axis.dim, self.layer)
         side = "OUT" if self.operand == "output" else "IN"
@@ -174,6 +176,9 @@ class AxisText:
 
     def span(self, start: str, end: str) -> str:
         """Span of iterations start .. end - 1."""
+        if self.name == "channels" and not self.plain:
+            group = "GROUP_OUTPUTS" if self.operand == "output" else "GROUP_INPUTS"
+            return f"match_span(({start}) * {group}, ({end}) * {group})"
         return f"match_span({start}, {end})" if self.plain else f"{self.function}({start}, {end})"
 
     @property

@@ -2,7 +2,8 @@
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
 FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup) use K for their
-channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A lookup, element by
+channels and have C = 1. A grouped convolution uses K for its groups, each of `c` input channels and `group_outputs`
+output channels. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A lookup, element by
 element, takes tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
 """
 
@@ -33,6 +34,7 @@ class Op(enum.StrEnum):
 
     CONV2D = "conv2d"
     DEPTHWISE_CONV2D = "depthwise_conv2d"
+    GROUPED_CONV2D = "grouped_conv2d"
     DENSE = "dense"
     ADD = "add"
     AVG_POOL2D = "avg_pool2d"
@@ -60,7 +62,9 @@ class Layer:
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights, `output_dtype` is "int32" where sums are not requantized. `clip` is the closed range of
     output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
-    that accumulates can have, where that is known.
+    that accumulates can have, where that is known. `group_outputs` are the output channels of one iteration of K, more
+    than 1 in grouped convolutions only. Where groups were joined, filters have zeros, and each output sums
+    `group_inputs` of the `c` channels; 0 stands for all of them.
     """
 
     name: str
@@ -82,6 +86,8 @@ class Layer:
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
+    group_outputs: int = 1
+    group_inputs: int = 0
 
     @property
     def geometry(self) -> Layer:
@@ -96,13 +102,25 @@ class Layer:
     @property
     def input_channels(self) -> int:
         """Channels of the input tensor."""
+        if self.op is Op.GROUPED_CONV2D:
+            return self.k * self.c
         return self.k if self.channelwise else self.c
+
+    @property
+    def channels_summed(self) -> int:
+        """Input channels that an output is the sum of."""
+        return self.group_inputs or self.c
+
+    @property
+    def output_channels(self) -> int:
+        """Channels of the output tensor."""
+        return self.k * self.group_outputs
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
-        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE):
-            return self.k * self.c * self.oy * self.ox * self.fy * self.fx
+        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE):
+            return self.output_channels * self.channels_summed * self.oy * self.ox * self.fy * self.fx
         return 0
 
     def size(self, dim: Dim) -> int:

@@ -14,7 +14,7 @@ from match.relay.integer_form import Int8Array
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """A convolution with its requantization; weights HWIO, or HWOI where `groups` is the number of input channels."""
+    """A convolution with its requantization; weights HWIO, in groups with the input channels of one, or HWOI."""
 
     x: relay.Expr
     weights: Int8Array
@@ -26,11 +26,17 @@ class Convolution:
     dilation: tuple[int, int]
     groups: int
     pad_value: int
+    kernel_layout: integer_form.KernelLayout
 
     @property
     def depthwise(self) -> bool:
         """Whether each input channel has its own filters."""
-        return self.groups > 1
+        return self.kernel_layout == "HWOI"
+
+    @property
+    def grouped(self) -> bool:
+        """Whether channels are in groups, each with filters of its own, of which a depthwise convolution is none."""
+        return self.groups > 1 and not self.depthwise
 
     @property
     def weights_by_output(self) -> Int8Array:
@@ -51,7 +57,7 @@ class Convolution:
             padding=self.padding,
             dilation=self.dilation,
             groups=self.groups,
-            kernel_layout="HWOI" if self.depthwise else "HWIO",
+            kernel_layout=self.kernel_layout,
             pad_value=self.pad_value,
         )
 

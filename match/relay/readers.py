@@ -169,8 +169,8 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
     x, weights = conv.args[0], constant(conv.args[1])
     if weights is None or weights.dtype != np.int8 or not is_8bit(x) or str(attrs.data_layout) != "NHWC":
         return None
-    groups = int(attrs.groups)
-    if str(attrs.kernel_layout) != ("HWIO" if groups == 1 else "HWOI") or groups not in (1, weights.shape[2]):
+    groups, layout = int(attrs.groups), str(attrs.kernel_layout)
+    if layout not in ("HWIO", "HWOI") or weights.shape[2] * (groups if layout == "HWIO" else 1) != shape(x)[3]:
         return None
     padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
     if is_call(x, "nn.pad") and not any(padding):
@@ -191,6 +191,7 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
         (int(attrs.dilation[0]), int(attrs.dilation[1])),
         groups,
         pad_value,
+        "HWOI" if layout == "HWOI" else "HWIO",
     )
 
 

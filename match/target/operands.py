@@ -18,7 +18,9 @@ TABLE = "table"
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
     """An input activation, HWC; bytes are elements. `name` tells the two inputs of an addition apart."""
-    channels = Dim.K if layer.channelwise else Dim.C
+    channels = Axis(Dim.K if layer.channelwise else Dim.C, layer.input_channels)
+    if layer.op is Op.GROUPED_CONV2D:
+        channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
     window_y, window_x = layer.window
     return Operand(
         name,
@@ -29,7 +31,7 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
                 (
                     Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top),
                     Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left),
-                    Axis(channels, layer.input_channels),
+                    channels,
                 ),
             ),
         ),
@@ -38,7 +40,8 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
     """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
-    axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
+    outputs = layer.group_outputs
+    axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.output_channels, outputs, outputs))
     element_bytes = 4 if layer.output_dtype == "int32" else 1
     return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes),), partial_bytes)
 
@@ -51,14 +54,15 @@ def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> 
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:
         axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
-    return Component(FILTER, axes)
+    return Component(FILTER, axes, layer.group_outputs)
 
 
 def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
     """The requantization parameters: one entry per output channel, or one in all for an addition."""
     if layer.op is Op.ADD:
         return Component(REQUANTIZATION, (), parameter_bytes)
-    return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
+    each = parameter_bytes * layer.group_outputs
+    return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), each)
 
 
 def table_component() -> Component:

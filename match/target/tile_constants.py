@@ -86,8 +86,17 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
     return _addition(requantizer).itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
 
 
+def output_spans(layer: Layer, spans: Spans) -> Spans:
+    """Spans whose K are output channels, from those of a layer's dimensions, whose K may be groups of them."""
+    start, extent = spans[Dim.K]
+    return {**spans, Dim.K: (start * layer.group_outputs, extent * layer.group_outputs)}
+
+
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
-    """The components of `standard_operands`: filters, parameters, a lookup's table, if there are any."""
+    """The components of `standard_operands`: filters, parameters, a lookup's table, if there are any.
+
+    `spans` are of output channels.
+    """
     components: list[bytes] = []
     if constants.weights is not None:
         components.append(rows(constants.weights, spans))

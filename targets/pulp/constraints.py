@@ -21,6 +21,7 @@ def accumulator_fits(layer: Layer) -> Verdict:
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONV2D: (uint8_input, accumulator_fits),
     Op.DEPTHWISE_CONV2D: (uint8_input, accumulator_fits),
+    Op.GROUPED_CONV2D: (uint8_input, accumulator_fits),
     Op.DENSE: (uint8_input, accumulator_fits),
     Op.ADD: (uint8_input,),
     Op.AVG_POOL2D: (uint8_input,),

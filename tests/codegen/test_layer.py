@@ -183,7 +183,7 @@ def random_cases(draw: st.DrawFn) -> Case:
     op = draw(st.sampled_from(Op))
     pixelwise = op in (Op.ADD, Op.LOOKUP, Op.DENSE)
     window = (1, 1) if pixelwise else draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
-    convolution = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D)
+    convolution = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D)
     dilation = draw(st.tuples(st.integers(1, 2), st.integers(1, 2))) if convolution else (1, 1)
     reach = [(f - 1) * d + 1 for f, d in zip(window, dilation, strict=True)]
     usual, wide = [f - 1 for f in window], [length + 2 for length in reach]  # wide: some windows see padding alone

@@ -19,6 +19,9 @@ from match.relay.operators import Addition, Average, Convolution, Dense, Lookup
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
 
+WORD = 4
+"""Channels of 8 bits that kernels multiply at once."""
+
 Ranges = Mapping[relay.Expr, Range]
 """Values that each channel of a tensor can have."""
 
@@ -40,7 +43,7 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
         return _dense(root, layer, ranges)
     if isinstance(layer, Average):
         return _avg_pool2d(root, layer, ranges)
-    return _grouped_conv2d(root)
+    return None
 
 
 def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
@@ -57,21 +60,49 @@ def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Exp
 
 def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
     batch, oy, ox, k = shape(root)
-    c = 1 if conv.depthwise else shape(conv.x)[3]
+    c = shape(conv.x)[3] // conv.groups
     fy, fx = conv.weights.shape[:2]
-    op = Op.DEPTHWISE_CONV2D if conv.depthwise else Op.CONV2D
+    op = _convolution_op(conv, k)
     macs = batch * oy * ox * k * c * fy * fx
-    if conv.depthwise and k != conv.groups:
-        return _rejected(root, (conv.x,), op, f"it has {k // conv.groups} outputs per input channel, not one", macs)
     if batch != 1:
         return _rejected(root, (conv.x,), op, _not_one_map(conv.x), macs)
     layer = _windowed(op, conv.x, root, (fy, fx), conv.strides, conv.dilation, conv.padding)
     pad_value = conv.pad_value if any(layer.padding) else 0
     clip = conv.requantization.clip
     layer = replace(layer, c=c, weight_dtype="int8", pad_value=pad_value, clip=clip)
-    # HWIO, and HWOI with one output per input channel, to (K, FY, FX, C)
-    weights = np.ascontiguousarray(conv.weights.transpose((2, 0, 1, 3) if conv.depthwise else (3, 0, 1, 2)))
-    return _match(root, (conv.x,), layer, weights, conv, ranges)
+    if conv.depthwise:  # (FY, FX, channels, outputs of each)
+        weights = conv.weights.transpose(2, 3, 0, 1).reshape(k, fy, fx, 1)
+    else:
+        weights = conv.weights.transpose(3, 0, 1, 2)
+    if op is Op.GROUPED_CONV2D:
+        together = _groups_together(conv.groups, c)
+        outputs = k // conv.groups * together
+        layer = replace(layer, k=conv.groups // together, c=c * together, group_outputs=outputs, group_inputs=c)
+        weights = _joined(weights, conv.groups, together)
+    return _match(root, (conv.x,), layer, np.ascontiguousarray(weights), conv, ranges)
+
+
+def _convolution_op(conv: Convolution, outputs: int) -> Op:
+    if conv.groups == 1:
+        return Op.CONV2D
+    return Op.DEPTHWISE_CONV2D if conv.depthwise and outputs == conv.groups else Op.GROUPED_CONV2D
+
+
+def _groups_together(groups: int, channels: int) -> int:
+    """How many groups of so many input channels become one, with zeros in its filters: a word of channels, if possible.
+
+    Kernels take a word of channels as quickly as one, and fetch windows group by group.
+    """
+    return min((count for count in range(1, groups) if groups % count == 0 and count * channels >= WORD), default=1)
+
+
+def _joined(weights: Int8Array, groups: int, together: int) -> Int8Array:
+    """Filters (K, FY, FX, C) of groups as those of fewer groups, zeros where a filter has no input channel."""
+    outputs, *window, channels = weights.shape
+    joined = np.zeros((outputs, *window, together, channels), np.int8)
+    place = np.arange(outputs) // (outputs // groups) % together
+    joined[np.arange(outputs), ..., place, :] = weights
+    return joined.reshape(outputs, *window, together * channels)
 
 
 def _dense(root: relay.Expr, dense: Dense, ranges: Ranges) -> Match:
@@ -210,20 +241,6 @@ def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
         table = np.roll(table, 128)
     inputs = (lookup.x,)
     return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=table), None)
-
-
-def _grouped_conv2d(root: relay.Expr) -> Rejection | None:
-    """A convolution in groups of several channels, which the readers leave aside."""
-    requantized = readers.read_requantized(root)
-    if requantized is None or not is_call(requantized[0], "nn.conv2d"):
-        return None
-    conv = requantized[0]
-    groups, weights = int(conv.attrs.groups), shape(conv.args[1])
-    if groups == 1 or str(conv.attrs.data_layout) != "NHWC" or str(conv.attrs.kernel_layout) != "HWIO":
-        return None
-    macs = math.prod(shape(conv)) * math.prod(weights[:3])
-    reason = f"it has {groups} groups of channels, not one or one per channel"
-    return _rejected(root, (conv.args[0],), Op.CONV2D, reason, macs)
 
 
 def _rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: str, macs: int = 0) -> Rejection:
