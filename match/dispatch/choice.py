@@ -83,6 +83,7 @@ class Offers:
             candidates=self.candidates,
             plan=_plan(offer, self.workload, self.target) if offer else None,
             source=self.workload.source,
+            reference=self.workload.reference,
             runner_up=runner_up,
         )
 

@@ -22,7 +22,8 @@ Key = tuple[str, Requantizer | None, Layer]
 class Workload:
     """A layer with its constants and, per channel, the smallest and largest accumulator it can reach.
 
-    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known.
+    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known,
+    `reference` whether it is what the reference computes.
     """
 
     layer: Layer
@@ -30,6 +31,7 @@ class Workload:
     accumulator: tuple[Int64Array, Int64Array] | None
     symbol: str
     source: str = ""
+    reference: bool = True
 
 
 @dataclass(frozen=True, eq=False)

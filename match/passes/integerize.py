@@ -12,6 +12,7 @@ from match.arithmetic.plane_fit import fit_plane
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.ir.step_function import reachable_sums
+from match.passes.transposed_convolution import phase_convolution
 from match.relay import float_arithmetic, integer_form, relay, tvm
 from match.relay.integer_form import Int8Array
 from match.relay.qnn import Linear, clamped, quantization, read_linear
@@ -54,7 +55,12 @@ class Integerize:
         return None
 
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
-        if is_call(linear.call, "qnn.dense"):
+        phases = None
+        if is_call(linear.call, "qnn.conv2d_transpose"):
+            phases = phase_convolution(linear)
+            linear, weights, x = phases.linear, phases.weights_by_output, new(linear.x)
+            sums = phases.sums(x)
+        elif is_call(linear.call, "qnn.dense"):
             x, sums = new(linear.x), integer_form.product(new(linear.x), linear.weights)
             weights = linear.weights
         else:
@@ -62,6 +68,13 @@ class Integerize:
             if convolution is None:
                 return None
             x, weights, sums = convolution
+        if linear.real:
+            sums = integer_form.real_sums(sums)
+        result = self._requantized(linear, x, weights, sums)
+        return result if phases is None else phases.side_by_side(result)
+
+    def _requantized(self, linear: Linear, x: relay.Expr, weights: Int8Array, sums: relay.Expr) -> relay.Expr:
+        """Sums of weights (channels, ...) to the layer's output."""
         output = linear.output
         accumulator = _accumulator(linear, weights, output_range(x, linear.input.dtype))
         try:

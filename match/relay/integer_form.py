@@ -15,6 +15,7 @@ import numpy.typing as npt
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
+from match.relay.rewrite import is_call
 
 NO_PADDING = Padding()
 
@@ -55,6 +56,19 @@ def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr
     return found
 
 
+def real_sums(accumulator: relay.Expr) -> relay.Expr:
+    """Sums of a layer that the reference computes in floating point: outputs in integers are within one step of its.
+
+    The operator changes nothing; it says so to the report.
+    """
+    return relay.annotation.stop_fusion(accumulator)
+
+
+def is_real_sums(expr: relay.Expr) -> bool:
+    """Whether it is `real_sums`."""
+    return is_call(expr, "annotation.stop_fusion")
+
+
 def conv2d(
     x: relay.Expr,
     weights: Int8Array,
@@ -68,8 +82,9 @@ def conv2d(
     groups: int = 1,
     kernel_layout: KernelLayout = "HWIO",
     pad_value: int = 0,
+    real: bool = False,
 ) -> relay.Expr:
-    """Convolution, requantized: see `convolution`."""
+    """Convolution, requantized: see `convolution` and `real_sums`."""
     accumulator = convolution(
         x,
         weights,
@@ -81,7 +96,7 @@ def conv2d(
         kernel_layout=kernel_layout,
         pad_value=pad_value,
     )
-    return requantize(accumulator, requantization, dtype)
+    return requantize(real_sums(accumulator) if real else accumulator, requantization, dtype)
 
 
 def convolution(

@@ -14,7 +14,10 @@ from match.relay.integer_form import Int8Array
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """A convolution with its requantization; weights HWIO, in groups with the input channels of one, or HWOI."""
+    """A convolution with its requantization; weights HWIO, in groups with the input channels of one, or HWOI.
+
+    `real` as in `match.relay.integer_form.real_sums`.
+    """
 
     x: relay.Expr
     weights: Int8Array
@@ -27,6 +30,7 @@ class Convolution:
     groups: int
     pad_value: int
     kernel_layout: integer_form.KernelLayout
+    real: bool = False
 
     @property
     def depthwise(self) -> bool:
@@ -59,6 +63,7 @@ class Convolution:
             groups=self.groups,
             kernel_layout=self.kernel_layout,
             pad_value=self.pad_value,
+            real=self.real,
         )
 
 

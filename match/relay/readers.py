@@ -13,6 +13,7 @@ from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
+from match.relay.integer_form import is_real_sums
 from match.relay.operators import Addition, Average, Convolution, Dense, Layer, Lookup
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
@@ -23,6 +24,9 @@ def read_layer(expr: relay.Expr) -> Layer | None:
     if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
+    if is_real_sums(accumulator) and is_call(accumulator.args[0], "nn.conv2d"):
+        convolution = _convolution(accumulator.args[0], requantization, out_dtype)
+        return None if convolution is None else replace(convolution, real=True)
     if is_call(accumulator, "nn.conv2d"):
         return _convolution(accumulator, requantization, out_dtype)
     if is_call(accumulator, "nn.dense"):

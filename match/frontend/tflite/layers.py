@@ -83,29 +83,31 @@ def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """TRANSPOSE_CONV: a convolution, with turned filters, of the input with zero points between its pixels."""
+    """TRANSPOSE_CONV."""
     options = operator.options(tflite.TransposeConvOptions)
     weights, output = _weights(read, operator, axis=0, position=1), read.output(operator)
     filters, *size, _ = weights.values.shape
     strides = options.StrideH(), options.StrideW()
-    zero_point = read.input_quantization(operator, 2).zero_point
-    x = relay.nn.dilate(read.expr(operator, 2), (1, *strides, 1), float(zero_point))
-    window: list[WindowAxis] = []
-    spread = read.tensor(operator, 2).shape[1:3]
+    inputs = read.input_quantization(operator, 2)
     # The forward convolution that this one transposes pads the output.
-    forward = axes_of(output.shape, size, strides, (1, 1), options.Padding())
-    for extent, stride, one, outputs in zip(spread, strides, forward, output.shape[1:3], strict=True):
-        before = one.window - 1 - one.before
-        behind = outputs + one.window - 1 - before - ((extent - 1) * stride + 1)
-        window.append(WindowAxis(one.window, 1, 1, before, behind))
-    cut = [min(one.behind, 0) for one in window]
-    if any(cut):
-        ends = [(extent - 1) * stride + 1 + less for extent, stride, less in zip(spread, strides, cut, strict=True)]
-        batch, depth = output.shape[0], weights.values.shape[3]
-        x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *ends, depth])
-        window = [WindowAxis(one.window, 1, 1, one.before, max(one.behind, 0)) for one in window]
-    kernel = weights.values[:, ::-1, ::-1].transpose(1, 2, 3, 0)
-    sums = _convolution(read, operator, x, weights, kernel, "HWIO", window, 1, filters, position=2)
+    rows, columns = axes_of(output.shape, size, strides, (1, 1), options.Padding())
+    extents = zip(read.tensor(operator, 2).shape[1:3], output.shape[1:3], (rows, columns), strict=True)
+    behind = [(extent - 1) * one.stride + one.window - one.before - outputs for extent, outputs, one in extents]
+    sums = relay.qnn.op.conv2d_transpose(
+        read.expr(operator, 2),
+        relay.const(weights.values),
+        relay.const(inputs.zero_point, "int32"),
+        weights.relay_zero_point,
+        relay.const(inputs.scale),
+        weights.relay_scale,
+        strides=strides,
+        padding=(rows.before, columns.before, *(max(0, cut) for cut in behind)),
+        output_padding=tuple(max(0, -cut) for cut in behind),
+        channels=filters,
+        kernel_size=tuple(size),
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+    )
     return _requantized(read, operator, sums, weights, 3, options.FusedActivationFunction(), position=2)
 
 

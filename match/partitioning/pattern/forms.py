@@ -100,8 +100,8 @@ def _joined(weights: Int8Array, groups: int, together: int) -> Int8Array:
     """Filters (K, FY, FX, C) of groups as those of fewer groups, zeros where a filter has no input channel."""
     outputs, *window, channels = weights.shape
     joined = np.zeros((outputs, *window, together, channels), np.int8)
-    place = np.arange(outputs) // (outputs // groups) % together
-    joined[np.arange(outputs), ..., place, :] = weights
+    filters = np.arange(outputs, dtype=np.intp)
+    joined[filters, ..., filters // (outputs // groups) % together, :] = weights
     return joined.reshape(outputs, *window, together * channels)
 
 
@@ -147,7 +147,8 @@ def _match(
         return Match(root, inputs, covered(root, inputs), layer, LayerConstants(weights, None), None)
     accumulator = accumulator_range(read, values)
     constants = LayerConstants(weights, _without_idle_parts(read.requantization, *accumulator))
-    return Match(root, inputs, covered(root, inputs), layer, constants, accumulator)
+    reference = not (isinstance(read, Convolution) and read.real)
+    return Match(root, inputs, covered(root, inputs), layer, constants, accumulator, reference)
 
 
 def _without_idle_parts(requantization: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
