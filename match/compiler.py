@@ -36,6 +36,7 @@ from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
 from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.passes.border import Border, with_border
+from match.passes.kept import kept_integer_relay
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.report import Report, decode, encode
@@ -291,7 +292,8 @@ def compile(  # noqa: A001
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
-        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+        cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
+            compilation, or the folder for it.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -310,7 +312,7 @@ def compile(  # noqa: A001
         network = with_border(_named(_model(model, params), name), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
-            integer = integer_relay(network, chip.activations)
+            integer = kept_integer_relay(network, chip.activations, options.cache)
         partitioned = cut(integer, chip, options, network.name, stopwatch)
         check_l1(partitioned, l1, network.name)
         with stopwatch.phase("codegen"):
@@ -435,7 +437,8 @@ def partition(
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
-        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+        cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
+            compilation, or the folder for it.
 
     Raises:
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or

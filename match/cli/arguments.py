@@ -74,7 +74,10 @@ Jobs = Annotated[
 ]
 NoCache = Annotated[
     bool,
-    typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
+    typer.Option(
+        "--no-cache",
+        help="Compile everything anew, and keep nothing for the next compilation.",
+    ),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 CName = Annotated[
