@@ -45,6 +45,9 @@ STRIP_SUM = 2
 SUM4 = 4
 """A window's element of four channels in an average: load, move, two additions."""
 
+MATRIX_ROW, MATRIX_WORD, MATRIX_SUM, MATRIX_OUTPUT = 20, 12, 5, 12
+"""Matrices: a row that is made signed or summed; a word of it, and of the first matrix; an output beside its form."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -275,6 +278,8 @@ class PulpClusterCost(CostModel):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * _seen_rows(layer, tile))
+        if layer.op is Op.MATRICES:
+            return tile.k * (align4(tile.c) + WORD)
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
@@ -314,6 +319,8 @@ class PulpClusterCost(CostModel):
                 return self._depthwise(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, Vectors(tile.c), tile)
+            case Op.MATRICES:
+                return tile.oy * self._matrices(tile)
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
@@ -322,6 +329,18 @@ class PulpClusterCost(CostModel):
                 return self._elements(layer, tile, each)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
+
+    def _matrices(self, tile: Tile) -> float:
+        """A product: each core makes its rows of the second matrix signed, then multiplies them with all of the first.
+
+        Counted in the compiled code, but for blocks and outputs, which are those of a convolution's products.
+        """
+        cycles, words = self.cycles, ceil_div(tile.c, WORD)
+        fours = ceil_div(ceil_div(tile.k, self.cores), 4)
+        signed = 4 * fours * (MATRIX_ROW + MATRIX_WORD * words)
+        sums = tile.ox * (MATRIX_ROW + MATRIX_SUM * words)
+        outputs = 8 * (self.requantize + MATRIX_OUTPUT)
+        return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
 
     def _product(self, channels: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
         """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel."""

@@ -55,7 +55,7 @@ class RiscvCoreCost(CpuCostModel):
         match op:
             case Op.CONV2D | Op.DEPTHWISE_CONV2D | Op.GROUPED_CONV2D:
                 return self.convolution * macs + self.output * outputs
-            case Op.DENSE:
+            case Op.DENSE | Op.MATRICES:
                 return self.dense * macs + self.output * outputs
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.element * macs + self.output * outputs

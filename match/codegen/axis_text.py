@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from match.codegen.nest import LoopNest, size_name
-from match.ir.layer import Axis, Layer, Op
+from match.ir.layer import Axis, Dim, Layer, Op
 from match.mapping.schedule import align
 
 
@@ -32,7 +32,7 @@ class AxisText:
         """Constant with the tensor's size."""
         if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
             return "OUT_CHANNELS" if self.operand == "output" else "IN_CHANNELS"
-        if self.name == "channels":
+        if self.name == "channels" or self.axis.dim is Dim.K:
             return size_name(self.axis.dim, self.layer)
         side = "OUT" if self.operand == "output" else "IN"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"

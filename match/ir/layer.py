@@ -4,8 +4,9 @@ Loop dimensions follow the accelerator literature: K output channels, C input ch
 FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, quantize,
 dequantize) use K for their channels and have C = 1. A grouped convolution uses K for its groups, each of `c` input
 channels and `group_outputs` output channels. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch).
-Lookup, quantize and dequantize, element by element, take tensors of any rank: K is the last axis, OX the one before, OY
-all others. Activations are HWC.
+Matrices are OY products of two activations, (OX, C) and (K, C), the second one transposed. Lookup, quantize and
+dequantize, element by element, take tensors of any rank: K is the last axis, OX the one before, OY all others.
+Activations are HWC.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Op(enum.StrEnum):
     DEPTHWISE_CONV2D = "depthwise_conv2d"
     GROUPED_CONV2D = "grouped_conv2d"
     DENSE = "dense"
+    MATRICES = "matrices"
     ADD = "add"
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
@@ -49,6 +51,10 @@ ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
 CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D}) | ELEMENTWISE
+
+
+TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES})
+"""Operators with a second input, the addend."""
 
 
 class Padding(NamedTuple):
@@ -125,7 +131,7 @@ class Layer:
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
-        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE):
+        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES):
             return self.output_channels * self.channels_summed * self.oy * self.ox * self.fy * self.fx
         return 0
 

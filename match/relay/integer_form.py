@@ -219,6 +219,17 @@ def multiply(
     return requantize(relay.multiply(first, second), requantization, dtype)
 
 
+def matrices(
+    a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
+) -> relay.Expr:
+    """Products of a (batch, rows, C) with b (batch, columns, C), transposed, less their zero points, requantized."""
+    first, second = (
+        relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
+        for operand, zero_point in zip((a, b), zero_points, strict=True)
+    )
+    return requantize(relay.nn.batch_matmul(first, second, out_dtype="int32"), requantization, dtype)
+
+
 def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str) -> relay.Expr:
     """Any function of one 8-bit value: `outputs` has 256 entries, in ascending order of x."""
     return relay.take(relay.const(outputs.astype(dtype)), _index(x, x_dtype))

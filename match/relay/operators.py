@@ -12,6 +12,7 @@ from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay
 from match.relay.integer_form import Int8Array
+from match.relay.rewrite import shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +137,22 @@ class Dequantize:
 
     x: relay.Expr
     outputs: Float32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """Products of two activations, (batch, rows, C) and (batch, columns, C); the requantization has one channel."""
+
+    operands: tuple[relay.Expr, relay.Expr]
+    zero_points: tuple[int, int]
+    requantization: Requantization
+    dtype: str
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands."""
+        channels = shape(self.operands[1])[1]
+        requantization = self.requantization.take(np.zeros(channels, np.intp))
+        return integer_form.matrices(a, b, self.zero_points, requantization, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)

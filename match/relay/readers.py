@@ -16,7 +16,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums
-from match.relay.operators import Addition, Average, Convolution, Dense, Dequantize, Layer, Lookup, Quantize
+from match.relay.operators import Addition, Average, Convolution, Dense, Dequantize, Layer, Lookup, Matrices, Quantize
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 
@@ -139,6 +139,30 @@ def read_addition(expr: relay.Expr) -> Addition | None:
         return None
     bias, shift, *multipliers = (int(number) for number in numbers)
     return Addition((operands[0], operands[1]), (multipliers[0], multipliers[1]), bias, shift, clip, out_dtype)
+
+
+def read_matrices(expr: relay.Expr) -> Matrices | None:
+    """Products of two activations."""
+    requantized = read_requantized(expr)
+    if requantized is None or not is_call(requantized[0], "nn.batch_matmul"):
+        return None
+    accumulator, requantization, out_dtype = requantized
+    attrs, operands, zero_points = accumulator.attrs, [], []
+    for operand in accumulator.args:
+        zero = scalar(operand.args[1]) if is_call(operand, "subtract") else None
+        if zero is None or not is_call(operand.args[0], "cast") or not is_8bit(operand.args[0].args[0]):
+            return None
+        operands.append(operand.args[0].args[0])
+        zero_points.append(int(zero))
+    alike = all(np.all(values == values[0]) for values in (requantization.multiplier, requantization.bias))
+    one = requantization.take(np.zeros(1, np.intp))
+    if attrs.transpose_a or not attrs.transpose_b or not alike or np.any(requantization.shift != one.shift):
+        return None
+    if requantization.negative_below is not None or requantization.exceptions is not None:
+        parts = [part for part in (requantization.negative_below, requantization.exceptions) if part is not None]
+        if any(np.any(part != part[0]) for part in parts):
+            return None
+    return Matrices((operands[0], operands[1]), (zero_points[0], zero_points[1]), one, out_dtype)
 
 
 def read_lookup(expr: relay.Expr) -> Lookup | None:

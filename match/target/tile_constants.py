@@ -114,6 +114,8 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(constants.table.tobytes())
     if constants.quantization is not None:
         components.append(quantization(constants.quantization))
+    if constants.zero_points is not None:
+        components.append(np.array(constants.zero_points, "<i4").tobytes())
     return tuple(components)
 
 
@@ -158,7 +160,8 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
         entry["input_multiplier"], entry["addend_multiplier"] = factors
         return entry.tobytes()
     start, extent = spans[Dim.K]
-    part = parameters.take(np.arange(start, start + extent))
+    one = constants.zero_points is not None
+    part = parameters if one else parameters.take(np.arange(start, start + extent))
     return _upper_halves(part, requantizer) if requantizer.upper_half else _whole_products(part, requantizer)
 
 

@@ -36,6 +36,7 @@ _KERNELS = {
     Op.DEPTHWISE_CONV2D: "match_pulp_depthwise_conv2d",
     Op.GROUPED_CONV2D: "match_pulp_grouped_conv2d",
     Op.DENSE: "match_pulp_dense",
+    Op.MATRICES: "match_pulp_matrices",
     Op.ADD: "match_pulp_add",
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",

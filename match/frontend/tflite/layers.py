@@ -281,19 +281,31 @@ def _activations_product(
     """The rows of x times the rows of y, both activations, (batches, rows, depth) or (rows, depth)."""
     first, second = read.input_quantization(operator), read.input_quantization(operator, 1)
     output = read.output_quantization(operator)
+    flat = bias is not None
+    if flat:
+        x, y = relay.expand_dims(x, 0), relay.expand_dims(y, 0)
+    if bias is None or not read.has(operator, bias):
+        zeros = (relay.const(values.zero_point, "int32") for values in (first, second))
+        scales = relay.const(first.scale), relay.const(second.scale)
+        product = relay.qnn.op.batch_matmul(x, y, *zeros, *scales)
+        result = relay.qnn.op.requantize(
+            product,
+            relay.const(first.scale * second.scale),
+            relay.const(0, "int32"),
+            relay.const(output.scale),
+            relay.const(output.zero_point, "int32"),
+            axis=2,
+            out_dtype=output.dtype,
+        )
+        result = _clipped(read, operator, result, activation, output)
+        return relay.reshape(result, read.output(operator).shape) if flat else result
     left, right = (
         relay.subtract(relay.cast(operand, "int32"), relay.const(values.zero_point, "int32"))
         for operand, values in ((x, first), (y, second))
     )
-    flat = bias is not None
-    if flat:
-        left, right = relay.expand_dims(left, 0), relay.expand_dims(right, 0)
-    sums = relay.nn.batch_matmul(left, right, out_dtype="int32")
-    if flat:
-        sums = relay.squeeze(sums, [0])
-    if bias is not None and read.has(operator, bias):
-        sums = relay.add(sums, read.expr(operator, bias))
+    sums = relay.squeeze(relay.nn.batch_matmul(left, right, out_dtype="int32"), [0])
+    sums = relay.add(sums, read.expr(operator, bias))
     factor = np.float64(first.scale) * np.float64(second.scale) / np.float64(output.scale)
     clip = integers.clip_of(read, operator, activation, output)
     result = integers.narrowed(integers.scaled(integers.wide(sums), factor), output, clip)
-    return relay.reshape(result, read.output(operator).shape) if flat else result
+    return relay.reshape(result, read.output(operator).shape)

@@ -17,7 +17,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
-from match.relay.operators import Addition, Average, Convolution, Dense, Dequantize, Lookup, Quantize
+from match.relay.operators import Addition, Average, Convolution, Dense, Dequantize, Lookup, Matrices, Quantize
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
 
@@ -37,6 +37,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     addition = readers.read_addition(root)
     if addition is not None:
         return _add(root, addition, ranges)
+    matrices = readers.read_matrices(root)
+    if matrices is not None:
+        return _matrices(root, matrices)
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return _lookup(root, lookup)
@@ -225,6 +228,34 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
     one, bias, shift = (np.array([value], np.int64) for value in (1, addition.bias, addition.shift))
     constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), addition.multipliers)
     accumulator = np.array([low], np.int64), np.array([high], np.int64)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def _matrices(root: relay.Expr, matrices: Matrices) -> Match | Rejection:
+    a, b = matrices.operands
+    (batch, rows, c), (_, columns, _) = shape(a), shape(b)
+    macs = batch * rows * columns * c
+    if dtype(a) != dtype(b):
+        return _rejected(root, (a, b), Op.MATRICES, "its operands have different types", macs)
+    layer = Layer(
+        name=Op.MATRICES.value,
+        op=Op.MATRICES,
+        k=columns,
+        c=c,
+        oy=batch,
+        ox=rows,
+        iy=batch,
+        ix=rows,
+        input_dtype=dtype(a),
+        weight_dtype="",
+        output_dtype=matrices.dtype,
+        clip=matrices.requantization.clip,
+    )
+    ends = (np.array(value_range(dtype(x))) - zero for x, zero in zip((a, b), matrices.zero_points, strict=True))
+    products = c * np.multiply.outer(*ends).astype(np.int64)
+    accumulator = products.min().reshape(1), products.max().reshape(1)
+    parameters = _without_idle_parts(matrices.requantization, *accumulator)
+    constants = LayerConstants(None, parameters, zero_points=matrices.zero_points)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
 
 

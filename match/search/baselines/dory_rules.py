@@ -42,7 +42,7 @@ class Rules:
 def rules(layer: Layer) -> Rules:
     """The rules for a layer's operator."""
     match layer.op:
-        case Op.CONV2D | Op.DENSE:
+        case Op.CONV2D | Op.DENSE | Op.MATRICES:
             return Rules(frozenset(), 1, lambda dim, size: _convolution(layer, dim, size), 16, 1_000_000)
         case Op.DEPTHWISE_CONV2D:
             small = max(layer.iy, layer.ix) <= LARGEST_WHOLE_MAP
