@@ -14,7 +14,7 @@ from match.dispatch import plan
 from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import Workload
-from match.ir.graph import Operator
+from match.ir.graph import Graph, Operator
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage, storage
@@ -82,9 +82,23 @@ def choose(
     problem = candidates.problem
     cover = solve(problem)
     taken = [candidates.made[place](runner_up) for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)]
-    rows, decisions = zip(*taken, strict=True) if taken else ((), ())
+    rows = tuple(row for row, _ in taken)
+    chosen = [problem.candidates[place] for place in cover.chosen]
+    decisions = tuple(_shaped(made, one, problem.graph) for (_, made), one in zip(taken, chosen, strict=True))
     workloads = (*(offers.workload for offers in offered.values()), *(offers.workload for offers in summed.values()))
     return ChosenNetwork(rows, decisions, workloads, problem, cover.cost)
+
+
+def _shaped(decision: LayerDecision, candidate: Candidate, graph: Graph) -> LayerDecision:
+    """The decision with the shapes of what its operators read from others, and of what they hand on."""
+    operators = [graph.operators[place] for place in candidate.operators]
+    inner = {tensor for operator in operators[:-1] for tensor in operator.writes}
+    reads = dict.fromkeys(tensor for operator in operators for tensor in operator.reads if tensor not in inner)
+    return replace(
+        decision,
+        input_shapes=tuple(graph.tensors[tensor].shape for tensor in reads),
+        output_shapes=tuple(graph.tensors[tensor].shape for tensor in operators[-1].writes),
+    )
 
 
 def layouts(schedule: Schedule) -> list[Storage]:
