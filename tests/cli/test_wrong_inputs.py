@@ -139,7 +139,12 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
         ["labels"],
     ),
     "another model to compare with": (
-        lambda p: ["validate", p.project, "--against", p.changed("x.onnx", lambda m: setattr(m, "producer_name", "another"))],
+        lambda p: [
+            "validate",
+            p.project,
+            "--against",
+            p.changed("x.onnx", lambda m: setattr(m, "producer_name", "another")),
+        ],
         ["x.onnx", "is not the model"],
     ),
     "no samples": (lambda p: ["validate", p.project, "--against", DIGITS, "--samples", "0"], ["--samples"]),

@@ -34,6 +34,10 @@ def test_table_names_everything(report: Report) -> None:
         "I2 W2 O1",
         "cores 9,000",
         "1.50% off",
+        "0.025",
+        "14.75",
+        "23.0%",
+        "5,680",
     ):
         assert part in conv
     assert "array [1]" in next(line for line in text.splitlines() if line.startswith("softmax "))
