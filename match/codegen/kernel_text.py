@@ -98,7 +98,7 @@ class KernelText(LevelText):
     def output_sums(self) -> str:
         """Address of the tile's outputs where they are sums of 32 bits; else empty."""
         output = self.kernel_output
-        return "" if output.element_bytes == 1 else output.tile_in(f"(int32_t *){output.pointer}")
+        return output.tile_in(f"(int32_t *){output.pointer}") if self.layer.output_dtype == "int32" else ""
 
     @property
     def tile(self) -> Iterator[tuple[str, str]]:

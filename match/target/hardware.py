@@ -144,8 +144,8 @@ class ExternalApi:
     `copy_in`, `copy_out` and `wait`, and so does the control core.
 
     allocate, free: ``void *allocate(uint32_t bytes)``, NULL if there is no room; ``void free(void *)``.
-    load: ``int32_t load(void *external, uint32_t bytes)``, fills so many bytes with the beginning of the image that
-        the chip starts with.
+    load: ``int32_t load(void *external, const match_image_t *image)``, fills the beginning of a block with what a
+        network's image holds (match_image.h).
     transfer: type of a transfer's descriptor, zero when nothing is outstanding on it.
     copy_in: starts a transfer from external to main memory, ``void copy_in(transfer *, void *local, const void
         *external, const match_copy_t *)``; copy_out: ``void copy_out(transfer *, const void *local, void *external,
@@ -172,21 +172,29 @@ class TransferCost(Protocol):
 
 
 @dataclass(frozen=True)
+class ExternalPlatform:
+    """What an external memory's functions take on a platform, beside that platform's own and in its way.
+
+    With the macro MATCH_IMAGE_LINKED in `defines` images are part of programs; else the platform finds the files.
+    """
+
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...]
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
 class External:
     """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two.
 
-    sources, include, defines: what `api` takes on `platforms`, those of the target's that have the memory, beside
-        theirs and in their way; for networks that use the memory only. Their projects have these platforms alone, and
-        the image in the file `match.codegen.project.IMAGE`.
+    platforms: those of the target's that have the memory, by name. Projects of networks that use it have these alone,
+        and the image in a file (`match.codegen.project.image_file`).
     """
 
     memory: Memory
     api: ExternalApi
     dma: TransferCost
-    sources: tuple[Path, ...] = ()
-    include: tuple[Path, ...] = ()
-    defines: Mapping[str, str] = field(default_factory=dict[str, str])
-    platforms: tuple[str, ...] = ("host",)
+    platforms: Mapping[str, ExternalPlatform] = field(default_factory=dict[str, ExternalPlatform])
 
 
 class HwModule(ABC):

@@ -39,6 +39,8 @@ _KERNELS = {
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
     Op.LOOKUP: "match_pulp_lookup",
+    Op.QUANTIZE: "match_pulp_quantize",
+    Op.DEQUANTIZE: "match_pulp_dequantize",
 }
 
 _SUFFIXES = {INT32: "_int32", HIGH: "_high", HIGH_SIGNED: "_high"}
@@ -95,7 +97,7 @@ class Cluster(HwModule):
     def pack(
         self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
     ) -> tuple[bytes, ...]:
-        """Filters, parameters, a lookup's table, if there are any."""
+        """Filters, parameters, a table, if there are any."""
         packed = pack(constants, requantizer, spans)
         if constants.weights is None or not _has_word_rows(layer):
             return packed

@@ -21,6 +21,7 @@ void *pi_l2_malloc(int size);
 void pi_l2_free(void *chunk, int size);
 
 uint32_t pi_core_id(void);
+uint32_t pi_is_fc(void);
 
 typedef struct pi_task {
     int id;
