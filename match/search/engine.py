@@ -64,24 +64,11 @@ def engine(name: str) -> Engine:
 
 def library_version(name: str) -> str:
     """Version of the library that the engine called `name` leaves its search to, empty if there is none."""
-    library = _library(name)
+    library = {"loma": "zigzag-dse", "dory": "ortools"}.get(name)
     return "" if library is None else metadata.version(library)
 
 
-def _library(name: str) -> str | None:
-    return {"loma": "zigzag-dse", "dory": "ortools"}.get(name)
-
-
 def check_engine(name: str) -> None:
-    """Raises OptionError if there is no such engine, or its library is not installed; loads none."""
+    """Raises OptionError if there is no such engine; loads none."""
     if name not in engine_names():
         raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(engine_names())}.")
-    library = _library(name)
-    if library is not None:
-        try:
-            metadata.version(library)
-        except metadata.PackageNotFoundError as error:
-            raise OptionError(
-                f"engine {name} needs {library}, which is not installed: `pip install 'match-compiler[{name}]'`, or "
-                "choose exact."
-            ) from error
