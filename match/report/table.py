@@ -58,7 +58,7 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
             "share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right", rank=7
         ),
         Column[LayerSummary]("ms", lambda layer: f"{1e3 * layer.cycles / report.target.clock_hz:.3f}", "right", rank=1),
-        Column[LayerSummary]("MAC/\ncycle", _rate, "right", rank=1),
+        Column[LayerSummary]("MAC per\ncycle", _rate, "right", rank=1),
         Column[LayerSummary]("of\npeak", lambda layer: _of_peak(layer, peaks), "right", rank=1),
         Column[LayerSummary]("bound", lambda layer: layer.bound or "", rank=5),
         Column[LayerSummary](

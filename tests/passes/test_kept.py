@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
-import match
+import match.frontend
 from match.frontend.model import Model, Rounding
 from match.passes import kept
 from match.passes.kept import kept_integer_relay
 from match.relay import tvm
-from tests.cli.conftest import DIGITS
 
 pytestmark = pytest.mark.tvm
+
+DIGITS = Path(match.frontend.__file__).parents[1] / "devtools" / "demo" / "digits.onnx"
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return match.load(DIGITS)
+    return match.frontend.load(DIGITS)
 
 
 @pytest.fixture

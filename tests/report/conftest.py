@@ -64,6 +64,9 @@ def report() -> Report:
             COST.cycles,
             (taken, slower),
             LayerPlan("match_conv", "chip", "array", LAYER, REQUANTIZER, SCHEDULE, "kernel", 0, b"", API),
+            source="model/relu",
+            input_shapes=((1, 8, 8, 8),),
+            output_shapes=((1, 8, 8, 16),),
         ),
         LayerDecision(
             "softmax", "nn.softmax", "cpu", 0, 10, 2999.6, (Offer("array", refusal="it has no such operator"),)

@@ -51,7 +51,6 @@ def network(report: Report, *layers: LayerSummary) -> Report:
 
 
 FLAWS = [
-    ("digits", "gap9", {}, "float border", "input is in floating point"),
     ("ad01_int8.tflite", "diana", {"modules": ["digital"]}, "idle module", "scales that are powers of two"),
     ("float_input", "gap9", {}, "float border", "input is in floating point"),
     ("float_output", "gap9", {}, "float border", "output is in floating point"),
