@@ -33,6 +33,7 @@ from match.cli.arguments import (
     NetworkFile,
     NetworkName,
     NoCache,
+    NoFuse,
     Numerics,
     Objective,
     On,
@@ -75,6 +76,7 @@ def compile_model(
     numerics: Numerics = "hardware",
     jobs: Jobs = None,
     no_cache: NoCache = False,
+    no_fuse: NoFuse = False,
     name: CName = None,
     input_type: InputType = None,
     output_type: OutputType = None,
@@ -116,6 +118,7 @@ def compile_model(
             numerics=numerics,
             jobs=jobs,
             cache=not no_cache,
+            fuse=not no_fuse,
             name=name,
             input_type=input_type,
             output_type=output_type,
@@ -156,6 +159,21 @@ def build_project(
         program = build(directory, platform, sanitize=sanitize)
     if not quiet:
         Console().print(str(program), highlight=False, markup=False, soft_wrap=True)
+
+
+def size_project(
+    directory: ProjectPath, platform: PlatformName = "host", quiet: Quiet = False, verbose: Verbose = False
+) -> None:
+    """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
+    from rich.console import Console
+
+    from match.report.size_table import show_sizes
+    from match.report.sizes import add_size
+    from match.run.size import size
+
+    with _progress(f"Measuring {directory} for {platform}", quiet, verbose):
+        report = add_size(directory / "report.json", size(directory, platform))
+    show_sizes(report, Console())
 
 
 def run(
