@@ -23,6 +23,9 @@ pytestmark = pytest.mark.unit
 
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 SIZES = [8192, 16384, 32768, 65536, 131072]
+LARGE = pytest.mark.parametrize(
+    "layer", [DEEP, pytest.param(WIDE, marks=pytest.mark.sweep)], ids=lambda layer: layer.name
+)
 
 
 def searches(
@@ -73,7 +76,7 @@ def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], predicted
             predicted.clear()
 
 
-@pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
+@LARGE
 def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, predicted: list[OrderedLoops]) -> None:
     for module in Gap9().modules:
         search(module, layer, (Memory("L1", 16384),))
@@ -81,7 +84,7 @@ def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, predicted: list
         predicted.clear()
 
 
-@pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
+@LARGE
 def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, predicted: list[OrderedLoops]) -> None:
     (cluster,) = Gap8().modules
     search(cluster, layer, (Memory("L2", 1 << 17, Gap8().main_memory.alignment), *cluster.memories))

@@ -214,7 +214,9 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
         header = (PACKAGE / part.include[0] / outside.headers[0]).read_text()
         for function in (outside.allocate, outside.free, outside.load, outside.copy_in, outside.copy_out, outside.wait):
             assert f"{function}(" in header
-    sources = [path for platform in platforms for path in platform.sources] + [path for part in parts for path in part.sources]
+    sources = [path for platform in platforms for path in platform.sources] + [
+        path for part in parts for path in part.sources
+    ]
     sources += [platform.io for platform in platforms if platform.io]
     headers = [path for platform in platforms for path in platform.include]
     for path in (*sources, *headers, *(path for part in parts for path in part.include)):

@@ -67,7 +67,9 @@ def test_sizes() -> None:
 
 
 def test_platforms() -> None:
-    assert "on the platform 'board', but its platforms are host" in described(platforms={"host": STAND_IN, "board": STAND_IN})
+    assert "on the platform 'board', but its platforms are host" in described(
+        platforms={"host": STAND_IN, "board": STAND_IN}
+    )
     assert "external memory on no platform and not on host" in described(platforms={})
 
 
