@@ -74,16 +74,16 @@ def check_loss(rng: random.Random, most: int, model: CostModel) -> tuple[Schedul
 
 
 @seeded(6, 39)
-def test_loss_covers_what_is_left_out(seed: int) -> None:
+def test_is_near_the_best_and_loss_covers_the_rest(seed: int) -> None:
     rng = random.Random(seed)
-    check_loss(rng, 1200, random_cost(rng))
+    _, ratio = check_loss(rng, 1200, random_cost(rng))
+    assert ratio < 1.3
 
 
-@pytest.mark.parametrize("most", [300, pytest.param(1200, marks=pytest.mark.sweep)])
-def test_is_near_the_best_of_all(most: int) -> None:
-    """Of 45 layers with at most so many mappings."""
+@pytest.mark.sweep
+def test_is_mostly_the_best_of_all() -> None:
     rng = random.Random(44)
-    found = [check_loss(rng, most, random_cost(rng)) for _ in range(45)]
+    found = [check_loss(rng, 1200, random_cost(rng)) for _ in range(45)]
     ratios = sorted(ratio for _, ratio in found)
     assert ratios[len(ratios) // 2] == pytest.approx(1.0, rel=1e-9)
     assert sum(ratios) < 1.05 * len(ratios)

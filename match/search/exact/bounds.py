@@ -234,7 +234,8 @@ class TileGroup:
         least = _total(taken.min(axis=1)[way] for taken, way in zip(shared, which, strict=True))
         rows = np.flatnonzero(least <= self.room.max())
         taken = _total(taken[way] for taken, way in zip(shared, which[:, rows], strict=True))
-        row, tile = np.nonzero(taken <= self.room)
+        # Where no operand is left for this memory, nothing has made a table of the sum yet.
+        row, tile = np.nonzero(np.broadcast_to(taken <= self.room, (len(rows), self.index.shape[1])))
         return rows[row], tile
 
 
