@@ -5,8 +5,8 @@ and runs it on this machine. `validate` compares a saved project with its model.
 `partition` prepares a Relay module for ``tvm.relay.build``. To describe a chip, subclass `MatchTarget` and `HwModule`.
 `zoo` makes networks to try it all on.
 
-Everything is imported when it is first used: TVM alone takes a second. (lazy_loader would read the names from a stub file,
-which a type checker then sees in place of this one.)
+Everything is imported when it is first used: TVM alone takes a second. (lazy_loader would read the names from
+a stub file, which a type checker then sees in place of this one.)
 """
 
 from __future__ import annotations

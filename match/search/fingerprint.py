@@ -1,6 +1,6 @@
 """Digests of cost models: of a model's state, and of the source of the code that it runs.
 
-cloudpickle and joblib.hash stop at a class that can be imported by name: an edited cost model would have its old digest.
+cloudpickle and joblib.hash stop at a class that can be imported by name: an edited cost model would keep its digest.
 """
 
 from __future__ import annotations
