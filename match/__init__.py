@@ -6,7 +6,8 @@ and runs it on this machine. `validate` compares a saved project with its model.
 `MatchTarget` and `HwModule`.
 `zoo` makes networks to try it all on.
 
-Everything is imported when it is first used: TVM alone takes a second.
+Everything is imported when it is first used: TVM alone takes a second. (lazy_loader would read the names from
+a stub file, which a type checker then sees in place of this one.)
 """
 
 from __future__ import annotations

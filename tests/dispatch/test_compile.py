@@ -163,14 +163,9 @@ def test_mistakes_are_one_sentence(model: Any, arguments: dict[str, Any], error:
     assert "\n" not in str(caught.value)
 
 
-def test_importing_is_quick_and_leaves_tvm_alone() -> None:
-    code = (
-        "import sys, time; start = time.process_time(); import match; seconds = time.process_time() - start;"
-        "assert 'tvm' not in sys.modules and 'numpy' not in sys.modules;"
-        "sys.stdout.write(str(seconds))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 0.3
+def test_importing_leaves_tvm_alone() -> None:
+    code = "import sys, match; assert 'tvm' not in sys.modules and 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_public_name_exists() -> None:
