@@ -173,7 +173,8 @@ def size_project(
 
     with _progress(f"Measuring {directory} for {platform}", quiet, verbose):
         report = add_size(directory / "report.json", size(directory, platform))
-    show_sizes(report, Console())
+    if not quiet:
+        show_sizes(report, Console())
 
 
 def run(
