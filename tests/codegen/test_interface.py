@@ -223,7 +223,10 @@ def test_names_lead_back_to_the_model(digits: CompiledModel, folder: Path) -> No
     assert {layer.source for layer in layers} <= known
     assert [layer.source for layer in digits.report.layers] == [layer.source for layer in digits.layers]
     network = (folder / "src/network.c").read_text()
+    digits.save_timeline(folder.parent / "timeline.json")
+    bars = (folder.parent / "timeline.json").read_text()
     for layer in layers:
+        assert f'"model":"{layer.source}"' in bars
         number = layer.name.rpartition("_")[2]
         (file,) = (folder / "src").glob(f"{int(number):02d}_*.c")
         assert f" * In the model: {layer.source}\n" in file.read_text()
