@@ -77,7 +77,7 @@ class KernelCycles:
     position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
     maximum4: a window's element of these.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
-    apart, not fitted. add, add_int64, lookup: an element, of additions by form.
+    apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
 
     call: float = 213.2
@@ -123,6 +123,8 @@ class KernelCycles:
     add: float = 6.7
     add_int64: float = 55.8
     lookup: float = 3.06
+    quantize: float = 26.0
+    dequantize: float = 6.0
 
 
 def align4(size: int) -> int:
@@ -305,8 +307,9 @@ class PulpClusterCost(CostModel):
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
-            case Op.LOOKUP:
-                return self._elements(layer, tile, self.cycles.lookup)
+            case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
+                each = getattr(self.cycles, layer.op)
+                return self._elements(layer, tile, each)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
 

@@ -1,9 +1,10 @@
 """The typed workload of one match: what a module is asked to compute, free of TVM objects.
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
-FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup) use K for their
-channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A lookup, element by
-element, takes tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
+FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, quantize, dequantize)
+use K for their channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Lookup,
+quantize and dequantize, element by element, take tensors of any rank: K is the last axis, OX the one before, OY all
+others. Activations are HWC.
 """
 
 from __future__ import annotations
@@ -38,9 +39,14 @@ class Op(enum.StrEnum):
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
     LOOKUP = "lookup"
+    QUANTIZE = "quantize"
+    DEQUANTIZE = "dequantize"
 
 
-CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D, Op.LOOKUP})
+ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
+"""Operators of one input whose elements know nothing of one another."""
+
+CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D}) | ELEMENTWISE
 
 
 class Padding(NamedTuple):
@@ -58,9 +64,11 @@ class Layer:
 
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
-    operators without weights, `output_dtype` is "int32" where sums are not requantized. `clip` is the closed range of
-    output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
+    operators without weights, `output_dtype` is "int32" where sums are not requantized. Numbers that are not quantized
+    are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
     that accumulates can have, where that is known.
+
+    `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none.
     """
 
     name: str
@@ -82,25 +90,41 @@ class Layer:
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
+    stages: tuple[Layer, ...] = ()
 
     @property
     def geometry(self) -> Layer:
         """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
-        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None)
+        stages = tuple(stage.geometry for stage in self.stages)
+        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None, stages=stages)
+
+    @property
+    def operators(self) -> tuple[Layer, ...]:
+        """What it computes one after the other: the operators of a chain, or itself."""
+        return self.stages or (self,)
+
+    @property
+    def what(self) -> str:
+        """Its operators by name, joined by "+"."""
+        return "+".join(stage.op.value for stage in self.operators)
 
     @property
     def channelwise(self) -> bool:
-        """Whether output channel k depends on input channel k alone."""
-        return self.op in CHANNELWISE
+        """Whether output channel k depends on input channel k alone; of chains this is not asked."""
+        return self.op in CHANNELWISE and not self.stages
 
     @property
     def input_channels(self) -> int:
         """Channels of the input tensor."""
+        if self.stages:
+            return self.stages[0].input_channels
         return self.k if self.channelwise else self.c
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
+        if self.stages:
+            return sum(stage.macs for stage in self.stages)
         if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE):
             return self.k * self.c * self.oy * self.ox * self.fy * self.fx
         return 0

@@ -74,13 +74,17 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given."""
+    """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given.
+
+    `fuse` tells whether modules could execute several operators as one.
+    """
 
     modules: tuple[str, ...]
     l1: int | None
     engine: str
     objective: str
     numerics: str
+    fuse: bool
 
 
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

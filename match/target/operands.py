@@ -5,7 +5,9 @@ A module whose memory looks different (padded channels, planes of bits) builds i
 
 from __future__ import annotations
 
-from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role
+import numpy as np
+
+from match.ir.layer import ELEMENTWISE, Axis, Component, Dim, Layer, Op, Operand, Role
 
 INPUT = "input"
 ADDEND = "addend"
@@ -15,9 +17,12 @@ FILTER = "filter"
 REQUANTIZATION = "requantization"
 TABLE = "table"
 
+QUANTIZE_BYTES = 4 * (4 + 256)
+"""Of match_quantize_t."""
+
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
-    """An input activation, HWC; bytes are elements. `name` tells the two inputs of an addition apart."""
+    """An input activation, HWC, of one byte an element or four. `name` tells the two inputs of an addition apart."""
     channels = Dim.K if layer.channelwise else Dim.C
     window_y, window_x = layer.window
     return Operand(
@@ -31,6 +36,7 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
                     Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left),
                     Axis(channels, layer.input_channels),
                 ),
+                element_bytes(layer.input_dtype),
             ),
         ),
     )
@@ -39,8 +45,7 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
     """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
-    element_bytes = 4 if layer.output_dtype == "int32" else 1
-    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes),), partial_bytes)
+    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes(layer.output_dtype)),), partial_bytes)
 
 
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:
@@ -61,9 +66,18 @@ def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
 
 
-def table_component() -> Component:
-    """The table of a lookup: a byte for each of the 256 values of the input's byte as an unsigned number."""
-    return Component(TABLE, (), 256)
+def element_bytes(dtype: str) -> int:
+    """Bytes of an activation's element."""
+    return np.dtype(dtype).itemsize
+
+
+def table_component(layer: Layer) -> Component:
+    """The table of an operator that computes element by element.
+
+    Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
+    quantize match_quantize_t (match_tile.h).
+    """
+    return Component(TABLE, (), QUANTIZE_BYTES if layer.op is Op.QUANTIZE else 256 * element_bytes(layer.output_dtype))
 
 
 def weights_operand(*components: Component) -> Operand:
@@ -75,7 +89,7 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
     Input, addend (additions only), weights (filter and `parameter_bytes` of requantization per output channel, as far
-    as the operator has them, or the table of a lookup), output. `parameter_bytes` is 0 where the operator does not
+    as the operator has them, or the table of a lookup, quantize or dequantize), output. `parameter_bytes` is 0 where the operator does not
     requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
     """
     components: list[Component] = []
@@ -83,8 +97,8 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
-    if layer.op is Op.LOOKUP:
-        components.append(table_component())
+    if layer.op in ELEMENTWISE:
+        components.append(table_component(layer))
     operands = [input_operand(layer)]
     if layer.op is Op.ADD:
         operands.append(input_operand(layer, ADDEND))

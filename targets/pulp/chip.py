@@ -28,6 +28,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_matmul.c",
     "kernels/pulp/match_pulp_pointwise.c",
     "kernels/pulp/match_pulp_pool2d.c",
+    "kernels/pulp/match_pulp_quantize.c",
     "kernels/pulp/match_pulp_requantize.c",
     "targets/pulp/pulp_team.c",
 )

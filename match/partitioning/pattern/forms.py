@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -15,9 +17,11 @@ from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
-from match.relay.operators import Addition, Average, Convolution, Dense, Lookup
+from match.relay.operators import Addition, Average, Convolution, Dense, Dequantize, Lookup, Quantize
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
+
+Table = npt.NDArray[Any]
 
 Ranges = Mapping[relay.Expr, Range]
 """Values that each channel of a tensor can have."""
@@ -33,6 +37,12 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return _lookup(root, lookup)
+    quantize = readers.read_quantize(root)
+    if quantize is not None:
+        return _quantize(root, quantize)
+    dequantize = readers.read_dequantize(root)
+    if dequantize is not None:
+        return _dequantize(root, dequantize)
     layer = readers.read_layer(root) or readers.read_sums(root)
     if isinstance(layer, Convolution):
         return _conv2d(root, layer, ranges)
@@ -187,29 +197,51 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
 
 
 def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
-    """A table, whatever the shape: no element depends on where it is."""
-    *outer, ox, k = (1, 1, *shape(lookup.x))
+    """A table."""
+    layer = replace(_elementwise(Op.LOOKUP, root, lookup.x), clip=value_range(lookup.dtype))
+    table = _by_bytes(lookup.outputs.astype(lookup.dtype).view(np.uint8), lookup.x_dtype)
+    return _alone(root, lookup.x, layer, LayerConstants(None, None, table=table))
+
+
+def _quantize(root: relay.Expr, quantize: Quantize) -> Match:
+    layer = replace(_elementwise(Op.QUANTIZE, root, quantize.x), clip=value_range(dtype(root)))
+    return _alone(root, quantize.x, layer, LayerConstants(None, None, quantization=quantize.function))
+
+
+def _dequantize(root: relay.Expr, dequantize: Dequantize) -> Match:
+    table = _by_bytes(dequantize.outputs, dtype(dequantize.x))
+    layer = _elementwise(Op.DEQUANTIZE, root, dequantize.x)
+    return _alone(root, dequantize.x, layer, LayerConstants(None, None, table=table))
+
+
+def _elementwise(op: Op, root: relay.Expr, x: relay.Expr) -> Layer:
+    """Of any shape: no element depends on where it is."""
+    *outer, ox, k = (1, 1, *shape(x))
     oy = math.prod(outer)
-    layer = Layer(
-        name=Op.LOOKUP.value,
-        op=Op.LOOKUP,
+    return Layer(
+        name=op.value,
+        op=op,
         k=k,
         c=1,
         oy=oy,
         ox=ox,
         iy=oy,
         ix=ox,
-        input_dtype=lookup.x_dtype,
+        input_dtype=dtype(x),
         weight_dtype="",
-        output_dtype=lookup.dtype,
-        clip=value_range(lookup.dtype),
+        output_dtype=dtype(root),
+        clip=(0, 0),
     )
-    table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
-    if lookup.x_dtype == "int8":
-        # From the order of the values, -128 first, to that of their bytes, 0 first.
-        table = np.roll(table, 128)
-    inputs = (lookup.x,)
-    return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=table), None)
+
+
+def _by_bytes(table: Table, x_dtype: str) -> Table:
+    """From the order of the values, of int8 -128 first, to that of their bytes, 0 first."""
+    return np.roll(table, 128) if x_dtype == "int8" else table
+
+
+def _alone(root: relay.Expr, x: relay.Expr, layer: Layer, constants: LayerConstants) -> Match:
+    """A layer of one input that accumulates nothing."""
+    return Match(root, (x,), covered(root, (x,)), layer, constants, None)
 
 
 def _grouped_conv2d(root: relay.Expr) -> Rejection | None:
