@@ -217,7 +217,7 @@ def test_as_a_library_of_cmake_and_of_another_makefile(folder: Path, tmp_path: P
 
 def test_names_lead_back_to_the_model(digits: CompiledModel, folder: Path) -> None:
     graph = onnx.load(DIGITS).graph
-    known = {name for node in graph.node for name in (node.name, *node.output)}
+    known = {name for node in graph.node for name in (node.name, *node.output)} | {t.name for t in graph.input}
     layers = [layer for layer in digits.layers if layer.plan]
     assert len({layer.source for layer in layers}) == len(layers)
     assert {layer.source for layer in layers} <= known
