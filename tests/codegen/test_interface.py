@@ -158,7 +158,7 @@ def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, to
     assert "digits_run" in names
     assert not [name for name in names if not name.startswith(("digits_", *PREFIXES))]
     assert "match_pulp_avg_pool2d_int32" in names
-    assert "match_pulp_pointwise" not in names
+    assert "match_pulp_conv2d" not in names
     assert not names & {"main", "match_io_open", "match_application"}
 
 
