@@ -276,9 +276,9 @@ class CompiledModel:
 
     def _stretch(self, layer: LayerDecision) -> Stretch:
         if layer.plan is None:
-            return Stretch(layer.name, layer.module, (), layer.cycles)
+            return Stretch(layer.name, layer.module, (), layer.cycles, layer.source)
         timeline = self.simulate(layer)
-        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles)
+        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles, layer.source)
 
     def _project(self) -> Path:
         if self._built is None:
