@@ -53,7 +53,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if output is None:
         return None
     inner, clip = _clamped(call.args[0], output)
-    for fuse in (_linear, _matrices, _binary, _average, _windowed_average, _concatenate):
+    for fuse in (_linear, _rows, _matrices, _binary, _average, _windowed_average, _concatenate):
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
@@ -205,6 +205,27 @@ def _binary(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
     scales = *_parameters(left.quantization), *_parameters(right.quantization), *_parameters(output)
     return build(new(left.x), new(right.x), *scales)
+
+
+def _rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A dense layer on the last axis of a tensor of more than two: it stands between reshapes."""
+    product = _unmoved(expr, "reshape")
+    if not is_call(product, "nn.dense"):
+        return None
+    source, kernel = _unmoved(product.args[0], *_MATRIX_MOVES), _kernel(product)
+    real = _real(source)
+    if real is None or kernel is None:
+        return None
+    values, scale, zero_point = kernel
+    x = _replayed(product.args[0], source, new(real.x))
+    zero_points = relay.const(real.quantization.zero_point, "int32"), relay.const(zero_point)
+    scales = relay.const(real.quantization.scale), relay.const(scale)
+    sums = relay.qnn.op.dense(x, relay.const(values), *zero_points, *scales, len(values))
+    accumulator_scale, zero = relay.const(real.quantization.scale * scale), relay.const(0, "int32")
+    result = relay.qnn.op.requantize(
+        sums, accumulator_scale, zero, *_parameters(output), axis=1, out_dtype=output.dtype
+    )
+    return _replayed(expr, product, result)
 
 
 def _matrices(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
