@@ -79,6 +79,10 @@ NoCache = Annotated[
         help="Compile everything anew, and keep nothing for the next compilation.",
     ),
 ]
+NoFuse = Annotated[
+    bool,
+    typer.Option("--no-fuse", help="One operator at a time; by default modules execute several as one where it pays."),
+]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 CName = Annotated[
     str | None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from match.codegen.nest import LoopNest, size_name
 from match.ir.layer import Axis, Dim, Layer, Op
 from match.mapping.schedule import align
+from match.target.operands import INPUT, OUTPUT
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,11 @@ class AxisText:
     def limit(self) -> str:
         """Constant with the tensor's size."""
         if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
-            return "OUT_CHANNELS" if self.operand == "output" else "IN_CHANNELS"
+            return "OUT_CHANNELS" if self.operand == OUTPUT else "IN_CHANNELS"
+        inside = self.operand == INPUT if self.layer.stages else self.operand != OUTPUT
         if self.name == "channels" or self.axis.dim is Dim.K:
-            return size_name(self.axis.dim, self.layer)
-        side = "OUT" if self.operand == "output" else "IN"
+            return "IN_CHANNELS" if inside and self.layer.stages else size_name(self.axis.dim, self.layer)
+        side = "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 
     @property

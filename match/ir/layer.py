@@ -77,6 +77,8 @@ class Layer:
     that of the values that the inputs of a layer that accumulates can have, where that is known. `group_outputs` are
     the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
     filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
+
+    `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none.
     """
 
     name: str
@@ -100,20 +102,34 @@ class Layer:
     input_range: tuple[int, int] | None = None
     group_outputs: int = 1
     group_inputs: int = 0
+    stages: tuple[Layer, ...] = ()
 
     @property
     def geometry(self) -> Layer:
         """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
-        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None)
+        stages = tuple(stage.geometry for stage in self.stages)
+        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None, stages=stages)
+
+    @property
+    def operators(self) -> tuple[Layer, ...]:
+        """What it computes one after the other: the operators of a chain, or itself."""
+        return self.stages or (self,)
+
+    @property
+    def what(self) -> str:
+        """Its operators by name, joined by "+"."""
+        return "+".join(stage.op.value for stage in self.operators)
 
     @property
     def channelwise(self) -> bool:
-        """Whether output channel k depends on input channel k alone."""
-        return self.op in CHANNELWISE
+        """Whether output channel k depends on input channel k alone; of chains this is not asked."""
+        return self.op in CHANNELWISE and not self.stages
 
     @property
     def input_channels(self) -> int:
         """Channels of the input tensor."""
+        if self.stages:
+            return self.stages[0].input_channels
         if self.op is Op.GROUPED_CONV2D:
             return self.k * self.c
         return self.k if self.channelwise else self.c
@@ -131,6 +147,8 @@ class Layer:
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
+        if self.stages:
+            return sum(stage.macs for stage in self.stages)
         if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES):
             return self.output_channels * self.channels_summed * self.oy * self.ox * self.fy * self.fx
         return 0

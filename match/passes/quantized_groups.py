@@ -260,7 +260,7 @@ def _unmoved(expr: relay.Expr, *names: str) -> relay.Expr:
 def _replayed(expr: relay.Expr, source: relay.Expr, replacement: relay.Expr) -> relay.Expr:
     """The operators from `source` to `expr`, each of one operand, on a replacement of the former."""
     moves: list[relay.Call] = []
-    while expr != source:
+    while expr != source and isinstance(expr, relay.Call):
         moves.append(expr)
         expr = expr.args[0]
     for call in reversed(moves):

@@ -45,18 +45,41 @@ _PADDED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.MAX_P
 
 @dataclass(frozen=True)
 class Pattern:
-    """An operator that a module takes, under constraints that are all asked in order; the first refusal is reported."""
+    """An operator that a module takes, or a chain of them, under constraints on the whole.
+
+    `op` is the operator, of a chain the last one; `before` are those in front of it, first to last, each of which
+    reads what the one before it writes. Constraints are all asked in order, and the first refusal is reported; of a
+    chain they are given the `Layer` that has its operators as `stages`. A module takes a chain only if it takes each
+    of its operators, whose kernels, operands and cost models serve the chain, too (`match.target.chain`).
+    """
 
     op: Op
     constraints: tuple[Constraint, ...] = ()
+    before: tuple[Op, ...] = ()
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """All of its operators."""
+        return (*self.before, self.op)
+
+    @property
+    def name(self) -> str:
+        """Its operators, joined by "+"."""
+        return "+".join(op.value for op in self.ops)
 
     @property
     def conditions(self) -> tuple[Constraint, ...]:
         """The constraints, and what holds for all modules: kernels, DMA and cost models see no empty input."""
-        return (*self.constraints, window_sees_input) if self.op in _PADDED else self.constraints
+        return (*self.constraints, window_sees_input) if _PADDED.intersection(self.ops) else self.constraints
+
+    def describes(self, layer: Layer) -> bool:
+        """Whether it has the operators of a layer."""
+        return self.ops == tuple(stage.op for stage in layer.operators)
 
     def check(self, layer: Layer) -> Verdict:
         """The first refusal, or acceptance."""
+        if not self.describes(layer):
+            return Verdict(False, f"it is {layer.what}, not {self.name}")
         for constraint in self.conditions:
             verdict = constraint(layer)
             if not verdict.ok:
@@ -215,7 +238,7 @@ class HwModule(ABC):
 
     @abstractmethod
     def patterns(self) -> tuple[Pattern, ...]:
-        """The operators this module takes, with their constraints."""
+        """The operators and chains of operators that this module takes, with their constraints."""
 
     @abstractmethod
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:

@@ -158,7 +158,15 @@ def test_the_compiler_names_no_target() -> None:
 
 
 def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code() -> None:
-    allowed = ("target.cost", "ir.layer", "analysis.simulate", "mapping.schedule", "prediction.blocks")
+    allowed = (
+        "target.cost",
+        "target.chain",
+        "ir.chain",
+        "ir.layer",
+        "analysis.simulate",
+        "mapping.schedule",
+        "prediction.blocks",
+    )
     for name, path in modules().items():
         if inside(name, ("analysis.simulate",)):
             own = {other for other in imports(path) if inside(other, ("match",))}
