@@ -31,11 +31,13 @@ class AxisText:
     @property
     def limit(self) -> str:
         """Constant with the tensor's size."""
-        if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
-            return "OUT_CHANNELS" if self.operand == OUTPUT else "IN_CHANNELS"
         inside = self.operand == INPUT if self.layer.stages else self.operand != OUTPUT
-        if self.name == "channels" or self.axis.dim is Dim.K:
+        if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
+            return "IN_CHANNELS" if inside else "OUT_CHANNELS"
+        if self.name == "channels":
             return "IN_CHANNELS" if inside and self.layer.stages else size_name(self.axis.dim, self.layer)
+        if self.axis.dim is Dim.K:
+            return size_name(self.axis.dim, self.layer)
         side = "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 

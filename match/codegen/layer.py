@@ -156,8 +156,8 @@ class LayerText:
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """Constants that describe the layer, in elements."""
         layer = self.layer
-        sizes = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.output_channels)]
-        sizes = [("CHANNELS", layer.k)] if layer.channelwise else sizes
+        channels = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.output_channels)]
+        sizes = [("CHANNELS", layer.k)] if layer.channelwise else channels
         sizes += [("SUMMED_CHANNELS", layer.c)] if layer.stages else []
         if layer.op is Op.GROUPED_CONV2D:
             sizes += [("GROUPS", layer.k), ("GROUP_INPUTS", layer.c), ("GROUP_OUTPUTS", layer.group_outputs)]

@@ -100,9 +100,9 @@ class Layer:
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
+    stages: tuple[Layer, ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
-    stages: tuple[Layer, ...] = ()
 
     @property
     def geometry(self) -> Layer:

@@ -123,7 +123,7 @@ def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
     source = first_source(reversed(chain.whole.covered))
     symbol = f"{prefix}_{last:02d}_chain"
     reference = all(stage.reference for stage in stages)
-    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, stages, reference)
+    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, reference, stages)
 
 
 def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
