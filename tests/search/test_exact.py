@@ -174,6 +174,21 @@ def test_bounds_of_a_cost_model_on_plain_numbers_are_those_of_one_on_arrays() ->
         assert (one.end == other.end)[fits].all()
 
 
+def test_finds_the_same_in_small_boxes_of_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(17)
+    found: list[list[Schedule]] = []
+    layers = [random_layer(rng, 12) for _ in range(6)]
+    for most in (1 << 16, 5):
+        monkeypatch.setattr("match.search.exact.tables.MOST_TILES", most)
+        some: list[Schedule] = []
+        for layer in layers:
+            with suppress(ScheduleError):
+                some.append(searched("exact", layer, operands_of(layer), (Memory("L1", 700),), SteppedCost()))
+        found.append(some)
+    assert len(found[0]) > 3
+    assert found[0] == found[1]
+
+
 def test_beats_or_equals_random_mappings_of_larger_layers() -> None:
     rng = random.Random(13)
     for _ in range(25):
