@@ -126,7 +126,7 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
     layer = replace(row.layer, name=f"{row.layer.op}_{index}")
     symbol = f"{prefix}_{index:02d}_{row.layer.op}{suffix}"
     source = first_source(reversed(row.covered))
-    return Workload(layer, row.constants, row.accumulator, symbol, source, row.reference)
+    return Workload(layer, row.constants, row.accumulator, symbol, source, reference=row.reference)
 
 
 def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
@@ -136,7 +136,8 @@ def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
     layer = replace(chain.whole.layer, name=f"chain_{first}_{last}", stages=tuple(stage.layer for stage in stages))
     source = first_source(reversed(chain.whole.covered))
     symbol = f"{prefix}_{last:02d}_chain"
-    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, stages)
+    reference = all(stage.reference for stage in stages)
+    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, reference, stages)
 
 
 def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:

@@ -10,7 +10,7 @@ the matrix product, eight rows keep eight cores busy and few channels do not spo
 - Depthwise convolution: maps of at most 32 x 32 inputs are kept whole, wider ones are cut along rows, not columns.
 - Pooling: everything may be cut, channels last.
 - Addition: rows alone. DORY has no lookup, quantize or dequantize; as other element-wise operators they are taken for
-  additions.
+  additions, grouped convolutions for pooling, matrices for convolutions.
 """
 
 from __future__ import annotations
