@@ -227,7 +227,11 @@ class OperandText:
         for axis in self.axes:
             if axis.offset:
                 stride = self._stride(axis)
-                factors = [_factor(axis.offset), *([stride] if stride != "1" else []), *([str(scale)] if scale > 1 else [])]
+                factors = [
+                    _factor(axis.offset),
+                    *([stride] if stride != "1" else []),
+                    *([str(scale)] if scale > 1 else []),
+                ]
                 terms.append(" * ".join(factors))
         return " + ".join(terms)
 

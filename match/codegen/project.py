@@ -226,9 +226,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "quoted": quoted,
     }
     entries = tuple(_entry(platform, network) for platform in described)
-    manifest = Manifest(
-        network.name, target.name, network.inputs, network.outputs, entries, network.calls, image_name
-    )
+    manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls, image_name)
     static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
     made = {
         f"include/{name}.h": wrap(render("network.h.mako", **context)),
