@@ -42,8 +42,8 @@ class Row(msgspec.Struct, frozen=True):
 
     choice: layer by layer, or fused for least latency or for least bytes. blocking: whether the core waits for each
         transfer, as in the paper; otherwise transfers run beside kernels.
-    cycles: predicted, of all layers on the cluster but `BORDER`. activation_bytes: moved between L2 and L1 by these; moved_bytes:
-        with constants. l2_peak_bytes: most that tensors take at a time, and all constants.
+    cycles: predicted, of all layers on the cluster but `BORDER`. activation_bytes: moved between L2 and L1 by these;
+        moved_bytes: with constants. l2_peak_bytes: most that tensors take at a time, and all constants.
     groups: operators of each function on the cluster, by their places in the network, where they are several.
     once_bytes: activations if each tensor were written and read once, unfused. pairs_bytes: fused in pairs as well as
         can be. chains_bytes: fused in any chain that the cluster has a pattern for.
