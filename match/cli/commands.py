@@ -132,6 +132,19 @@ def build_project(directory: ProjectPath, platform: PlatformName = "host", sanit
     Console().print(str(program), highlight=False, markup=False, soft_wrap=True)
 
 
+def size_project(directory: ProjectPath, platform: PlatformName = "host") -> None:
+    """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
+    from rich.console import Console
+
+    from match.report.size_table import show_sizes
+    from match.report.sizes import add_size
+    from match.run.size import size
+
+    with _progress(f"Measuring {directory} for {platform}"):
+        report = add_size(directory / "report.json", size(directory, platform))
+    show_sizes(report, Console())
+
+
 def run(
     directory: ProjectPath,
     inputs: InputFile = None,

@@ -27,7 +27,7 @@ from match.target.hardware import MatchTarget, Platform
 
 MANIFEST = "project.json"
 
-RUNTIME = ("match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
+RUNTIME = ("match_async.c", "match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
 """What networks share on all platforms."""
 
 _STATIC = {
@@ -195,7 +195,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     layers = {f"src/{layer.plan.symbol.removeprefix(f'{name}_')}.c": layer.code for layer in network.layers}
     image = {"src/image.c": "image.c.mako"} if network.memory else {}
     image_name = image_file(network) if network.memory else None
-    own = [*layers, *image, "src/network.c", "src/workspace.c"]
+    own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
     own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
     tensors = _texts(network, name)
     context: dict[str, object] = {
@@ -233,6 +233,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "runtime/match_platform.c": render("match_platform.c.mako", **context),
         "src/layers.h": wrap(render("layers.h.mako", **context)),
         "src/network.c": wrap(render("network.c.mako", **context)),
+        "src/start.c": wrap(render("start.c.mako", **context)),
         "src/workspace.c": wrap(render("workspace.c.mako", **context)),
         **{place: wrap(render(template, **context)) for place, template in image.items()},
         **layers,

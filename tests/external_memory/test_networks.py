@@ -220,6 +220,9 @@ def test_two_contexts_of_a_network_in_external_memory(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(re.sub(r"<(\w+)>", lambda found: names[found[1]], PROGRAM))
     call("make", "-s", "-C", tmp_path / "net", "WERROR=1", "SANITIZE=address,undefined", "lib")
     archive = tmp_path / "net/build/host-address-undefined/libnet.a"
+    symbols = {line.split()[-1] for line in call("nm", "-g", "--defined-only", archive).splitlines() if " " in line}
+    assert "net_image_data" in symbols, "its image is its own, whatever else is in a program"
+    assert not [name for name in symbols if not name.startswith(("net_", "match_", "pulp_", "__odr_asan"))]
     folders = (f"-I{tmp_path / 'net/include'}", f"-I{tmp_path / 'net/kernels/include'}")
     flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
     call("cc", *flags, *folders, tmp_path / "main.c", archive, "-o", tmp_path / "main", "-lm")

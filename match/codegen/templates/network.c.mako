@@ -269,26 +269,31 @@ static int32_t run(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outp
 % endif
 }
 
+int32_t ${name}_execute(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
+{
+    if (!initialised(context)) {
+        return MATCH_ERROR_STATE;
+    }
+    const ${name}_inputs_t inputs_inside = {
+% for tensor in inputs:
+        .${tensor.c_name} = ${name}_${tensor.variable}(context),
+% endfor
+    };
+    const ${name}_outputs_t outputs_inside = {
+% for tensor in outputs:
+        .${tensor.c_name} = ${name}_${tensor.variable}(context),
+% endfor
+    };
+    current = &context->context;
+    return run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
+}
+
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
     if (!match_take_turn()) {
         return MATCH_ERROR_BUSY;
     }
-    int32_t status = MATCH_ERROR_STATE;
-    if (initialised(context)) {
-        const ${name}_inputs_t inputs_inside = {
-% for tensor in inputs:
-            .${tensor.c_name} = ${name}_${tensor.variable}(context),
-% endfor
-        };
-        const ${name}_outputs_t outputs_inside = {
-% for tensor in outputs:
-            .${tensor.c_name} = ${name}_${tensor.variable}(context),
-% endfor
-        };
-        current = &context->context;
-        status = run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
-    }
+    const int32_t status = ${name}_execute(context, inputs, outputs);
     match_give_turn();
     return status;
 }
