@@ -26,6 +26,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_depthwise_strips.c",
     "kernels/pulp/match_pulp_lookup.c",
     "kernels/pulp/match_pulp_matmul.c",
+    "kernels/pulp/match_pulp_matrices.c",
     "kernels/pulp/match_pulp_pointwise.c",
     "kernels/pulp/match_pulp_pool2d.c",
     "kernels/pulp/match_pulp_quantize.c",
