@@ -20,7 +20,7 @@ from match.target.cost import Cost
 from match.target.hardware import HwModule, MatchTarget
 from match.target.registry import get_target
 
-_OPTIONS = Options("exact", "latency", Numerics.HARDWARE)
+_OPTIONS = Options("exact", "latency", Numerics.HARDWARE, fuse=False)
 """What modules are asked under: their answers do not depend on the engine."""
 
 

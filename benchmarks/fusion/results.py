@@ -30,6 +30,9 @@ from match.targets.pulp.cluster import Cluster
 Choice = Literal["unfused", "latency", "bytes"]
 CHOICES: tuple[Choice, ...] = ("unfused", "latency", "bytes")
 
+BORDER = frozenset({"quantize", "dequantize"})
+"""Between real numbers and integers: the networks that were published begin and end with integers."""
+
 _ENOUGH = 1 << 24
 """Bytes of main memory: the paper's figures, too, are those of networks that lie in it."""
 
@@ -39,8 +42,8 @@ class Row(msgspec.Struct, frozen=True):
 
     choice: layer by layer, or fused for least latency or for least bytes. blocking: whether the core waits for each
         transfer, as in the paper; otherwise transfers run beside kernels.
-    cycles: predicted, of all layers on the cluster. activation_bytes: moved between L2 and L1 by these; moved_bytes:
-        with constants. l2_peak_bytes: most that tensors take at a time, and all constants.
+    cycles: predicted, of all layers on the cluster but `BORDER`. activation_bytes: moved between L2 and L1 by these;
+        moved_bytes: with constants. l2_peak_bytes: most that tensors take at a time, and all constants.
     groups: operators of each function on the cluster, by their places in the network, where they are several.
     once_bytes: activations if each tensor were written and read once, unfused. pairs_bytes: fused in pairs as well as
         can be. chains_bytes: fused in any chain that the cluster has a pattern for.
@@ -99,7 +102,7 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
         chosen = choose(module["main"], listed, "network", target, options, Stopwatch())
         problem = chosen.problem
         taken = [problem.candidates[place] for place in solve(problem).chosen]
-        on_cluster = [decision for decision in chosen.decisions if decision.plan is not None]
+        on_cluster = [decision for decision in chosen.decisions if decision.plan and decision.op not in BORDER]
         yield Row(
             name,
             l1,
@@ -111,7 +114,9 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
             _peak(problem, taken) + sum(len(decision.plan.constants) for decision in on_cluster if decision.plan),
             tuple(decision.op for decision in on_cluster if "+" in decision.op),
             tuple(
-                tuple(problem.graph.operators[place].name for place in c.operators) for c in taken if c.module != CPU
+                tuple(problem.graph.operators[place].name for place in c.operators)
+                for c in taken
+                if _counts(problem, c)
             ),
             *least,
         )
@@ -156,9 +161,14 @@ def _bounds(module: tvm.IRModule, listed: Sequence[NetworkRow]) -> tuple[int, in
     return found[0], found[1], found[2]
 
 
+def _counts(problem: CoverProblem, one: Candidate) -> bool:
+    """Whether it is on the cluster, and of the networks as they were published."""
+    return one.module != CPU and problem.graph.operators[one.operators[0]].op not in BORDER
+
+
 def _once(problem: CoverProblem, one: Candidate) -> float:
     """Bytes of what a candidate on the cluster reads and writes; what the control core has is not counted."""
-    if one.module == CPU:
+    if not _counts(problem, one):
         return 0.0
     return float(sum(problem.graph.tensors[tensor].bytes for tensor, _ in (*one.wants, *one.gives)))
 

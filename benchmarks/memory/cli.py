@@ -121,10 +121,10 @@ def rows(
         take_channels_last(model)
     inputs = sample(model)
     expected = onnxruntime_outputs(model, inputs)
-    (whole,) = match.compile(model, target, l2=_ENOUGH, numerics=numerics).run(inputs).values()
+    (whole,) = match.compile(model, target, l2=_ENOUGH, numerics=numerics, fuse=False).run(inputs).values()
     for size in sizes:
         try:
-            compiled = match.compile(model, target, l2=size, numerics=numerics)
+            compiled = match.compile(model, target, l2=size, numerics=numerics, fuse=False)
         except CapacityError as error:
             yield Refused(name, size, str(error))
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from match.codegen.nest import LoopNest
@@ -13,7 +13,7 @@ from match.ir.layer import Axis, Dim, Layer, Op
 
 WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
 
-Fields = Iterator[tuple[str, str]]
+Fields = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ class StageText:
         offset = self.plan.chain_scratch.tensors[tensor - 1]
         return f"l1->scratch + {offset}" if offset else "l1->scratch"
 
-    def fields(self, constants: Fields, sums: Fields, input_: OperandText, beside: OperandText | None) -> Fields:
+    def fields(
+        self, constants: Fields, sums: Fields, input_: OperandText, beside: OperandText | None
+    ) -> Iterator[tuple[str, str]]:
         """Fields of the kernel's context; `constants` are those of its parameters, `sums` of its partial sums."""
         read, written, output = self.number, self.number + 1, "output"
         yield "input", input_.tile_pointer if self.first else self.tensor(read)
@@ -112,11 +114,11 @@ class StageText:
         if self._stage.shift:
             yield "shift", str(self._stage.shift)
 
-    def output_strides(self, output: OperandText) -> Fields:
+    def output_strides(self, output: OperandText) -> Iterator[tuple[str, str]]:
         """Those of what it writes."""
         return self._strides("output", self.number + 1, output if self.last else None)
 
-    def _strides(self, name: str, tensor: int, operand: OperandText | None) -> Fields:
+    def _strides(self, name: str, tensor: int, operand: OperandText | None) -> Iterator[tuple[str, str]]:
         if operand:
             yield f"{name}_row_stride", operand.row_stride
             yield f"{name}_pixel_stride", operand.pixel_stride
@@ -126,7 +128,7 @@ class StageText:
             yield f"{name}_row_stride", f"columns_{tensor}.count * {self.channels(tensor)}"
             yield f"{name}_pixel_stride", self.channels(tensor)
 
-    def _window(self) -> Fields:
+    def _window(self) -> Iterator[tuple[str, str]]:
         layer, read = self.layer, self.number
         yield "filter_height", str(layer.fy)
         yield "filter_width", str(layer.fx)

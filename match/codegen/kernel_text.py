@@ -141,7 +141,8 @@ class KernelText(LevelText):
         for stage in stages:
             beside = others[0] if stage.last and others else None
             constants = self._constant_fields(f"_{stage.number}")
-            fields = stage.fields(constants, self._output_fields() if stage.last else iter(()), first, beside)
+            written = tuple(self._output_fields()) if stage.last else ()
+            fields = stage.fields(constants, written, first, beside)
             named = (*fields, *stage.output_strides(self.kernel_output))
             found.append(KernelCall(stage.kernel, f"tile_{stage.number}", named, () if found else spans))
         return tuple(found)

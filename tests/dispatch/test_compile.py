@@ -36,7 +36,7 @@ def module() -> Any:
 
 @pytest.fixture(scope="module")
 def compiled(module: Any) -> match.CompiledModel:
-    return match.compile(module, "gap9", l1=6000, numerics="exact")
+    return match.compile(module, "gap9", l1=6000, numerics="exact", fuse=False)
 
 
 def test_what_it_says_of_itself(compiled: match.CompiledModel) -> None:

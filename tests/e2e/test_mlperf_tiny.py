@@ -71,7 +71,7 @@ def test_hardware_numerics_equal_the_hardware(name: str, models_dir: Path, tmp_p
     network = tflite_network.read(path)
     inputs = random_inputs(network, 10)
     model = tflite_network.cut(path, network.logits, tmp_path / f"{name}.tflite")
-    compiled = match.compile(model, "gap9", numerics="hardware")
+    compiled = match.compile(model, "gap9", numerics="hardware", fuse=False)
     outputs = run_c(compiled, network, inputs)
     values = tflite_network.interpret(network, inputs[0])
     stages = hardware_arithmetic.output_stages(compiled.layers, network, values)
@@ -87,7 +87,7 @@ def test_hardware_numerics_equal_the_hardware(name: str, models_dir: Path, tmp_p
 
 
 def test_resnet8_leaves_little_on_the_cpu(models_dir: Path) -> None:
-    compiled = match.compile(models_dir / "pretrainedResnet_quant.tflite", "gap9")
+    compiled = match.compile(models_dir / "pretrainedResnet_quant.tflite", "gap9", fuse=False)
     on_modules = Counter(layer.op for layer in compiled.layers if layer.module != "cpu")
     assert (on_modules["conv2d"], on_modules["add"], on_modules["avg_pool2d"], on_modules["dense"]) == (9, 3, 1, 1)
     on_cpu = [layer for layer in compiled.layers if layer.module == "cpu"]
@@ -100,7 +100,7 @@ def test_resnet8_fits_eight_kilobytes(models_dir: Path, tmp_path: Path) -> None:
     network = tflite_network.read(path)
     inputs = random_inputs(network, 20)
     model = tflite_network.cut(path, network.logits, tmp_path / "logits.tflite")
-    compiled = match.compile(model, "gap9", modules=("cluster",), numerics="exact", l1=8192)
+    compiled = match.compile(model, "gap9", modules=("cluster",), numerics="exact", l1=8192, fuse=False)
     assert Counter(layer.module for layer in compiled.layers if layer.op == "conv2d") == {"cluster": 9}
     plans = [layer.plan for layer in compiled.layers if layer.plan]
     assert any(plan.layer.c == 64 and plan.schedule.partial_bytes for plan in plans)

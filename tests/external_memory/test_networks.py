@@ -72,7 +72,7 @@ def test_outputs_and_events(name: str, l2: int, ways: set[str], spilled: bool, t
     assert {step.constants for step in memory.steps} >= ways
     assert any(tensor.external for tensor in memory.tensors) is spilled
     assert memory.main_bytes <= l2 < memory.whole_bytes
-    whole = match.compile(model, "gap8", l1=L1, l2=1 << 24).cycles
+    whole = match.compile(model, "gap8", l1=L1, l2=1 << 24, fuse=False).cycles
     assert compiled.cycles == pytest.approx(whole + memory.exposed_cycles, abs=len(memory.steps))
     assert compiled.report.totals.cycles == round(compiled.cycles)
 
@@ -103,7 +103,7 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
     compiled = match.compile(model, "gap8", l1=2200, l2=l2)
     assert len(decided) == decisions
     assert decided[-1].steps != decided[0].steps or decisions == 1
-    before = {d.name: len(d.plan.constants) for d in match.compile(model, "gap8", l1=2200).layers if d.plan}
+    before = {d.name: len(d.plan.constants) for d in match.compile(model, "gap8", l1=2200, fuse=False).layers if d.plan}
     now = {d.name: len(d.plan.constants) for d in compiled.layers if d.plan}
     uncut = {step.name for step in memory_of(compiled).steps if step.constants != "cut"}
     assert any(now[name] > before[name] for name in uncut & now.keys()), "no layer is an example"
