@@ -1,10 +1,10 @@
 """The typed workload of one match: what a module is asked to compute, free of TVM objects.
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
-FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, quantize, dequantize)
-use K for their channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Lookup,
-quantize and dequantize, element by element, take tensors of any rank: K is the last axis, OX the one before, OY all
-others. Activations are HWC.
+FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, quantize,
+dequantize) use K for their channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its
+batch). Lookup, quantize and dequantize, element by element, take tensors of any rank: K is the last axis, OX the one
+before, OY all others. Activations are HWC.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Layer:
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights, `output_dtype` is "int32" where sums are not requantized. Numbers that are not quantized
-    are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
-    that accumulates can have, where that is known.
+    are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
+    that of the values that the inputs of a layer that accumulates can have, where that is known.
     """
 
     name: str

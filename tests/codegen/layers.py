@@ -13,6 +13,9 @@ from match.ir.requantization import Requantization
 
 Uint8 = npt.NDArray[np.uint8]
 
+OPS = tuple(op for op in Op if op not in (Op.QUANTIZE, Op.DEQUANTIZE))
+"""Operators on 8 bits; those of the float border run on the cluster in tests/e2e/test_float_border.py."""
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
