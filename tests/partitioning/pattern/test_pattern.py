@@ -278,7 +278,7 @@ def test_quantize(rounding: Rounding, dtype: str) -> None:
     assert (layer.input_dtype, layer.output_dtype, layer.weight_dtype) == ("float32", dtype, "")
     assert function is not None
     numbers = (np.arange(-150, 150) * 0.125 * 2).reshape(2, 3, 50).astype(np.float32)
-    expected = run([x], lowered["main"].body, numbers)
+    expected = run(list(lowered["main"].params), lowered["main"].body, numbers)
     assert len(np.unique(expected)) > 70
     places = order(numbers)
     assert np.array_equal(function.lowest + (places[..., None] > function.steps).sum(axis=-1), expected)
@@ -296,7 +296,7 @@ def test_dequantize(dtype: str) -> None:
     assert (layer.input_dtype, layer.output_dtype) == (dtype, "float32")
     assert match.constants.table is not None
     value = RNG.integers(0, 256, (1, 8, 9, 16)).astype(np.uint8)
-    assert np.array_equal(match.constants.table[value], run([x], lowered["main"].body, value.view(dtype)))
+    assert np.array_equal(match.constants.table[value], run(list(lowered["main"].params), lowered["main"].body, value.view(dtype)))
 
 
 @pytest.mark.parametrize("scale", [2.0**-110, 2.0**110])
