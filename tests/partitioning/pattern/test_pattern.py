@@ -296,7 +296,9 @@ def test_dequantize(dtype: str) -> None:
     assert (layer.input_dtype, layer.output_dtype) == (dtype, "float32")
     assert match.constants.table is not None
     value = RNG.integers(0, 256, (1, 8, 9, 16)).astype(np.uint8)
-    assert np.array_equal(match.constants.table[value], run(list(lowered["main"].params), lowered["main"].body, value.view(dtype)))
+    assert np.array_equal(
+        match.constants.table[value], run(list(lowered["main"].params), lowered["main"].body, value.view(dtype))
+    )
 
 
 @pytest.mark.parametrize("scale", [2.0**-110, 2.0**110])
