@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from match.codegen.nest import LoopNest, size_name
 from match.ir.layer import Axis, Layer
 from match.mapping.schedule import align
+from match.target.operands import INPUT, OUTPUT
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ class AxisText:
     @property
     def limit(self) -> str:
         """Constant with the tensor's size."""
+        inside = self.operand == INPUT if self.layer.stages else self.operand != OUTPUT
         if self.name == "channels":
-            return size_name(self.axis.dim, self.layer)
-        side = "OUT" if self.operand == "output" else "IN"
+            return "IN_CHANNELS" if inside and self.layer.stages else size_name(self.axis.dim, self.layer)
+        side = "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 
     @property

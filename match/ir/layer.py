@@ -67,6 +67,8 @@ class Layer:
     operators without weights, `output_dtype` is "int32" where sums are not requantized. Numbers that are not quantized
     are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
     that of the values that the inputs of a layer that accumulates can have, where that is known.
+
+    `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none.
     """
 
     name: str
@@ -88,25 +90,41 @@ class Layer:
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
+    stages: tuple[Layer, ...] = ()
 
     @property
     def geometry(self) -> Layer:
         """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
-        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None)
+        stages = tuple(stage.geometry for stage in self.stages)
+        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None, stages=stages)
+
+    @property
+    def operators(self) -> tuple[Layer, ...]:
+        """What it computes one after the other: the operators of a chain, or itself."""
+        return self.stages or (self,)
+
+    @property
+    def what(self) -> str:
+        """Its operators by name, joined by "+"."""
+        return "+".join(stage.op.value for stage in self.operators)
 
     @property
     def channelwise(self) -> bool:
-        """Whether output channel k depends on input channel k alone."""
-        return self.op in CHANNELWISE
+        """Whether output channel k depends on input channel k alone; of chains this is not asked."""
+        return self.op in CHANNELWISE and not self.stages
 
     @property
     def input_channels(self) -> int:
         """Channels of the input tensor."""
+        if self.stages:
+            return self.stages[0].input_channels
         return self.k if self.channelwise else self.c
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
+        if self.stages:
+            return sum(stage.macs for stage in self.stages)
         if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE):
             return self.k * self.c * self.oy * self.ox * self.fy * self.fx
         return 0

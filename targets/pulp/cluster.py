@@ -15,7 +15,7 @@ from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import FILTER, standard_operands
 from match.target.tile_constants import Spans, pack, parameter_bytes, word_rows
-from match.targets.pulp.constraints import CLUSTER
+from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
 
 INT64 = replace(tile_constants.INT64, parameter_alignment=4)
@@ -73,8 +73,9 @@ class Cluster(HwModule):
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Every operator; see `constraints.CLUSTER`."""
-        return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
+        """Every operator and some chains of them; see `constraints`."""
+        chains = (Pattern(last, before=tuple(before)) for *before, last in CLUSTER_CHAINS)
+        return (*(Pattern(op, constraints) for op, constraints in CLUSTER.items()), *chains)
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """All of them, of which nearly all layers have one of the first three; the others are slow.
