@@ -29,7 +29,7 @@ class Case:
         """Output, shape (height, width, channels)."""
         layer, requant = self.layer, self.constants.requantization
         if self.constants.table is not None:
-            return self.constants.table[self.inputs[0]]
+            return self.constants.table[self.inputs[0]].astype(np.uint8)
         if layer.op is Op.MAX_POOL2D:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
         assert requant is not None
