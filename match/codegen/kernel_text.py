@@ -14,8 +14,8 @@ from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
-from match.ir.layer import Dim
-from match.target.operands import FILTER, REQUANTIZATION, TABLE
+from match.ir.layer import Dim, Op
+from match.target.operands import FILTER, REQUANTIZATION, TABLE, ZERO_POINTS
 
 POINTERS = ("input", "addend", "weights", "parameters", "output", "sums_in", "sums_out", "scratch")
 NUMBERS = (
@@ -23,12 +23,12 @@ NUMBERS = (
     *("addend_row_stride", "addend_pixel_stride", "output_height", "output_width", "output_row_stride"),
     *("output_pixel_stride", "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"),
     *("pad_top", "pad_left", "pad_bottom", "pad_right", "pad_value", "clip_low", "clip_high", "negative_step", "shift"),
-    *("input_channel_stride", "addend_channel_stride", "output_channel_stride"),
+    *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups"),
 )
 """The fields of match_tile_t, in its order."""
 
 _COLUMNS = 100
-_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters"}
+_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters", ZERO_POINTS: "weights"}
 
 
 @dataclass(frozen=True)
@@ -136,11 +136,12 @@ class KernelText(LevelText):
             return (KernelCall(self.plan.kernel, "tile", tuple(self._tile())),)
         stages = [StageText(self.plan, number, self.nest) for number in range(len(self.layer.stages))]
         spans = tuple(span for stage in reversed(stages) for span in stage.spans())
+        first, *others = self.inputs
         found: list[KernelCall] = []
         for stage in stages:
-            beside = self.inputs[1] if stage.last and len(self.inputs) > 1 else None
+            beside = others[0] if stage.last and others else None
             constants = self._constant_fields(f"_{stage.number}")
-            fields = stage.fields(constants, self._output_fields() if stage.last else iter(()), self.inputs[0], beside)
+            fields = stage.fields(constants, self._output_fields() if stage.last else iter(()), first, beside)
             named = (*fields, *stage.output_strides(self.kernel_output))
             found.append(KernelCall(stage.kernel, f"tile_{stage.number}", named, () if found else spans))
         return tuple(found)
@@ -166,8 +167,13 @@ class KernelText(LevelText):
         yield from self._output_fields()
         if self.schedule.scratch:
             yield "scratch", "l1->scratch"
-        yield "channels_in", channels.tile_count
-        yield "channels_out", output.axes[2].tile_count
+        if layer.op is Op.GROUPED_CONV2D:
+            yield "channels_in", "GROUP_INPUTS"
+            yield "channels_out", "GROUP_OUTPUTS"
+            yield "groups", f"{output.axes[2].tile_count} / GROUP_OUTPUTS"
+        else:
+            yield "channels_in", channels.tile_count
+            yield "channels_out", output.axes[2].tile_count
         yield "input_height", rows.tile_count
         yield "input_width", columns.tile_count
         for operand in self.activations:

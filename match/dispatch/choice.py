@@ -89,6 +89,7 @@ class Offers:
             candidates=self.candidates,
             plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
             source=self.workload.source,
+            reference=self.workload.reference,
             runner_up=runner_up,
         )
 
@@ -110,7 +111,9 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
                 problems[answer.key] = problem(answer, workload.layer, options)
     with stopwatch.phase("search"):
         cache = Cache(options.cache) if options.cache else None
-        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+        found = dict(
+            zip(problems, solutions(list(problems.values()), cache, options.jobs, stopwatch.count), strict=True)
+        )
     return [_offers(workload, answers, found, target) for workload, answers in zip(workloads, asked, strict=True)]
 
 
@@ -148,7 +151,9 @@ def search_again(
             problems.setdefault((answer.key, again.memory), nested)
     with stopwatch.phase("search"):
         cache = Cache(options.cache) if options.cache else None
-        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+        found = dict(
+            zip(problems, solutions(list(problems.values()), cache, options.jobs, stopwatch.count), strict=True)
+        )
     return [
         _changed(again, {answer.module.name: (answer, found[answer.key, again.memory]) for answer in answers}, target)
         for again, answers in zip(asked, requests, strict=True)
@@ -230,12 +235,12 @@ def _check_energy(target: MatchTarget) -> None:
 
 def outputs(layer: Layer) -> int:
     """Elements that a layer computes."""
-    return layer.k * layer.oy * layer.ox
+    return layer.output_channels * layer.oy * layer.ox
 
 
 def combined(layer: Layer) -> int:
     """Values that a layer combines to all of its outputs, by multiplication or not."""
-    return outputs(layer) * layer.c * layer.fy * layer.fx
+    return outputs(layer) * layer.channels_summed * layer.fy * layer.fx
 
 
 def _offers(

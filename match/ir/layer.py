@@ -2,9 +2,11 @@
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
 FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, quantize,
-dequantize) use K for their channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its
-batch). Lookup, quantize and dequantize, element by element, take tensors of any rank: K is the last axis, OX the one
-before, OY all others. Activations are HWC.
+dequantize) use K for their channels and have C = 1. A grouped convolution uses K for its groups, each of `c` input
+channels and `group_outputs` output channels. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch).
+Matrices are OY products of two activations, (OX, C) and (K, C), the second one transposed. Lookup, quantize and
+dequantize, element by element, take tensors of any rank: K is the last axis, OX the one before, OY all others.
+Activations are HWC.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Op(enum.StrEnum):
 
     CONV2D = "conv2d"
     DEPTHWISE_CONV2D = "depthwise_conv2d"
+    GROUPED_CONV2D = "grouped_conv2d"
     DENSE = "dense"
+    MATRICES = "matrices"
     ADD = "add"
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
@@ -47,6 +51,10 @@ ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
 CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D}) | ELEMENTWISE
+
+
+TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES})
+"""Operators with a second input, the addend."""
 
 
 class Padding(NamedTuple):
@@ -66,7 +74,9 @@ class Layer:
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights, `output_dtype` is "int32" where sums are not requantized. Numbers that are not quantized
     are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
-    that of the values that the inputs of a layer that accumulates can have, where that is known.
+    that of the values that the inputs of a layer that accumulates can have, where that is known. `group_outputs` are
+    the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
+    filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none.
     """
@@ -91,6 +101,8 @@ class Layer:
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
     stages: tuple[Layer, ...] = ()
+    group_outputs: int = 1
+    group_inputs: int = 0
 
     @property
     def geometry(self) -> Layer:
@@ -118,15 +130,27 @@ class Layer:
         """Channels of the input tensor."""
         if self.stages:
             return self.stages[0].input_channels
+        if self.op is Op.GROUPED_CONV2D:
+            return self.k * self.c
         return self.k if self.channelwise else self.c
+
+    @property
+    def channels_summed(self) -> int:
+        """Input channels that an output is the sum of."""
+        return self.group_inputs or self.c
+
+    @property
+    def output_channels(self) -> int:
+        """Channels of the output tensor."""
+        return self.k * self.group_outputs
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
         if self.stages:
             return sum(stage.macs for stage in self.stages)
-        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE):
-            return self.k * self.c * self.oy * self.ox * self.fy * self.fx
+        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES):
+            return self.output_channels * self.channels_summed * self.oy * self.ox * self.fy * self.fx
         return 0
 
     def size(self, dim: Dim) -> int:

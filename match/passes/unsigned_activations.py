@@ -8,9 +8,9 @@ import numpy as np
 
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
-from match.relay.operators import Addition, Average, Convolution, Layer, Lookup
-from match.relay.readers import read_addition, read_layer, read_lookup
-from match.relay.rewrite import New, constant, dtype, is_call, operator_name, rebuild, rewrite, scalar
+from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Matrices
+from match.relay.readers import read_addition, read_layer, read_lookup, read_matrices
+from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar
 
 _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
@@ -48,6 +48,9 @@ class _Conversion:
         addition = read_addition(call)
         if addition is not None:
             return self._mark(call, self._addition(addition, new))
+        matrices = read_matrices(call)
+        if matrices is not None:
+            return self._mark(call, self._matrices(matrices, new))
         lookup = read_lookup(call)
         if lookup is not None:
             offset = _OFFSET if lookup.dtype == "int8" else 0
@@ -85,11 +88,12 @@ class _Conversion:
         if isinstance(expr, relay.Constant):
             return relay.const((expr.data.numpy().astype(np.int16) + _OFFSET).astype(np.uint8))
         if expr not in self._converted:
-            self._converted[expr] = (
+            converted = (
                 _unsigned_quantize(expr, new)
                 or _unsigned_saturation(expr, new)
                 or integer_form.lookup(new(expr), _SIGNED + _OFFSET, "int8", "uint8")
             )
+            self._converted[expr] = named(converted, expr)
         return self._converted[expr]
 
     def _mark(self, call: relay.Call, result: relay.Expr) -> relay.Expr:
@@ -120,6 +124,19 @@ class _Conversion:
             clip = (clip[0] + _OFFSET, clip[1] + _OFFSET)
         a, b = (self._unsigned(operand, new) for operand in addition.operands)
         return replace(addition, bias=bias, clip=clip, dtype="uint8").build(a, b)
+
+    def _matrices(self, matrices: Matrices, new: New) -> relay.Expr:
+        """The zero points move with what they are of."""
+        requantization = matrices.requantization
+        if matrices.dtype == "int8":
+            requantization = _shifted_outputs(requantization)
+        zeros = [
+            zero + (_OFFSET if dtype(operand) == "int8" else 0)
+            for operand, zero in zip(matrices.operands, matrices.zero_points, strict=True)
+        ]
+        a, b = (self._unsigned(operand, new) for operand in matrices.operands)
+        moved = replace(matrices, zero_points=(zeros[0], zeros[1]), requantization=requantization, dtype="uint8")
+        return moved.build(a, b)
 
     def _lookup(self, lookup: Lookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.ir.layer import ELEMENTWISE, Axis, Component, Dim, Layer, Op, Operand, Role
+from match.ir.layer import ELEMENTWISE, TWO_INPUTS, Axis, Component, Dim, Layer, Op, Operand, Role
 
 INPUT = "input"
 ADDEND = "addend"
@@ -16,14 +16,23 @@ OUTPUT = "output"
 FILTER = "filter"
 REQUANTIZATION = "requantization"
 TABLE = "table"
+ZERO_POINTS = "zero_points"
 
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
-    """An input activation, HWC, of one byte an element or four. `name` tells the two inputs of an addition apart."""
-    channels = Dim.K if layer.channelwise else Dim.C
+    """An input activation, HWC, of one byte an element or four. `name` tells two inputs apart.
+
+    The second one of matrices has its columns along the outputs.
+    """
+    if name == ADDEND and layer.op is Op.MATRICES:
+        axes = (Axis(Dim.OY, layer.oy), Axis(Dim.K, layer.k), Axis(Dim.C, layer.c))
+        return Operand(name, Role.INPUT, (Component(name, axes),))
+    channels = Axis(Dim.K if layer.channelwise else Dim.C, layer.input_channels)
+    if layer.op is Op.GROUPED_CONV2D:
+        channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
     window_y, window_x = layer.window
     return Operand(
         name,
@@ -34,7 +43,7 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
                 (
                     Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top),
                     Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left),
-                    Axis(channels, layer.input_channels),
+                    channels,
                 ),
                 element_bytes(layer.input_dtype),
             ),
@@ -44,7 +53,8 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
     """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
-    axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
+    outputs = layer.group_outputs
+    axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.output_channels, outputs, outputs))
     return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes(layer.output_dtype)),), partial_bytes)
 
 
@@ -56,14 +66,15 @@ def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> 
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:
         axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
-    return Component(FILTER, axes)
+    return Component(FILTER, axes, layer.group_outputs)
 
 
 def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
-    """The requantization parameters: one entry per output channel, or one in all for an addition."""
-    if layer.op is Op.ADD:
+    """The requantization parameters: one entry per output channel, or one in all for an operator of two inputs."""
+    if layer.op in TWO_INPUTS:
         return Component(REQUANTIZATION, (), parameter_bytes)
-    return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
+    each = parameter_bytes * layer.group_outputs
+    return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), each)
 
 
 def element_bytes(dtype: str) -> int:
@@ -80,6 +91,11 @@ def table_component(layer: Layer) -> Component:
     return Component(TABLE, (), QUANTIZE_BYTES if layer.op is Op.QUANTIZE else 256 * element_bytes(layer.output_dtype))
 
 
+def zero_points_component() -> Component:
+    """The zero points of both inputs of matrices, int32."""
+    return Component(ZERO_POINTS, (), 2 * 4)
+
+
 def weights_operand(*components: Component) -> Operand:
     """The constants of a layer, moved as one block per tile of output channels."""
     return Operand(WEIGHTS, Role.CONSTANT, components)
@@ -88,10 +104,9 @@ def weights_operand(*components: Component) -> Operand:
 def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0) -> tuple[Operand, ...]:
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
-    Input, addend (additions only), weights (filter and `parameter_bytes` of requantization per output channel, as far
-    as the operator has them, or the table of a lookup, quantize or dequantize), output. `parameter_bytes` is 0 where
-    the operator does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a
-    time.
+    Input, addend (of two inputs the second), weights (filter and `parameter_bytes` of requantization per output
+    channel, zero points, a table, as far as the operator has them), output. `parameter_bytes` is 0 where the operator
+    does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
     """
     components: list[Component] = []
     if layer.weight_dtype:
@@ -100,8 +115,10 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(requantization_component(layer, parameter_bytes))
     if layer.op in ELEMENTWISE:
         components.append(table_component(layer))
+    if layer.op is Op.MATRICES:
+        components.append(zero_points_component())
     operands = [input_operand(layer)]
-    if layer.op is Op.ADD:
+    if layer.op in TWO_INPUTS:
         operands.append(input_operand(layer, ADDEND))
     if components:
         operands.append(weights_operand(*components))

@@ -80,9 +80,11 @@ def probes(dtype: str) -> Iterator[Probe]:
     def weights(*shape: int) -> integer_form.Int8Array:
         return rng.integers(-8, 8, shape).astype(np.int8)
 
-    def convolution(c: int, k: int, window: int, stride: int, padding: Padding, *, depthwise: bool = False) -> Build:
-        kernel = weights(window, window, c, 1 if depthwise else k)
-        parameters = requantization(k, window * window * (1 if depthwise else c))
+    def convolution(
+        c: int, k: int, window: int, stride: int, padding: Padding, *, depthwise: bool = False, groups: int = 1
+    ) -> Build:
+        kernel = weights(window, window, c // groups, 1 if depthwise else k)
+        parameters = requantization(k, window * window * (1 if depthwise else c // groups))
 
         def build(x: relay.Expr) -> relay.Expr:
             return integer_form.conv2d(
@@ -93,7 +95,7 @@ def probes(dtype: str) -> Iterator[Probe]:
                 x_dtype=dtype,
                 strides=(stride, stride),
                 padding=padding,
-                groups=c if depthwise else 1,
+                groups=c if depthwise else groups,
                 kernel_layout="HWOI" if depthwise else "HWIO",
             )
 
@@ -109,6 +111,9 @@ def probes(dtype: str) -> Iterator[Probe]:
 
     def addition(a: relay.Expr, b: relay.Expr) -> relay.Expr:
         return integer_form.add(a, b, (1, 1), 0, 1, (low, high), dtype)
+
+    def products(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        return integer_form.matrices(a, b, (high - 3, low + 5), requantization(1, 64).take(np.zeros(9, np.intp)), dtype)
 
     def average(x: relay.Expr) -> relay.Expr:
         return integer_form.avg_pool2d(x, mean, dtype, window=(8, 8), whole_map=True)
@@ -127,10 +132,15 @@ def probes(dtype: str) -> Iterator[Probe]:
         what = f"a 3x3 depthwise convolution with stride {stride} of {c} channels"
         build = convolution(c, c, 3, stride, _SAME, depthwise=True)
         yield Probe(Op.DEPTHWISE_CONV2D, what, dtype, (1, size, size, c), 1, build)
+    for c, k, groups in ((32, 32, 4), (12, 8, 4)):
+        what = f"a 3x3 convolution of {c} to {k} channels in {groups} groups"
+        build = convolution(c, k, 3, 1, _SAME, groups=groups)
+        yield Probe(Op.GROUPED_CONV2D, what, dtype, (1, 8, 8, c), 1, build)
     for c, k in ((64, 32), (100, 10)):
         yield Probe(Op.DENSE, f"a dense layer of {c} to {k}", dtype, (1, c), 1, dense(c, k))
     mean, table, shape = requantization(16, 2), rng.integers(low, high + 1, 256), (1, 8, 8, 16)
     yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, addition)
+    yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, products)
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, average)
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, maximum)
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, lookup)

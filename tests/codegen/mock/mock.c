@@ -239,6 +239,20 @@ void mock_conv2d(const match_tile_t *tile)
     }
 }
 
+void mock_grouped_conv2d(const match_tile_t *tile)
+{
+    const size_t parameters = tile->negative_step != 0 ? sizeof(match_requant_signed_t) : sizeof(match_requant_t);
+    const int32_t filter = tile->filter_height * tile->filter_width * tile->channels_in;
+    match_tile_t group = *tile;
+    for (int32_t g = 0; g < tile->groups; g++) {
+        mock_conv2d(&group);
+        group.input += tile->channels_in;
+        group.output += tile->channels_out;
+        group.weights = (const int8_t *)group.weights + tile->channels_out * filter;
+        group.parameters = (const uint8_t *)group.parameters + (size_t)tile->channels_out * parameters;
+    }
+}
+
 void mock_depthwise_conv2d(const match_tile_t *tile)
 {
     check_pads(tile);
@@ -269,6 +283,24 @@ void mock_dense(const match_tile_t *tile)
                 acc += *w * tile->input[x * tile->input_pixel_stride + c];
             }
             finish(tile, 0, x, k, acc);
+        }
+    }
+}
+
+void mock_matrices(const match_tile_t *tile)
+{
+    const int32_t *zero = tile->weights;
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        for (int32_t x = 0; x < tile->output_width; x++) {
+            for (int32_t k = 0; k < tile->channels_out; k++) {
+                const uint8_t *a = tile->input + y * tile->input_row_stride + x * tile->input_pixel_stride;
+                const uint8_t *b = tile->addend + y * tile->addend_row_stride + k * tile->addend_pixel_stride;
+                int32_t acc = 0;
+                for (int32_t c = 0; c < tile->channels_in; c++) {
+                    acc += (a[c] - zero[0]) * (b[c] - zero[1]);
+                }
+                *output_at(tile, y, x, k) = requantize(tile, 0, acc);
+            }
         }
     }
 }

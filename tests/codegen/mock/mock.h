@@ -31,8 +31,10 @@ int32_t mock_start(match_kernel_t kernel, const match_tile_t *tile);
 int32_t mock_wait_compute(void);
 
 void mock_conv2d(const match_tile_t *tile);
+void mock_grouped_conv2d(const match_tile_t *tile);
 void mock_depthwise_conv2d(const match_tile_t *tile);
 void mock_dense(const match_tile_t *tile);
+void mock_matrices(const match_tile_t *tile);
 void mock_add(const match_tile_t *tile);
 void mock_avg_pool2d(const match_tile_t *tile);
 void mock_max_pool2d(const match_tile_t *tile);
