@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import LOOP, PIXEL, REQUANTIZE
+from match.cost_models.pulp_cluster import REQUANTIZATION, REQUANTIZATION_CALL, REQUANTIZATION_CHANNEL, Form
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
@@ -28,13 +28,19 @@ FIFO = 6
 
 JOB_WORDS = 24
 
+PART_BYTES = 12288
+"""Of accumulators that leave NE16 together, if these are more than the rows of a sub-tile or a strided job."""
+
+STRIDED_ROWS = 2
+
 
 @dataclass(frozen=True)
 class Ne16Cost(CostModel):
     """Cycles and scratch of NE16's jobs.
 
-    stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a block of output channels
-        behind it, instead of NE16 requantizing to 8 bits.
+    stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a part of a tile behind it,
+        instead of NE16 requantizing to 8 bits.
+    form: in which the cluster does.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
     access: cycles of a register access through the peripheral interconnect. Measured around the writes of a job on
@@ -46,6 +52,7 @@ class Ne16Cost(CostModel):
     """
 
     stream_out: bool = False
+    form: Form = "int64"
     multiplier_bytes: int = 4
     cores: int = 8
     access: int = 21
@@ -59,12 +66,12 @@ class Ne16Cost(CostModel):
     arrays = True
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
-        """Bytes: int32 accumulators of a block of output channels, two blocks where there is more than one."""
+        """Bytes: int32 accumulators of two parts of a tile, or of all of it. A smaller tile needs no more."""
         if not self.stream_out:
             return 0
-        block = _block(layer)
-        bytes_of_block: int = 4 * tile.oy * tile.ox * smaller(tile.k, block)
-        return bytes_of_block * choose(tile.k > block, 2, 1)
+        row = 4 * tile.ox * smaller(tile.k, _block(layer))
+        part = smaller(tile.oy * row, larger(PART_BYTES, _least_rows(layer) * row))
+        return smaller(4 * tile.oy * tile.ox * tile.k, 2 * part)
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
@@ -77,11 +84,14 @@ class Ne16Cost(CostModel):
         last = choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
         if not self.stream_out:
             return self._programmed(jobs, full * block + last)
-        # The cluster requantizes a block of channels while NE16 computes the next one.
-        block, last = self._programmed(jobs, block), self._programmed(jobs, last)
-        taken, end = self._requantization(tile, _block(layer)), self._requantization(tile, rest)
-        behind = choose(rest > 0, larger(last, taken) + end, taken)
-        several: float = choose(full > 0, block + (full - 1) * larger(block, taken) + behind, last + end)
+        # The cluster requantizes a part, some rows of a block of channels, while NE16 computes the next one.
+        each = _part_rows(layer, tile)
+        parts = ceil_div(tile.oy, each)
+        jobs = larger(jobs / parts, 1)
+        taken, end = (self._requantization(tile, parts, channels) for channels in (_block(layer), rest))
+        beside = full * parts * self._part(jobs, block / parts, taken)
+        beside = beside + choose(rest > 0, parts * self._part(jobs, last / parts, end), 0)
+        several: float = self._programming + beside + choose(rest > 0, end, taken)
         return several
 
     def launch(self, layer: Layer) -> float:
@@ -106,9 +116,19 @@ class Ne16Cost(CostModel):
         Programming is one acquisition, `JOB_WORDS` registers and the trigger; two jobs may be queued, so that all but
         the first are programmed beside the one before.
         """
-        programming = self.arithmetic + self.access * (1 + JOB_WORDS + 1)
+        programming = self._programming
         cycles: float = programming + larger(execution, programming * (jobs - 1) + execution / jobs)
         return cycles
+
+    def _part(self, jobs: float, execution: float, taken: float) -> float:
+        """Cycles of a part's jobs: NE16's, or those of the core that programs them and takes part in `taken`."""
+        cycles: float = larger(execution, self._programming * jobs + taken)
+        return cycles
+
+    @property
+    def _programming(self) -> int:
+        """Cycles in which a job is programmed."""
+        return self.arithmetic + self.access * (1 + JOB_WORDS + 1)
 
     def _together(self, odd: int) -> int:
         """Outputs of a strided job: 2, but 1 where the next one may be an odd number of bytes away.
@@ -140,9 +160,10 @@ class Ne16Cost(CostModel):
         shift = ceil_div(OUTPUT_CHANNELS, 4)
         return accumulate + subtiles * (scale + bias + shift + 4) + computed * ceil_div(channels, PORT_BYTES)
 
-    def _requantization(self, tile: Tile, channels: int) -> float:
-        """Cycles of the cluster on a block's accumulators: load and requantize each; pixels are shared out."""
-        return self.fork + ceil_div(tile.oy * tile.ox, self.cores) * (LOOP + PIXEL + channels * (1 + REQUANTIZE))
+    def _requantization(self, tile: Tile, parts: int, channels: int) -> float:
+        """Cycles of the cluster on some channels of one of equal parts; pixels are shared out."""
+        shared = ceil_div(tile.oy * tile.ox, parts * self.cores) * channels * REQUANTIZATION[self.form]
+        return self.fork + REQUANTIZATION_CALL + channels * REQUANTIZATION_CHANNEL + shared
 
 
 class _Along(NamedTuple):
@@ -155,6 +176,19 @@ class _Along(NamedTuple):
 
 def _block(layer: Layer) -> int:
     return INPUT_CHANNELS if layer.op is Op.DEPTHWISE_CONV2D else OUTPUT_CHANNELS
+
+
+def _least_rows(layer: Layer) -> int:
+    """Rows of a sub-tile, or of a strided job."""
+    return STRIDED_ROWS if _strided(layer) else PIXELS
+
+
+def _part_rows(layer: Layer, tile: Tile) -> int:
+    """Output rows of a part whose accumulators leave NE16 together."""
+    least = _least_rows(layer)
+    fitting = larger(1, PART_BYTES // (4 * least * tile.ox * smaller(tile.k, _block(layer))))
+    subtiles = ceil_div(tile.oy, least)
+    return smaller(tile.oy, ceil_div(subtiles, ceil_div(subtiles, fitting)) * least)
 
 
 def _strided(layer: Layer) -> bool:

@@ -43,6 +43,7 @@ static const match_kernel_t kernels[] = {
     match_pulp_avg_pool2d_high,
     match_pulp_quantize,
     match_pulp_dequantize,
+    match_pulp_requantize_high,
 };
 
 static volatile request_t *const request = (volatile request_t *)REQUEST;

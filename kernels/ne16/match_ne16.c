@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "match_pulp.h"
+#include "match_pulp_requantize.h"
 #include "match_team.h"
 #include "ne16_driver.h"
 #include "ne16_registers.h"
@@ -204,20 +205,28 @@ static void place_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, 
                    (uint32_t)columns.before << 16 | (uint32_t)tile->pad_value;
 }
 
-static void submit_tile(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination)
+static bool is_strided(const match_tile_t *tile, uint32_t mode)
 {
-    bool strided = mode != NE16_MODE_1X1 && tile->stride_y == 2;
+    return mode != NE16_MODE_1X1 && tile->stride_y == 2;
+}
+
+/* Start the jobs of output rows first .. last - 1, the first of which goes to the destination. */
+static void submit_rows(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination,
+                        int32_t first, int32_t last)
+{
+    bool strided = is_strided(tile, mode);
     ne16_job_t job = common_job(tile, mode, output, destination, strided);
-    int32_t job_rows = job_outputs(rows_of(tile, mode, 0, tile->output_height), tile->output_height, strided,
-                                   destination.row_stride);
+    int32_t job_rows =
+        job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
     int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
                                       destination.pixel_stride);
-    for (int32_t y = 0; y < tile->output_height; y += job_rows) {
-        extent_t rows = rows_of(tile, mode, y, smaller(job_rows, tile->output_height - y));
+    for (int32_t y = first; y < last; y += job_rows) {
+        extent_t rows = rows_of(tile, mode, y, smaller(job_rows, last - y));
         for (int32_t x = 0; x < tile->output_width; x += job_columns) {
             extent_t columns = columns_of(tile, mode, x, smaller(job_columns, tile->output_width - x));
             place_job(&job, tile, mode, rows, columns);
-            job.outfeat = destination.address + (uint32_t)(y * destination.row_stride + x * destination.pixel_stride);
+            job.outfeat = destination.address +
+                          (uint32_t)((y - first) * destination.row_stride + x * destination.pixel_stride);
             ne16_submit(&job);
         }
     }
@@ -229,58 +238,92 @@ static void submit_tile(const match_tile_t *tile, uint32_t mode, output_t output
 static void convolve(const match_tile_t *tile, uint32_t mode, output_t output)
 {
     destination_t destination = {match_l1_address(tile->output), tile->output_row_stride, tile->output_pixel_stride};
-    submit_tile(tile, mode, output, destination);
+    submit_rows(tile, mode, output, destination, 0, tile->output_height);
 }
 
-/* The part of a tile that makes output channels first .. first + channels - 1, with its accumulators in `scratch`. */
-static match_tile_t channel_block(const match_tile_t *tile, uint32_t mode, int32_t first, int32_t channels,
-                                  int32_t *scratch)
+/* How the cluster requantizes: its kernel, and the form of that by name. */
+typedef struct {
+    match_kernel_t kernel;
+    match_form_t form;
+} requantization_t;
+
+static const requantization_t by_64_bits = {
+    .kernel = match_pulp_requantize,
+    .form = MATCH_FORM_64,
+};
+
+static const requantization_t by_upper_words = {
+    .kernel = match_pulp_requantize_high,
+    .form = MATCH_FORM_HIGH,
+};
+
+/* A part of a tile: some rows of a block of channels, of which `most` is the largest. */
+typedef struct {
+    int32_t row;
+    int32_t rows;
+    int32_t channel;
+    int32_t channels;
+} part_t;
+
+/* Bytes of accumulators that a part has, if it has more rows than sub-tiles or strided jobs take. */
+enum { PART_BYTES = 12288, STRIDED_ROWS = 2 };
+
+/* Rows of a part: whole sub-tiles, as few parts as fit, of the same size but for the last. */
+static int32_t part_rows(const match_tile_t *tile, uint32_t mode, int32_t channels)
 {
-    size_t parameter_bytes = tile->negative_step == 0 ? sizeof(match_requant_t) : sizeof(match_requant_signed_t);
-    int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? first / NE16_SUBTILE_KI : first;
+    int32_t least = is_strided(tile, mode) ? STRIDED_ROWS : NE16_SUBTILE_OUTPUT;
+    int32_t fitting = PART_BYTES / (least * tile->output_width * channels * (int32_t)sizeof(int32_t));
+    int32_t subtiles = ceil_div(tile->output_height, least);
+    int32_t parts = ceil_div(subtiles, fitting > 1 ? fitting : 1);
+    return smaller(tile->output_height, ceil_div(subtiles, parts) * least);
+}
+
+/* Start the jobs of a part, and make the tile that requantizes it, with its accumulators in `scratch`. */
+static match_tile_t submit_part(const match_tile_t *tile, uint32_t mode, requantization_t exact, const part_t *part,
+                                int32_t *scratch)
+{
+    ptrdiff_t parameter_bytes = match_parameter_bytes(match_form_of(tile, exact.form));
+    int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? part->channel / NE16_SUBTILE_KI : part->channel;
+    int32_t pixel_stride = part->channels * (int32_t)sizeof(int32_t);
+    destination_t destination = {match_l1_address(scratch), tile->output_width * pixel_stride, pixel_stride};
     match_tile_t block = *tile;
-    block.channels_out = channels;
+    block.channels_out = part->channels;
     block.weights = (const uint8_t *)tile->weights + (size_t)weight_rows * (size_t)weight_stride(tile, mode);
-    block.parameters = (const uint8_t *)tile->parameters + (size_t)first * parameter_bytes;
-    block.output = tile->output + first;
+    block.parameters = (const uint8_t *)tile->parameters + part->channel * parameter_bytes;
+    block.output = tile->output + part->channel + part->row * tile->output_row_stride;
     block.scratch = scratch;
     if (mode == NE16_MODE_DEPTHWISE) {
-        block.channels_in = channels;
-        block.input = tile->input + first;
+        block.channels_in = part->channels;
+        block.input = tile->input + part->channel;
     }
+    submit_rows(&block, mode, OUTPUT_ACCUMULATORS, destination, part->row, part->row + part->rows);
+    block.output_height = part->rows;
     return block;
 }
 
-/* Start the jobs of a block; its accumulators go to its scratch. */
-static void submit_block(const match_tile_t *block, uint32_t mode)
-{
-    int32_t pixel_stride = block->channels_out * (int32_t)sizeof(int32_t);
-    int32_t row_stride = block->output_width * pixel_stride;
-    destination_t destination = {match_l1_address(block->scratch), row_stride, pixel_stride};
-    submit_tile(block, mode, OUTPUT_ACCUMULATORS, destination);
-}
-
-/* Requantized by the cluster, one block of channels behind NE16. */
-static void convolve_exact(const match_tile_t *tile, uint32_t mode)
+/* Requantized by the cluster, one part behind NE16. */
+static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantization_t exact)
 {
     int32_t most = smaller(tile->channels_out, subtile_channels(mode));
-    int32_t count = ceil_div(tile->channels_out, most);
-    int32_t block_accumulators = tile->output_height * tile->output_width * most;
-    match_tile_t blocks[2];
-    for (int32_t i = 0; i <= count; i++) {
-        if (i < count) {
-            int32_t first = i * most;
-            int32_t *scratch = (int32_t *)tile->scratch + i % 2 * block_accumulators;
-            blocks[i % 2] = channel_block(tile, mode, first, smaller(most, tile->channels_out - first), scratch);
-            submit_block(&blocks[i % 2], mode);
-        }
-        if (i > 0) {
-            /* Jobs end in order: when one is left, it is of block i, and block i - 1 is complete. */
-            ne16_wait(i < count ? 1 : 0);
-            /* Its status: the cluster is running, so that it cannot fail. */
-            (void)match_team_run(match_pulp_requantize, &blocks[(i - 1) % 2]);
+    int32_t each = part_rows(tile, mode, most);
+    match_tile_t parts[2];
+    int32_t count = 0;
+    for (int32_t row = 0; row < tile->output_height; row += each) {
+        for (int32_t channel = 0; channel < tile->channels_out; channel += most, count++) {
+            part_t part = {row, smaller(each, tile->output_height - row), channel,
+                           smaller(most, tile->channels_out - channel)};
+            int32_t *scratch = (int32_t *)tile->scratch + count % 2 * each * tile->output_width * most;
+            parts[count % 2] = submit_part(tile, mode, exact, &part, scratch);
+            if (count > 0) {
+                /* Jobs end in order: when one is left, it is of this part, and the one before is complete. */
+                ne16_wait(1);
+                /* Its status: the cluster is running, so that it cannot fail. */
+                (void)match_team_run(exact.kernel, &parts[(count - 1) % 2]);
+            }
         }
     }
+    ne16_wait(0);
+    (void)match_team_run(exact.kernel, &parts[(count - 1) % 2]);
 }
 
 void match_ne16_conv2d_3x3(const match_tile_t *tile)
@@ -300,7 +343,12 @@ void match_ne16_conv2d_3x3_m8(const match_tile_t *tile)
 
 void match_ne16_conv2d_3x3_exact(const match_tile_t *tile)
 {
-    convolve_exact(tile, NE16_MODE_3X3);
+    convolve_exact(tile, NE16_MODE_3X3, by_64_bits);
+}
+
+void match_ne16_conv2d_3x3_exact_high(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_3X3, by_upper_words);
 }
 
 void match_ne16_conv2d_1x1(const match_tile_t *tile)
@@ -320,7 +368,12 @@ void match_ne16_conv2d_1x1_m8(const match_tile_t *tile)
 
 void match_ne16_conv2d_1x1_exact(const match_tile_t *tile)
 {
-    convolve_exact(tile, NE16_MODE_1X1);
+    convolve_exact(tile, NE16_MODE_1X1, by_64_bits);
+}
+
+void match_ne16_conv2d_1x1_exact_high(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_1X1, by_upper_words);
 }
 
 void match_ne16_depthwise_3x3(const match_tile_t *tile)
@@ -340,5 +393,10 @@ void match_ne16_depthwise_3x3_m8(const match_tile_t *tile)
 
 void match_ne16_depthwise_3x3_exact(const match_tile_t *tile)
 {
-    convolve_exact(tile, NE16_MODE_DEPTHWISE);
+    convolve_exact(tile, NE16_MODE_DEPTHWISE, by_64_bits);
+}
+
+void match_ne16_depthwise_3x3_exact_high(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_DEPTHWISE, by_upper_words);
 }

@@ -98,5 +98,6 @@ void match_pulp_max_pool2d(const match_tile_t *tile);
 /* Requantization of int32 accumulators in tile->scratch, dense (output_height, output_width, channels_out). Cores share
  * out the pixels. */
 void match_pulp_requantize(const match_tile_t *tile);
+void match_pulp_requantize_high(const match_tile_t *tile);
 
 #endif

@@ -303,28 +303,7 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     "8:\n" \
     "lw s0, 4*25(a0)\n"
 
-#define RUN(text) __asm__ volatile(text : "+r"(record) : : MATCH_STRIP_CLOBBERS)
-
-/* Compute what the record says. */
-MATCH_INLINE void run(strip_t *strip, int32_t stride, match_strip_kind_t kind)
-{
-    register strip_t *record __asm__("a0") = strip;
-    if (stride == 1) {
-        if (kind == MATCH_STRIP_32) {
-            RUN(STRIP_1(32));
-        } else if (kind == MATCH_STRIP_HIGH) {
-            RUN(STRIP_1(HIGH));
-        } else {
-            RUN(STRIP_1(SUMS));
-        }
-    } else if (kind == MATCH_STRIP_32) {
-        RUN(STRIP_2(32));
-    } else if (kind == MATCH_STRIP_HIGH) {
-        RUN(STRIP_2(HIGH));
-    } else {
-        RUN(STRIP_2(SUMS));
-    }
-}
+#include "match_pulp_strip_loops.h"
 
 /* Set what is the same in all strips. */
 MATCH_INLINE void set_steps(strip_t *strip, const match_tile_t *tile, int32_t stride)
@@ -410,7 +389,6 @@ MATCH_INLINE void run_by_sums(strip_t *strip, const match_tile_t *tile, const ma
     }
 }
 
-/* Strips first .. last - 1: the first one of all channels, then the second one. */
 MATCH_INLINE void strips(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last,
                          int32_t stride, match_strip_kind_t kind)
 {
@@ -448,25 +426,7 @@ MATCH_INLINE void strips(const match_tile_t *tile, const match_finish_t *finish,
 
 void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last)
 {
-    match_strip_kind_t kind = match_strip_kind(finish->form);
-    bool one = tile->stride_y == 1;
-    if (kind == MATCH_STRIP_32) {
-        if (one) {
-            strips(tile, finish, first, last, 1, MATCH_STRIP_32);
-        } else {
-            strips(tile, finish, first, last, 2, MATCH_STRIP_32);
-        }
-    } else if (kind == MATCH_STRIP_HIGH) {
-        if (one) {
-            strips(tile, finish, first, last, 1, MATCH_STRIP_HIGH);
-        } else {
-            strips(tile, finish, first, last, 2, MATCH_STRIP_HIGH);
-        }
-    } else if (one) {
-        strips(tile, finish, first, last, 1, MATCH_STRIP_SUMS);
-    } else {
-        strips(tile, finish, first, last, 2, MATCH_STRIP_SUMS);
-    }
+    strips_of_tile(tile, finish, first, last);
 }
 
 #endif

@@ -226,13 +226,8 @@ class OperandText:
         terms = [block]
         for axis in self.axes:
             if axis.offset:
-                stride = self._stride(axis)
-                factors = [
-                    _factor(axis.offset),
-                    *([stride] if stride != "1" else []),
-                    *([str(scale)] if scale > 1 else []),
-                ]
-                terms.append(" * ".join(factors))
+                factors = (factor for factor in (self._stride(axis), str(scale)) if factor != "1")
+                terms.append(" * ".join((_factor(axis.offset), *factors)))
         return " + ".join(terms)
 
     @property

@@ -23,7 +23,7 @@ from match.target.tile_constants import requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16
 from match.targets.gap9.memory import L1
-from match.targets.pulp.cluster import INT64, INT64_SIGNED
+from match.targets.pulp.cluster import HIGH, HIGH_SIGNED, INT64, INT64_SIGNED
 from match.targets.pulp.memory import L1_API
 
 
@@ -47,18 +47,22 @@ def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:
 NORM_QUANT = (_norm_quant("norm_quant_8", 8), _norm_quant("norm_quant_16", 16), _norm_quant("norm_quant_32", 32))
 """The output stage's forms."""
 
+STREAM_OUT_HIGH = (replace(HIGH, name="stream_out_high"), replace(HIGH_SIGNED, name="stream_out_high_signed"))
 STREAM_OUT = (replace(INT64, name="stream_out"), replace(INT64_SIGNED, name="stream_out_signed"))
-"""32-bit accumulators that the cluster requantizes."""
+"""32-bit accumulators that the cluster requantizes, by the upper words of products where that is exact."""
 
-
-_KERNEL_SUFFIX = dict(zip((*NORM_QUANT, *STREAM_OUT), ("_m8", "_m16", "", "_exact", "_exact"), strict=True))
+_KERNEL_SUFFIX = {
+    **dict(zip(NORM_QUANT, ("_m8", "_m16", ""), strict=True)),
+    **dict.fromkeys(STREAM_OUT_HIGH, "_exact_high"),
+    **dict.fromkeys(STREAM_OUT, "_exact"),
+}
 
 
 class Ne16(HwModule):
     """NE16 with the driver of kernels/ne16."""
 
     name = "ne16"
-    requantizers = (*NORM_QUANT, *STREAM_OUT)
+    requantizers = (*NORM_QUANT, *STREAM_OUT_HIGH, *STREAM_OUT)
     peak_macs = 9 * 9 * 16 // 8  # 9 blocks of 9 by 16 multipliers of 8 by 1 bit
     api = ModuleApi(
         headers=("gap9.h", "match_ne16.h"),
@@ -73,6 +77,8 @@ class Ne16(HwModule):
         self.memories = (l1,)
         self._costs: dict[Requantizer | None, CostModel] = {
             **{form: Ne16Cost(multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
+            STREAM_OUT_HIGH[0]: Ne16Cost(stream_out=True, form="high"),
+            STREAM_OUT_HIGH[1]: Ne16Cost(stream_out=True, form="high_signed"),
             **{form: Ne16Cost(stream_out=True) for form in STREAM_OUT},
         }
         self.cost_model = self._costs[NORM_QUANT[-1]]

@@ -13,6 +13,9 @@ from match.ir.requantization import Requantization
 
 Uint8 = npt.NDArray[np.uint8]
 
+OPS = tuple(op for op in Op if op not in (Op.QUANTIZE, Op.DEQUANTIZE))
+"""Operators on 8 bits; those of the float border run on the cluster in tests/e2e/test_float_border.py."""
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -26,7 +29,7 @@ class Case:
         """Output, shape (height, width, channels)."""
         layer, requant = self.layer, self.constants.requantization
         if self.constants.table is not None:
-            return self.constants.table[self.inputs[0]]
+            return self.constants.table[self.inputs[0]].astype(np.uint8)
         if layer.op is Op.MAX_POOL2D:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
         assert requant is not None

@@ -19,7 +19,7 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from tests.analysis.simulate.layers import random_case, random_mapping, random_outer_memory
 from tests.codegen.harness import scheduled, traced_run
-from tests.codegen.layers import Case, make
+from tests.codegen.layers import OPS, Case, make
 from tests.codegen.mock_target import PLAIN, SCRATCHPAD, SIGNED, MockModule
 from tests.mapping.random_schedules import SteppedCost, random_cost
 from tests.search.problems import searched
@@ -69,7 +69,7 @@ def check(plans: Sequence[LayerPlan], cases: Sequence[Case], change: Callable[[s
 def random_plan(rng: random.Random, number: int) -> tuple[LayerPlan, Case]:
     """A random layer with any schedule onto two memories."""
     while True:
-        case = random_case(rng, rng.choice(list(Op)), rng.randrange(1 << 16))
+        case = random_case(rng, rng.choice(OPS), rng.randrange(1 << 16))
         if case.layer.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D) and rng.random() < 0.5:
             case = odd_windows(rng)
         operands = operands_of(case)

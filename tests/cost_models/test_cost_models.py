@@ -88,6 +88,7 @@ MODELS = [
     PulpClusterCost(form="high_signed"),
     Ne16Cost(),
     Ne16Cost(stream_out=True),
+    Ne16Cost(stream_out=True, form="high"),
 ]
 NE16_OPS = {Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE}
 
@@ -364,7 +365,7 @@ def test_faster_units_are_faster() -> None:
     for layer in (conv(32, 32, 16), conv(64, 64, 16, fy=1), depthwise(64, 16)):
         core = RiscvCoreCost().cycles(layer.op, layer.macs, layer.k * layer.oy * layer.ox)
         cluster, ne16 = compute(PulpClusterCost(), layer), compute(Ne16Cost(), layer)
-        exact = compute(Ne16Cost(stream_out=True), layer)
+        exact = compute(Ne16Cost(stream_out=True, form="high"), layer)
         assert ne16 < exact < core
         assert ne16 < cluster < core
         if not layer.channelwise:  # of nine products an output, the cluster's requantization is most of the time
@@ -403,12 +404,16 @@ def test_cluster_scratch() -> None:
 def test_ne16_scratch() -> None:
     """kernels/ne16/match_ne16.h."""
     model = Ne16Cost(stream_out=True)
-    for k, expected in ((7, 4 * 16 * 7), (32, 4 * 16 * 32), (33, 2 * 4 * 16 * 32)):
+    for k, expected in ((7, 4 * 16 * 7), (32, 4 * 16 * 32), (33, 4 * 16 * 33)):
         layer = conv(k, 16, 4)
         assert model.scratch(layer, whole(layer)) == expected
         assert Ne16Cost().scratch(layer, whole(layer)) == 0
     layer = depthwise(17, 4)
-    assert model.scratch(layer, whole(layer)) == 2 * 4 * 16 * 16
+    assert model.scratch(layer, whole(layer)) == 4 * 16 * 17
+    layer = conv(64, 16, 32)
+    assert model.scratch(layer, whole(layer)) == 2 * 12288, "three rows of 32 channels, twice"
+    layer = conv(64, 16, 40)
+    assert model.scratch(layer, whole(layer)) == 2 * 4 * 3 * 40 * 32, "no fewer than the rows of a sub-tile"
 
 
 @pytest.mark.parametrize(("model", "layer"), PAIRS)

@@ -60,18 +60,22 @@ static const entry_t entries[] = {
     {"match_pulp_quantize", match_pulp_quantize, false},
     {"match_pulp_dequantize", match_pulp_dequantize, false},
     {"match_pulp_requantize", match_pulp_requantize, false},
+    {"match_pulp_requantize_high", match_pulp_requantize_high, false},
     {"match_ne16_conv2d_3x3", match_ne16_conv2d_3x3, true},
     {"match_ne16_conv2d_3x3_m16", match_ne16_conv2d_3x3_m16, true},
     {"match_ne16_conv2d_3x3_m8", match_ne16_conv2d_3x3_m8, true},
     {"match_ne16_conv2d_3x3_exact", match_ne16_conv2d_3x3_exact, true},
+    {"match_ne16_conv2d_3x3_exact_high", match_ne16_conv2d_3x3_exact_high, true},
     {"match_ne16_conv2d_1x1", match_ne16_conv2d_1x1, true},
     {"match_ne16_conv2d_1x1_m16", match_ne16_conv2d_1x1_m16, true},
     {"match_ne16_conv2d_1x1_m8", match_ne16_conv2d_1x1_m8, true},
     {"match_ne16_conv2d_1x1_exact", match_ne16_conv2d_1x1_exact, true},
+    {"match_ne16_conv2d_1x1_exact_high", match_ne16_conv2d_1x1_exact_high, true},
     {"match_ne16_depthwise_3x3", match_ne16_depthwise_3x3, true},
     {"match_ne16_depthwise_3x3_m16", match_ne16_depthwise_3x3_m16, true},
     {"match_ne16_depthwise_3x3_m8", match_ne16_depthwise_3x3_m8, true},
     {"match_ne16_depthwise_3x3_exact", match_ne16_depthwise_3x3_exact, true},
+    {"match_ne16_depthwise_3x3_exact_high", match_ne16_depthwise_3x3_exact_high, true},
 };
 
 typedef struct {

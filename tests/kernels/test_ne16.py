@@ -21,6 +21,7 @@ from tests.kernels.reference import (
     margins,
     output_strides_of,
     random_requantization,
+    requantization_of,
     strides_of,
 )
 
@@ -103,8 +104,11 @@ SUFFIX = {8: "_m8", 16: "_m16", 32: ""}
 
 def exact_scratch(geometry: Geometry, block: int) -> int:
     """As match_ne16.h gives it."""
-    pixels = geometry.output[0] * geometry.output[1]
-    return 4 * pixels * min(geometry.channels_out, block) * (2 if geometry.channels_out > block else 1)
+    rows, columns = geometry.output
+    row = 4 * columns * min(geometry.channels_out, block)
+    least = 2 if geometry.filter == (3, 3) and geometry.stride[0] == 2 else 3
+    part = min(rows * row, max(12288, least * row))
+    return min(4 * rows * columns * geometry.channels_out, 2 * part)
 
 
 class Problem:
@@ -155,12 +159,13 @@ def check_norm_quant(
 def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int, int], step: bool, seed: int) -> None:
     """Run the kernel with the cluster's requantization and compare."""
     clip = (-128, 127) if seed % 3 == 0 else (0, 250)
-    requantization = random_requantization(np.random.default_rng(seed), problem.acc, step=step, clip=clip)
+    form = f"{'high' if seed % 2 else 'int64'}{'_signed' if step else ''}"
+    requantization = requantization_of(np.random.default_rng(seed), problem.acc, form, clip)
     target = problem.target(behind)
     fields = problem.fields(target)
-    fields.clip_low, fields.clip_high = clip
+    fields.clip_low, fields.clip_high = requantization.clip
     output = harness.kernel(
-        f"match_ne16_{problem.kind}_exact",
+        f"match_ne16_{problem.kind}_exact{requantization.suffix}",
         fields,
         input=problem.source.block,
         weights=problem.weights,
@@ -297,8 +302,7 @@ def test_a_byte_too_few_is_caught(harness: Harness, short: str) -> None:
         "parameters": requantization.packed(),
         "output": target.block,
     }
-    # The last block has 3 of 32 channels, so that 29 accumulators a pixel are not used at the end of scratch.
-    scratch = exact_scratch(geometry, 32) - 4 * 20 * 29
+    scratch = exact_scratch(geometry, 32)
     harness.kernel("match_ne16_conv2d_3x3_exact", problem.fields(target), **arrays, scratch=scratch)
     if short == "scratch":
         scratch -= 1

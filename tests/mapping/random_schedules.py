@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from match.ir.layer import Dim, Layer, Op, Operand, Padding, Role
+from match.ir.layer import ELEMENTWISE, Dim, Layer, Op, Operand, Padding, Role
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
@@ -19,9 +19,10 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
     if op is Op.DENSE:
         ox = rng.choice([1, 1, rng.randint(1, 4)])
         return Layer("dense", op, k, rng.randint(1, 12), 1, ox, 1, ox)
-    if op in (Op.ADD, Op.LOOKUP):
+    if op is Op.ADD or op in ELEMENTWISE:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
-        return Layer(op.value, op, k, 1, oy, ox, oy, ox, weight_dtype="")
+        types = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}.get(op, ("uint8", "uint8"))
+        return Layer(op.value, op, k, 1, oy, ox, oy, ox, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
     stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])
     dilation = rng.choice([(1, 1), (1, 1), (2, 1)])

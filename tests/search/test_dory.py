@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from match.errors import OptionError, ScheduleError
-from match.ir.layer import Dim, Layer, Op, Padding
+from match.ir.layer import ELEMENTWISE, Dim, Layer, Op, Padding
 from match.mapping.schedule import Memory, Schedule
 from match.target.operands import standard_operands
 from tests.mapping.random_schedules import SteppedCost, random_layer
@@ -49,11 +49,12 @@ def blocks(layer: Layer, tile: Tile) -> int:
     """Bytes of one buffer of each operand."""
     n, h, w = tile
     rows, columns = pixels(layer, h, w)
-    inputs = round_up(rows * columns * (n if layer.channelwise else layer.c))
+    inputs = round_up(rows * columns * (n if layer.channelwise else layer.c) * (4 if layer.op is Op.QUANTIZE else 1))
     filters = round_up(n * layer.fy * layer.fx * (1 if layer.channelwise else layer.c)) if layer.weight_dtype else 0
     parameters = parameter_bytes(layer) * (1 if layer.op is Op.ADD else n)
-    table = 256 if layer.op is Op.LOOKUP else 0
-    return inputs * (2 if layer.op is Op.ADD else 1) + filters + parameters + table + round_up(n * h * w)
+    table = {Op.LOOKUP: 256, Op.QUANTIZE: 1040, Op.DEQUANTIZE: 1024}.get(layer.op, 0)
+    outputs = round_up(n * h * w * (4 if layer.op is Op.DEQUANTIZE else 1))
+    return inputs * (2 if layer.op is Op.ADD else 1) + filters + parameters + table + outputs
 
 
 def scratch(layer: Layer, tile: Tile, model: SteppedCost) -> int:
@@ -83,7 +84,7 @@ def objective(layer: Layer, tile: Tile) -> int:
 def tiles(layer: Layer) -> Iterator[Tile]:
     """Every tile that DORY considers, the smallest first."""
     channels, rows, columns = (range(1, extent + 1) for extent in (layer.k, layer.oy, layer.ox))
-    if layer.op in (Op.ADD, Op.LOOKUP):
+    if layer.op is Op.ADD or layer.op in ELEMENTWISE:
         channels, columns = [layer.k], [layer.ox]
     if layer.op is Op.DEPTHWISE_CONV2D:
         columns = [layer.ox]

@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from match.frontend.model import Rounding
+from match.ir.float_border import order
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find
+from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
 
 pytestmark = pytest.mark.tvm
@@ -253,6 +256,56 @@ def test_lookup(dtypes: tuple[str, str], shape: tuple[int, ...], extents: tuple[
     value = RNG.integers(0, 256, shape).astype(np.uint8)
     expected = run([x], body, value.view(dtypes[0]))
     assert np.array_equal(match.constants.table[value], expected.view(np.uint8))
+
+
+def border(body: Any, rounding: Rounding) -> Any:
+    """QNN operators as the border's pass writes them."""
+    typed_body = relay.transform.InferType()(tvm.IRModule.from_expr(body))
+    return relay.transform.InferType()(LowerBorder(rounding)(typed_body))
+
+
+@pytest.mark.parametrize("rounding", [Rounding.TFLITE, Rounding.ONNXRUNTIME])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_quantize(rounding: Rounding, dtype: str) -> None:
+    """By its steps the layer is TVM's function, at numbers halfway between outputs among others."""
+    x, zero_point = var("x", 2, 3, 50, dtype="float32"), 7 if dtype == "int8" else 130
+    body = relay.qnn.quantize(x, relay.const(np.float32(0.25)), relay.const(zero_point), out_dtype=dtype)
+    lowered = border(relay.Function([x], body), rounding)
+    (match,) = find(lowered)
+    assert isinstance(match, Match)
+    layer, function = match.layer, match.constants.quantization
+    assert (layer.op, layer.oy, layer.ox, layer.k, layer.c) == (Op.QUANTIZE, 2, 3, 50, 1)
+    assert (layer.input_dtype, layer.output_dtype, layer.weight_dtype) == ("float32", dtype, "")
+    assert function is not None
+    numbers = (np.arange(-150, 150) * 0.125 * 2).reshape(2, 3, 50).astype(np.float32)
+    expected = run(list(lowered["main"].params), lowered["main"].body, numbers)
+    assert len(np.unique(expected)) > 70
+    places = order(numbers)
+    assert np.array_equal(function.lowest + (places[..., None] > function.steps).sum(axis=-1), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_dequantize(dtype: str) -> None:
+    x = var("x", 1, 8, 9, 16, dtype=dtype)
+    body = relay.qnn.dequantize(x, relay.const(np.float32(0.017)), relay.const(-3))
+    lowered = border(relay.Function([x], body), Rounding.ONNXRUNTIME)
+    (match,) = find(lowered)
+    assert isinstance(match, Match)
+    layer = match.layer
+    assert (layer.op, layer.oy, layer.ox, layer.k) == (Op.DEQUANTIZE, 8, 9, 16)
+    assert (layer.input_dtype, layer.output_dtype) == (dtype, "float32")
+    assert match.constants.table is not None
+    value = RNG.integers(0, 256, (1, 8, 9, 16)).astype(np.uint8)
+    assert np.array_equal(
+        match.constants.table[value], run(list(lowered["main"].params), lowered["main"].body, value.view(dtype))
+    )
+
+
+@pytest.mark.parametrize("scale", [2.0**-110, 2.0**110])
+def test_a_scale_whose_steps_leave_float32_is_left_alone(scale: float) -> None:
+    x = var("x", 1, 8, dtype="float32")
+    body = relay.qnn.quantize(x, relay.const(np.float32(scale)), relay.const(0), out_dtype="int8")
+    assert find(border(relay.Function([x], body), Rounding.TFLITE)) == ()
 
 
 def test_layers_of_a_network_come_in_order_and_leave_the_rest() -> None:
