@@ -122,7 +122,8 @@ def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
     layer = replace(chain.whole.layer, name=f"chain_{first}_{last}", stages=tuple(stage.layer for stage in stages))
     source = first_source(reversed(chain.whole.covered))
     symbol = f"{prefix}_{last:02d}_chain"
-    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, stages)
+    reference = all(stage.reference for stage in stages)
+    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, reference, stages)
 
 
 def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
