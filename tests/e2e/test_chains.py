@@ -34,8 +34,9 @@ def chains(model: match.CompiledModel) -> list[LayerDecision]:
 
 
 def moved(model: match.CompiledModel) -> int:
-    """Bytes that modules move."""
-    return model.report.totals.bytes_moved
+    """Bytes that the network moves, those that the control core reads and writes included."""
+    taken = [offer for layer in model.layers for offer in layer.candidates if offer.module == layer.module]
+    return sum(offer.cost.moved_bytes for offer in taken if offer.cost)
 
 
 @pytest.mark.parametrize(("name", "target", "l1", "objective"), CASES)
@@ -50,9 +51,12 @@ def test_chains_compute_the_integers_of_their_layers(name: str, target: str, l1:
     outputs, traces = fused.trace(sample, sanitize=True)
     expected = alone.run(sample)
     assert all(np.array_equal(outputs[key], value) for key, value in expected.items())
-    for layer, trace in zip([layer for layer in fused.layers if layer.plan], traces, strict=True):
+    by_symbol = {trace.symbol: trace for trace in traces}  # TVM may compute branches in another order
+    planned = {layer.plan.symbol: layer for layer in fused.layers if layer.plan}
+    assert by_symbol.keys() == planned.keys()
+    for symbol, layer in planned.items():
         timeline = fused.simulate(layer)
-        assert trace.actions == timeline.actions, layer.name
+        assert by_symbol[symbol].actions == timeline.actions, layer.name
         assert timeline.cycles == pytest.approx(layer.cycles, rel=1e-12), layer.name
     if objective == "latency":
         assert fused.cycles <= alone.cycles
