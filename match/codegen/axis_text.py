@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from match.codegen.nest import LoopNest, size_name
-from match.ir.layer import Axis, Layer
+from match.ir.layer import Axis, Layer, Op
 from match.mapping.schedule import align
 
 
@@ -31,9 +31,15 @@ class AxisText:
     def limit(self) -> str:
         """Constant with the tensor's size."""
         if self.name == "channels":
-            return size_name(self.axis.dim, self.layer)
-        side = "OUT" if self.operand == "output" else "IN"
+            joined = self.layer.op is Op.CONCATENATE and self.operand != "output"
+            return f"{self.operand.upper()}_CHANNELS" if joined else size_name(self.axis.dim, self.layer)
+        side = self.operand.upper() if self.fixed else "OUT" if self.operand == "output" else "IN"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
+
+    @property
+    def fixed(self) -> bool:
+        """Whether every tile touches the same indices."""
+        return self.axis.stride == 0
 
     @property
     def used(self) -> int:
@@ -90,6 +96,8 @@ class AxisText:
     @property
     def cut(self) -> bool:
         """Whether blocks are pieces of the tensor's axis."""
+        if self.fixed:
+            return False
         if self.shared and self.outer:
             return self.outer.cut
         return bool(self.nest.of(self.axis.dim, self.depth)) or self.nest.cut_outside(self.axis.dim)
@@ -102,7 +110,8 @@ class AxisText:
     @property
     def tiled(self) -> bool:
         """Whether tiles are pieces of the block along this axis."""
-        return len(self.nest.of(self.axis.dim, len(self.nest))) > len(self.nest.of(self.axis.dim, self.depth))
+        cuts = len(self.nest.of(self.axis.dim, len(self.nest))) - len(self.nest.of(self.axis.dim, self.depth))
+        return cuts > 0 and not self.fixed
 
     @property
     def plain(self) -> bool:

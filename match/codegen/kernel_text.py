@@ -13,7 +13,7 @@ from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 from match.ir.layer import Dim, Op
-from match.target.operands import FILTER, REQUANTIZATION, TABLE
+from match.target.operands import FILTER, REQUANTIZATION, TABLE, ZERO_POINTS
 
 WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
 
@@ -28,7 +28,7 @@ NUMBERS = (
 """The fields of match_tile_t, in its order."""
 
 _COLUMNS = 100
-_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters"}
+_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters", ZERO_POINTS: "weights"}
 
 
 class KernelText(LevelText):

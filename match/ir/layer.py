@@ -1,9 +1,13 @@
 """The typed workload of one match: what a module is asked to compute, free of TVM objects.
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
-FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup) use K for their
-channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A lookup, element by
-element, takes tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
+FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, what moves data)
+use K for their channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A lookup,
+element by element, takes tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
+
+A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A
+transposition turns the last two of three axes: its output is (OY, OX, K), its input (OY, K, OX). A multiplication may
+have a second input of one pixel, which weighs the channels of the first.
 """
 
 from __future__ import annotations
@@ -38,9 +42,14 @@ class Op(enum.StrEnum):
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
     LOOKUP = "lookup"
+    MULTIPLY = "multiply"
+    CONCATENATE = "concatenate"
+    TRANSPOSE = "transpose"
 
 
-CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D, Op.LOOKUP})
+CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.DENSE}
+TWO_INPUTS = frozenset({Op.ADD, Op.MULTIPLY, Op.CONCATENATE})
+"""Operators with a second input, the addend."""
 
 
 class Padding(NamedTuple):
@@ -60,7 +69,8 @@ class Layer:
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights, `output_dtype` is "int32" where sums are not requantized. `clip` is the closed range of
     output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
-    that accumulates can have, where that is known.
+    that accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input.
+    `broadcast` tells that the second input of a multiplication has one pixel.
     """
 
     name: str
@@ -82,6 +92,8 @@ class Layer:
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
+    first_channels: int = 0
+    broadcast: bool = False
 
     @property
     def geometry(self) -> Layer:
@@ -95,7 +107,9 @@ class Layer:
 
     @property
     def input_channels(self) -> int:
-        """Channels of the input tensor."""
+        """Channels of the input tensor, of the first one if there are two."""
+        if self.op is Op.CONCATENATE:
+            return self.first_channels
         return self.k if self.channelwise else self.c
 
     @property
@@ -140,7 +154,7 @@ class Axis:
 
     A tile of `t` iterations of `dim` touches `(t - 1) * stride + window` indices, clipped to the tensor's `limit` and
     rounded up to `multiple`. `before` is the padding in front: the tile that starts at iteration `i` touches indices
-    from `i * stride - before`.
+    from `i * stride - before`. With a stride of 0 all iterations touch the same indices.
     """
 
     dim: Dim
@@ -190,17 +204,19 @@ class Operand:
 
     `partial_bytes` are, of an output, the bytes of an element's partial sum between kernel calls that each add up some
     of the input channels; 0 where kernels need all of them at once.
+    `transposed` tells that the tensor itself, not a layout of it, has its axes in the order of the component's.
     """
 
     name: str
     role: Role
     components: tuple[Component, ...]
     partial_bytes: int = 0
+    transposed: bool = False
 
     @cached_property
     def dims(self) -> frozenset[Dim]:
         """Loop dimensions that this operand depends on."""
-        return frozenset(axis.dim for component in self.components for axis in component.axes)
+        return frozenset(axis.dim for component in self.components for axis in component.axes if axis.stride)
 
     @property
     def indivisible_dims(self) -> frozenset[Dim]:

@@ -48,6 +48,8 @@ def storage(operand: Operand) -> Storage:
     """
     axes = [axis for component in operand.components for axis in component.axes]
     places = [PLACES.get(axis.dim, -1) for axis in axes]
+    if operand.transposed and sorted(places) == [0, 1, 2]:
+        places = [0, 1, 2]
     if len(operand.components) != 1 or sorted(places) != [0, 1, 2]:
         raise TargetError(
             f"operand {operand.name} is not an activation of rows, columns and channels (one component with an axis "

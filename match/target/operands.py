@@ -5,7 +5,7 @@ A module whose memory looks different (padded channels, planes of bits) builds i
 
 from __future__ import annotations
 
-from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role
+from match.ir.layer import TWO_INPUTS, Axis, Component, Dim, Layer, Op, Operand, Role
 
 INPUT = "input"
 ADDEND = "addend"
@@ -14,26 +14,28 @@ OUTPUT = "output"
 FILTER = "filter"
 REQUANTIZATION = "requantization"
 TABLE = "table"
+ZERO_POINTS = "zero_points"
+
+_ZERO_POINT_BYTES = 4
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
-    """An input activation, HWC; bytes are elements. `name` tells the two inputs of an addition apart."""
-    channels = Dim.K if layer.channelwise else Dim.C
+    """An input activation, HWC; bytes are elements. `name` tells the two inputs of an operator apart.
+
+    That of a transposition has its last two axes the other way round.
+    """
+    dim = Dim.K if layer.channelwise else Dim.C
     window_y, window_x = layer.window
-    return Operand(
-        name,
-        Role.INPUT,
-        (
-            Component(
-                name,
-                (
-                    Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top),
-                    Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left),
-                    Axis(channels, layer.input_channels),
-                ),
-            ),
-        ),
-    )
+    rows = Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top)
+    columns = Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left)
+    channels = Axis(dim, layer.input_channels)
+    if name == ADDEND and layer.broadcast:
+        rows, columns = Axis(Dim.OY, 1, stride=0), Axis(Dim.OX, 1, stride=0)
+    if name == ADDEND and layer.op is Op.CONCATENATE:
+        channels = Axis(dim, layer.k - layer.first_channels)
+    transposed = layer.op is Op.TRANSPOSE
+    axes = (rows, channels, columns) if transposed else (rows, columns, channels)
+    return Operand(name, Role.INPUT, (Component(name, axes),), transposed=transposed)
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
@@ -55,15 +57,20 @@ def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> 
 
 
 def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
-    """The requantization parameters: one entry per output channel, or one in all for an addition."""
-    if layer.op is Op.ADD:
+    """The requantization parameters: one entry per output channel, or one in all for an operator of two inputs."""
+    if layer.op in TWO_INPUTS:
         return Component(REQUANTIZATION, (), parameter_bytes)
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
 
 
-def table_component() -> Component:
-    """The table of a lookup: a byte for each of the 256 values of the input's byte as an unsigned number."""
-    return Component(TABLE, (), 256)
+def table_component(inputs: int = 1) -> Component:
+    """A table for each input: a byte for each of the 256 values of the input's byte as an unsigned number."""
+    return Component(TABLE, (), 256 * inputs)
+
+
+def zero_points_component() -> Component:
+    """The zero points of both inputs of a multiplication, int32."""
+    return Component(ZERO_POINTS, (), 2 * _ZERO_POINT_BYTES)
 
 
 def weights_operand(*components: Component) -> Operand:
@@ -74,7 +81,7 @@ def weights_operand(*components: Component) -> Operand:
 def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0) -> tuple[Operand, ...]:
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
-    Input, addend (additions only), weights (filter and `parameter_bytes` of requantization per output channel, as far
+    Input, addend (of two inputs the second), weights (filter and `parameter_bytes` of requantization per output channel, as far
     as the operator has them, or the table of a lookup), output. `parameter_bytes` is 0 where the operator does not
     requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
     """
@@ -85,8 +92,12 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(requantization_component(layer, parameter_bytes))
     if layer.op is Op.LOOKUP:
         components.append(table_component())
+    if layer.op is Op.CONCATENATE:
+        components.append(table_component(inputs=2))
+    if layer.op is Op.MULTIPLY:
+        components.append(zero_points_component())
     operands = [input_operand(layer)]
-    if layer.op is Op.ADD:
+    if layer.op in TWO_INPUTS:
         operands.append(input_operand(layer, ADDEND))
     if components:
         operands.append(weights_operand(*components))

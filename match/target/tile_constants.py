@@ -87,7 +87,7 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
-    """The components of `standard_operands`: filters, parameters, a lookup's table, if there are any."""
+    """The components of `standard_operands`: filters, parameters, tables, zero points, if there are any."""
     components: list[bytes] = []
     if constants.weights is not None:
         components.append(rows(constants.weights, spans))
@@ -95,6 +95,8 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(requantization(constants, requantizer, spans))
     if constants.table is not None:
         components.append(constants.table.tobytes())
+    if constants.zero_points is not None:
+        components.append(np.array(constants.zero_points, "<i4").tobytes())
     return tuple(components)
 
 
@@ -116,7 +118,7 @@ def word_rows(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> byt
 
 
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
-    """The structure that match_tile.h has for the form: one of an addition, else one for each output channel."""
+    """The structure that match_tile.h has for the form: one of two inputs, else one for each output channel."""
     parameters = parameters_of(constants)
     if constants.addend_multipliers is not None:
         entry = np.zeros(1, _addition(requantizer))
@@ -126,7 +128,8 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
         entry["input_multiplier"], entry["addend_multiplier"] = factors
         return entry.tobytes()
     start, extent = spans[Dim.K]
-    part = parameters.take(np.arange(start, start + extent))
+    one = constants.zero_points is not None
+    part = parameters if one else parameters.take(np.arange(start, start + extent))
     return _upper_halves(part, requantizer) if requantizer.upper_half else _whole_products(part, requantizer)
 
 

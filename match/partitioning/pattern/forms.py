@@ -12,10 +12,12 @@ from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Int64Array, Requantization
+from match.partitioning.pattern.layers import byte_table, covered, element_wise
+from match.partitioning.pattern.movement import concatenation, transposition
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
-from match.relay.operators import Addition, Average, Convolution, Dense, Lookup
+from match.relay.operators import Addition, Average, Convolution, Dense, Lookup, Multiplication
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
 
@@ -30,9 +32,15 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     addition = readers.read_addition(root)
     if addition is not None:
         return _add(root, addition, ranges)
+    multiplication = readers.read_multiplication(root)
+    if multiplication is not None:
+        return _multiply(root, multiplication, ranges)
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return _lookup(root, lookup)
+    moved = concatenation(root) or transposition(root)
+    if moved is not None:
+        return moved
     layer = readers.read_layer(root) or readers.read_sums(root)
     if isinstance(layer, Convolution):
         return _conv2d(root, layer, ranges)
@@ -41,18 +49,6 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     if isinstance(layer, Average):
         return _avg_pool2d(root, layer, ranges)
     return _grouped_conv2d(root)
-
-
-def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
-    """The calls from `inputs` to `root`, both of which the form is known to lie between; the root first."""
-    found: dict[relay.Expr, None] = {}
-    pending = [root]
-    while pending:
-        expr = pending.pop()
-        if isinstance(expr, relay.Call) and expr not in inputs and expr not in found:
-            found[expr] = None
-            pending += expr.args
-    return tuple(found)
 
 
 def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
@@ -186,30 +182,39 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
 
 
+def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) -> Match | Rejection:
+    """A product of two maps of one shape, or of a map with one of a single pixel, whichever comes first."""
+    operands, zero_points = multiplication.operands, multiplication.zero_points
+    if math.prod(shape(operands[0])) < math.prod(shape(operands[1])):
+        operands, zero_points = (operands[1], operands[0]), (zero_points[1], zero_points[0])
+    (a, b), k = operands, shape(root)[-1]
+    broadcast = shape(a) != shape(b)
+    if shape(a) != shape(root) or (broadcast and (shape(b)[-1], math.prod(shape(b))) != (k, k)):
+        return _rejected(root, (a, b), Op.MULTIPLY, "its operands differ in more than one having a single pixel")
+    if dtype(a) != dtype(b):
+        return _rejected(root, (a, b), Op.MULTIPLY, "its operands have different types")
+    products = np.multiply.outer(
+        *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
+    )
+    layer = element_wise(Op.MULTIPLY, shape(root), dtype(a), multiplication.dtype)
+    layer = replace(layer, clip=multiplication.requantization.clip, broadcast=broadcast)
+    accumulator = products.min().reshape(1), products.max().reshape(1)
+    parameters = _without_idle_parts(multiplication.requantization, *accumulator)
+    constants = LayerConstants(None, parameters, zero_points=zero_points)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def _ends(x: relay.Expr, channels: int, ranges: Ranges) -> Int64Array:
+    """The smallest and the largest value of a tensor."""
+    values = _range(x, channels, ranges)
+    return np.array([values.low.min(), values.high.max()])
+
+
 def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
     """A table, whatever the shape: no element depends on where it is."""
-    *outer, ox, k = (1, 1, *shape(lookup.x))
-    oy = math.prod(outer)
-    layer = Layer(
-        name=Op.LOOKUP.value,
-        op=Op.LOOKUP,
-        k=k,
-        c=1,
-        oy=oy,
-        ox=ox,
-        iy=oy,
-        ix=ox,
-        input_dtype=lookup.x_dtype,
-        weight_dtype="",
-        output_dtype=lookup.dtype,
-        clip=value_range(lookup.dtype),
-    )
-    table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
-    if lookup.x_dtype == "int8":
-        # From the order of the values, -128 first, to that of their bytes, 0 first.
-        table = np.roll(table, 128)
+    layer = element_wise(Op.LOOKUP, shape(lookup.x), lookup.x_dtype, lookup.dtype)
     inputs = (lookup.x,)
-    return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=table), None)
+    return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=byte_table(lookup)), None)
 
 
 def _grouped_conv2d(root: relay.Expr) -> Rejection | None:
