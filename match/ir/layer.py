@@ -1,9 +1,10 @@
 """The typed workload of one match: what a module is asked to compute, free of TVM objects.
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
-FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, what moves data)
-use K for their channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A lookup,
-element by element, takes tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
+FY/FX filter rows and columns. Channelwise operators, which are all but convolutions and dense layers, use K for their
+channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Operators on each element
+and those that move it take tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are
+HWC.
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A
 transposition turns the last two of three axes: its output is (OY, OX, K), its input (OY, K, OX). A multiplication may

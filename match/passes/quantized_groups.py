@@ -15,7 +15,7 @@ import numpy.typing as npt
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
-from match.passes.unary_functions import unary_chain
+from match.passes.unary_functions import unary_function
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import quantization
@@ -249,11 +249,12 @@ def _scaled_concatenation(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A chain of functions of one value, computed for all 256 of them."""
-    source, function = unary_chain(expr)
-    real = _real(source)
-    if real is None or function is None:
+    """Any function of one value, computed for all 256 of them."""
+    found = unary_function(expr)
+    real = _real(found[0]) if found else None
+    if found is None or real is None:
         return None
+    _, function = found
     values = (real.quantization.levels - real.quantization.zero_point).astype(np.float32) * real.quantization.scale
     outputs = quantize(function(values), output, value_range(output.dtype))
     return integer_form.lookup(new(real.x), outputs, real.quantization.dtype, output.dtype)

@@ -1,14 +1,21 @@
-"""Functions of one value: what Relay's elementwise operators compute, in NumPy and float32."""
+"""Functions of one value: what Relay's operators in floating point compute of it, in NumPy and float32.
+
+Each operator is rounded to float32, as in a runtime that executes them one by one; sigmoid and erf are NumPy's formula
+and the C library's, which a runtime's own approximation may miss by the last bit.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from match.arithmetic.interface import Float32Array
 from match.relay import relay
-from match.relay.rewrite import is_call, operator_name
+from match.relay.rewrite import is_call, operands, operator_name, scalar
 
 Function = Callable[[Float32Array], Float32Array]
 
@@ -21,37 +28,76 @@ def _sigmoid(x: Float32Array) -> Float32Array:
     return np.float32(1) / (np.float32(1) + np.exp(-x))
 
 
-_FUNCTIONS: dict[str, Function] = {
-    "nn.relu": _relu,
-    "sigmoid": _sigmoid,
-    "tanh": np.tanh,
-    "exp": np.exp,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "negative": np.negative,
-}
+def _erf(x: Float32Array) -> Float32Array:
+    return np.array([math.erf(float(value)) for value in x.reshape(-1)], np.float32).reshape(x.shape)
 
 
-def unary_chain(expr: relay.Expr) -> tuple[relay.Expr, Function | None]:
-    """What the functions around `expr` are applied to, and all of them as one; None where there are none."""
-    chain: list[Function] = []
-    while is_call(expr, "clip", "nn.leaky_relu", *_FUNCTIONS):
-        chain.append(_function(expr))
-        expr = expr.args[0]
+_FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "nn.relu": _relu,
+        "sigmoid": _sigmoid,
+        "erf": _erf,
+        "tanh": np.tanh,
+        "exp": np.exp,
+        "log": np.log,
+        "sqrt": np.sqrt,
+        "abs": np.abs,
+        "negative": np.negative,
+        "add": np.add,
+        "subtract": np.subtract,
+        "multiply": np.multiply,
+        "divide": np.divide,
+        "power": np.power,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+    }
+)
 
-    def composed(x: Float32Array) -> Float32Array:
-        for function in reversed(chain):
-            x = function(x)
-        return x
 
-    return expr, composed if chain else None
+def unary_function(expr: relay.Expr) -> tuple[relay.Expr, Function] | None:
+    """The one tensor that operators compute `expr` of, element by element, and all of them as one function.
+
+    All else that they read are single numbers. None if `expr` is no such function.
+    """
+    order, sources = _operators(expr)
+    if len(sources) != 1 or not order:
+        return None
+    (source,) = sources
+
+    def function(x: Float32Array) -> Float32Array:
+        values: dict[relay.Expr, Any] = {source: x}
+        with np.errstate(all="ignore"):
+            for call in order:
+                arguments = [values[operand] if operand in values else scalar(operand) for operand in call.args]
+                values[call] = np.asarray(_applied(call, arguments), np.float32)
+        return np.broadcast_to(values[order[-1]], x.shape)
+
+    return source, function
 
 
-def _function(call: relay.Call) -> Function:
+def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr]]:
+    """The functions that end in `expr`, in order of computation, and what they read beside single numbers."""
+    order: list[relay.Call] = []
+    sources: list[relay.Expr] = []
+    seen: set[relay.Expr] = set()
+    pending = [(expr, False)]
+    while pending:
+        current, complete = pending.pop()
+        if complete and isinstance(current, relay.Call):
+            order.append(current)
+        elif current not in seen:
+            seen.add(current)
+            if is_call(current, "clip", "nn.leaky_relu", *_FUNCTIONS):
+                pending += [(current, True), *((operand, False) for operand in operands(current))]
+            elif scalar(current) is None:
+                sources.append(current)
+    return order, sources
+
+
+def _applied(call: relay.Call, arguments: list[Any]) -> Any:
+    x = arguments[0]
     if is_call(call, "clip"):
-        low, high = np.float32(call.attrs.a_min), np.float32(call.attrs.a_max)
-        return lambda x: np.clip(x, low, high)
+        return np.clip(x, np.float32(call.attrs.a_min), np.float32(call.attrs.a_max))
     if is_call(call, "nn.leaky_relu"):
-        slope = np.float32(call.attrs.alpha)
-        return lambda x: np.where(x < 0, x * slope, x)
-    return _FUNCTIONS[operator_name(call)]
+        return np.where(x < 0, x * np.float32(call.attrs.alpha), x)
+    return _FUNCTIONS[operator_name(call)](*arguments)

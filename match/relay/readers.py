@@ -53,7 +53,7 @@ def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
 
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
-    """REQ: the accumulator, the parameters (shape (K,), of a product of two tensors (1,)) and the type of the result."""
+    """REQ: the accumulator, the parameters (shape (K,); of a product of two tensors (1,)), the type of the result."""
     saturated = _saturated_shift(expr)
     if saturated is None:
         return None

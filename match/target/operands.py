@@ -81,9 +81,9 @@ def weights_operand(*components: Component) -> Operand:
 def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0) -> tuple[Operand, ...]:
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
-    Input, addend (of two inputs the second), weights (filter and `parameter_bytes` of requantization per output channel, as far
-    as the operator has them, or the table of a lookup), output. `parameter_bytes` is 0 where the operator does not
-    requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
+    Input, addend (of two inputs the second), weights (filter and `parameter_bytes` of requantization per output
+    channel, tables, zero points, as far as the operator has them), output. `parameter_bytes` is 0 where the operator
+    does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
     """
     components: list[Component] = []
     if layer.weight_dtype:

@@ -1,4 +1,4 @@
-"""Networks whose maps part and are concatenated: with each other, with those before them, with those of another scale."""
+"""Networks whose maps part and are concatenated: with each other, with those before them or of another scale."""
 
 from __future__ import annotations
 

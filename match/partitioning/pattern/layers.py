@@ -28,7 +28,7 @@ def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Exp
 
 
 def element_wise(op: Op, shape: Sequence[int], x_dtype: str, dtype: str) -> Layer:
-    """A channelwise layer from tensors of a shape to one of it: the last axis is K, the one before OX, all others OY."""
+    """A channelwise layer between tensors of one shape: the last axis is K, the one before OX, all others OY."""
     *outer, ox, k = (1, 1, *shape)
     oy = math.prod(outer)
     return Layer(
