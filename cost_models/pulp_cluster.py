@@ -126,7 +126,7 @@ class KernelCycles:
     add_int64: float = 55.8
     lookup: float = 3.06
     multiply: float = 13
-    turned_pixel: float = 16
+    turned_pixel: float = 36
     turned: float = 5
 
 

@@ -37,6 +37,13 @@ static inline void multiply_run(match_finish_t finish, zero_points_t zero, opera
         }
         break;
     }
+    case MATCH_FORM_HIGH_SIGNED: {
+        match_requant_high_signed_t p = match_parameters_high_signed(finish.parameters);
+        for (int32_t i = 0; i < count; i++) {
+            run.output[i] = (uint8_t)match_requantize_high_signed(&finish, p, product(run, zero, i));
+        }
+        break;
+    }
     default:
         for (int32_t i = 0; i < count; i++) {
             run.output[i] = match_requantize_with(&finish, finish.parameters, product(run, zero, i));
