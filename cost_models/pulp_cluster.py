@@ -310,7 +310,7 @@ class PulpClusterCost(CostModel):
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
-            case Op.LOOKUP:
+            case Op.LOOKUP | Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY:
                 return self.cycles.addition + self._elements(layer, tile, self.cycles.multiply + self.requantize)

@@ -31,8 +31,8 @@ class AxisText:
     def limit(self) -> str:
         """Constant with the tensor's size."""
         if self.name == "channels":
-            joined = self.layer.op is Op.CONCATENATE and self.operand != "output"
-            return f"{self.operand.upper()}_CHANNELS" if joined else size_name(self.axis.dim, self.layer)
+            own = self.layer.op in (Op.CONCATENATE, Op.SLICE) and self.operand != "output"
+            return f"{self.operand.upper()}_CHANNELS" if own else size_name(self.axis.dim, self.layer)
         side = self.operand.upper() if self.fixed else "OUT" if self.operand == "output" else "IN"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 
@@ -84,6 +84,8 @@ class AxisText:
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Constants that describe the axis beside the tensor's size."""
         values = {self.stored: self._rounded(self.axis.limit)}
+        if self.skipped:
+            values[self.skipped] = -self.axis.before
         if not self.cut:
             values |= {self._whole_count: self.used, self.held: self._rounded(self.used)}
         yield from ((name, value) for name, value in values.items() if name != self.limit)
@@ -115,9 +117,15 @@ class AxisText:
 
     @property
     def plain(self) -> bool:
-        """Whether indices of the axis are iterations of its loop dimension."""
+        """Whether indices of the axis are iterations of its loop dimension, behind those that are skipped."""
         axis = self.axis
-        return (axis.stride, axis.window, axis.before) == (1, 1, 0) and axis.limit >= self.layer.size(axis.dim)
+        fits = axis.before <= 0 and axis.limit + axis.before >= self.layer.size(axis.dim)
+        return (axis.stride, axis.window) == (1, 1) and fits
+
+    @property
+    def skipped(self) -> str:
+        """Constant with the tensor's indices in front of those that the layer touches; empty if there are none."""
+        return f"{self.variable.upper()}_SKIPPED" if self.axis.before < 0 and self.outer is None else ""
 
     @property
     def variable(self) -> str:
@@ -171,7 +179,9 @@ class AxisText:
     def first(self) -> str:
         """Indices from the array's first to the block's, in a function that is passed `name`; empty if always 0."""
         if not self.passed:
-            return ""
+            return self.skipped
+        if self.skipped:
+            return f"({self.name}.first + {self.skipped})"
         if self.outer and self.outer.cut:
             return f"({self.name}.first - part->{self.outer.variable}.first)"
         return f"{self.name}.first"

@@ -6,9 +6,9 @@ channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX row
 and those that move it take tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are
 HWC.
 
-A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A
-transposition turns the last two of three axes: its output is (OY, OX, K), its input (OY, K, OX). A multiplication may
-have a second input of one pixel, which weighs the channels of the first.
+A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
+has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
+(OY, K, OX). A multiplication may have a second input of one pixel, which weighs the channels of the first.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Op(enum.StrEnum):
     LOOKUP = "lookup"
     MULTIPLY = "multiply"
     CONCATENATE = "concatenate"
+    SLICE = "slice"
     TRANSPOSE = "transpose"
 
 
@@ -70,7 +71,8 @@ class Layer:
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights, `output_dtype` is "int32" where sums are not requantized. `clip` is the closed range of
     output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
-    that accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input.
+    that accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input;
+    of a slice, those in front of it, and `source_channels` all of its input.
     `broadcast` tells that the second input of a multiplication has one pixel.
     """
 
@@ -94,6 +96,7 @@ class Layer:
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
     first_channels: int = 0
+    source_channels: int = 0
     broadcast: bool = False
 
     @property
@@ -111,6 +114,8 @@ class Layer:
         """Channels of the input tensor, of the first one if there are two."""
         if self.op is Op.CONCATENATE:
             return self.first_channels
+        if self.op is Op.SLICE:
+            return self.source_channels
         return self.k if self.channelwise else self.c
 
     @property
@@ -155,7 +160,8 @@ class Axis:
 
     A tile of `t` iterations of `dim` touches `(t - 1) * stride + window` indices, clipped to the tensor's `limit` and
     rounded up to `multiple`. `before` is the padding in front: the tile that starts at iteration `i` touches indices
-    from `i * stride - before`. With a stride of 0 all iterations touch the same indices.
+    from `i * stride - before`; less than 0, it is what is skipped. With a stride of 0 all iterations touch the same
+    indices.
     """
 
     dim: Dim

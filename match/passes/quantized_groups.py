@@ -263,9 +263,12 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
 def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
-    while is_call(expr, "nn.pad", *_MOVES):
-        moves.append(expr)
-        expr = expr.args[0]
+    while True:
+        part = _part(expr)
+        if part is None and not is_call(expr, "nn.pad", *_MOVES):
+            break
+        moves.append(part or expr)
+        expr = moves[-1].args[0]
     real = _real(expr)
     if real is None:
         return None
@@ -280,6 +283,18 @@ def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
             arguments.append(relay.const(int(integer[0]), real.quantization.dtype))
         result = relay.Call(call.op, arguments, call.attrs)
     return _rescaled(result, real.quantization, output)
+
+
+def _part(expr: relay.Expr) -> relay.Call | None:
+    """One of the tensors that a split makes, as a slice of its input."""
+    if not isinstance(expr, relay.TupleGetItem) or not is_call(expr.tuple_value, "split"):
+        return None
+    split = expr.tuple_value
+    x = split.args[0]
+    axis = int(split.attrs.axis) % len(shape(x))
+    extents = [int(field.shape[axis]) for field in split.checked_type.fields]
+    begin = sum(extents[: expr.index])
+    return relay.strided_slice(x, [begin], [begin + extents[expr.index]], axes=[axis])
 
 
 def _rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> relay.Expr:

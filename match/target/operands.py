@@ -28,7 +28,7 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
     window_y, window_x = layer.window
     rows = Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top)
     columns = Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left)
-    channels = Axis(dim, layer.input_channels)
+    channels = Axis(dim, layer.input_channels, before=-layer.first_channels if layer.op is Op.SLICE else 0)
     if name == ADDEND and layer.broadcast:
         rows, columns = Axis(Dim.OY, 1, stride=0), Axis(Dim.OX, 1, stride=0)
     if name == ADDEND and layer.op is Op.CONCATENATE:
@@ -90,7 +90,7 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
-    if layer.op is Op.LOOKUP:
+    if layer.op in (Op.LOOKUP, Op.SLICE):
         components.append(table_component())
     if layer.op is Op.CONCATENATE:
         components.append(table_component(inputs=2))

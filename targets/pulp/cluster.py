@@ -41,6 +41,7 @@ _KERNELS = {
     Op.LOOKUP: "match_pulp_lookup",
     Op.MULTIPLY: "match_pulp_multiply",
     Op.CONCATENATE: "match_pulp_concatenate",
+    Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",
 }
 

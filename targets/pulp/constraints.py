@@ -28,5 +28,6 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.LOOKUP: (),
     Op.MULTIPLY: (uint8_input,),
     Op.CONCATENATE: (),
+    Op.SLICE: (),
     Op.TRANSPOSE: (),
 }

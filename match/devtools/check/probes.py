@@ -125,6 +125,9 @@ def probes(dtype: str) -> Iterator[Probe]:
     def concatenation(a: relay.Expr, b: relay.Expr) -> relay.Expr:
         return relay.concatenate([a, integer_form.lookup(b, table, dtype, dtype)], 3)
 
+    def part(x: relay.Expr) -> relay.Expr:
+        return relay.strided_slice(x, [3], [11], axes=[3])
+
     def transposition(x: relay.Expr) -> relay.Expr:
         return relay.transpose(x, (0, 3, 1, 2))
 
@@ -145,4 +148,5 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, lookup)
     yield Probe(Op.MULTIPLY, "a product of two 8x8x16 maps", dtype, shape, 2, multiplication)
     yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, concatenation)
+    yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, part)
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, transposition)

@@ -13,7 +13,7 @@ from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.layers import byte_table, covered, element_wise
-from match.partitioning.pattern.movement import concatenation, transposition
+from match.partitioning.pattern.movement import concatenation, slicing, transposition
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
@@ -38,7 +38,7 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return _lookup(root, lookup)
-    moved = concatenation(root) or transposition(root)
+    moved = concatenation(root) or slicing(root) or transposition(root)
     if moved is not None:
         return moved
     layer = readers.read_layer(root) or readers.read_sums(root)

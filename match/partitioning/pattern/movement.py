@@ -39,6 +39,27 @@ def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | Rejection
     return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=both), None)
 
 
+def slicing(root: relay.Expr) -> Match | None:
+    """Some neighbouring indices of one axis of an 8-bit tensor."""
+    if not is_call(root, "strided_slice") or not is_8bit(root) or any(int(step) != 1 for step in root.attrs.strides):
+        return None
+    x, after = root.args[0], shape(root)
+    before = shape(x)
+    cut = [axis for axis, (whole, part) in enumerate(zip(before, after, strict=True)) if whole != part]
+    if len(cut) != 1:
+        return None
+    (axis,) = cut
+    axes = (
+        range(len(root.attrs.begin)) if root.attrs.axes is None else [int(own) % len(before) for own in root.attrs.axes]
+    )
+    begin = int(root.attrs.begin[list(axes).index(axis)])
+    inner = math.prod(before[axis + 1 :])
+    layer = element_wise(Op.SLICE, (*after[:axis], after[axis] * inner), dtype(x), dtype(root))
+    first = (begin if begin >= 0 else begin + before[axis]) * inner
+    layer = replace(layer, first_channels=first, source_channels=before[axis] * inner)
+    return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None, table=_IDENTITY), None)
+
+
 def transposition(root: relay.Expr) -> Match | None:
     """A transposition of 8-bit values, with reshapes around it, that turns two groups of neighbouring axes."""
     turned = root.args[0] if is_call(root, "reshape") else root

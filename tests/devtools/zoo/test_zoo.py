@@ -54,8 +54,8 @@ MOBILENET_V2 = [
 ]
 
 
-# Millions of multiply-accumulates and of weights at width 1: Howard et al., 2019, Table 6; Tan and Le, 2019, Table 2 (there
-# with biases, and gates); Ma et al., 2018, Table 8; Han et al., 2020, Table 7; SqueezeNet 1.1's own figures.
+# Millions of multiply-accumulates and of weights at width 1: Howard et al., 2019, Table 6; Tan and Le, 2019, Table 2;
+# Ma et al., 2018, Table 8; Han et al., 2020, Table 7; SqueezeNet 1.1's own figures.
 SIZED = {
     "mobilenet_v3_small-1.0-224": (56, 2.5),
     "efficientnet_b0-1.0-224": (390, 5.3),
