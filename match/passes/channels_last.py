@@ -59,8 +59,8 @@ class _Layouts:
         elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and _axes(call) == _TO_FIRST:
             self._last.add(call)
             followed = new(call.args[0])
-        elif _shuffled(call) in self._last:
-            followed = self._shuffle(call, new)
+        elif (x := _shuffled(call)) is not None and x in self._last:
+            followed = self._shuffle(call, x, new)
         elif any(tensor in self._last for argument in call.args for tensor in [argument, *_fields(argument)]):
             followed = self._on_map(call, new)
         elif any(argument in self._flat for argument in call.args):
@@ -164,10 +164,10 @@ class _Layouts:
             return relay.reshape(new(call.args[0]), shape(call))
         return None
 
-    def _shuffle(self, call: relay.Call, new: New) -> relay.Expr:
-        """The channels of a map, as a matrix, transposed."""
+    def _shuffle(self, call: relay.Call, x: relay.Expr, new: New) -> relay.Expr:
+        """The channels of a map x, as a matrix, transposed."""
         self._last.add(call)
-        x, groups = _shuffled(call), shape(call.args[0])[2]
+        groups = shape(call.args[0])[2]
         batch, channels, rows, columns = shape(call)
         matrix = relay.reshape(new(x), (batch, rows, columns, groups, channels // groups))
         return relay.reshape(relay.transpose(matrix, (0, 1, 2, 4, 3)), (batch, rows, columns, channels))

@@ -1,4 +1,4 @@
-"""Functions of one value: what Relay's operators in floating point compute of it, in NumPy and float32.
+"""Functions of each element: what Relay's operators in floating point compute of it, in NumPy and float32.
 
 Each operator is rounded to float32, as in a runtime that executes them one by one; sigmoid and erf are NumPy's formula
 and the C library's, which a runtime's own approximation may miss by the last bit.
@@ -17,7 +17,7 @@ from match.arithmetic.interface import Float32Array
 from match.relay import relay
 from match.relay.rewrite import is_call, operands, operator_name, scalar
 
-Function = Callable[[Float32Array], Float32Array]
+Function = Callable[..., Float32Array]
 
 
 def _relu(x: Float32Array) -> Float32Array:
@@ -54,25 +54,24 @@ _FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
 )
 
 
-def unary_function(expr: relay.Expr) -> tuple[relay.Expr, Function] | None:
-    """The one tensor that operators compute `expr` of, element by element, and all of them as one function.
+def function_of(expr: relay.Expr) -> tuple[tuple[relay.Expr, ...], Function] | None:
+    """The tensors that operators compute `expr` of, element by element, and all the operators as one function of them.
 
     All else that they read are single numbers. None if `expr` is no such function.
     """
     order, sources = _operators(expr)
-    if len(sources) != 1 or not order:
+    if not sources or not order:
         return None
-    (source,) = sources
 
-    def function(x: Float32Array) -> Float32Array:
-        values: dict[relay.Expr, Any] = {source: x}
+    def function(*x: Float32Array) -> Float32Array:
+        values: dict[relay.Expr, Any] = dict(zip(sources, x, strict=True))
         with np.errstate(all="ignore"):
             for call in order:
                 arguments = [values[operand] if operand in values else scalar(operand) for operand in call.args]
                 values[call] = np.asarray(_applied(call, arguments), np.float32)
-        return np.broadcast_to(values[order[-1]], x.shape)
+        return np.broadcast_to(values[order[-1]], np.broadcast_shapes(*(tensor.shape for tensor in x)))
 
-    return source, function
+    return tuple(sources), function
 
 
 def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr]]:
@@ -99,5 +98,6 @@ def _applied(call: relay.Call, arguments: list[Any]) -> Any:
     if is_call(call, "clip"):
         return np.clip(x, np.float32(call.attrs.a_min), np.float32(call.attrs.a_max))
     if is_call(call, "nn.leaky_relu"):
-        return np.where(x < 0, x * np.float32(call.attrs.alpha), x)
+        slope: Float32Array = np.where(x < 0, np.float32(call.attrs.alpha), np.float32(1))
+        return x * slope
     return _FUNCTIONS[operator_name(call)](*arguments)
