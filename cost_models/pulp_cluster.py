@@ -79,7 +79,7 @@ class KernelCycles:
     multiply: an element of a multiplication beside its requantization; turned_pixel, turned: a pixel of a transposition
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
-    apart, not fitted. add, add_int64, lookup: an element, of additions by form.
+    apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
 
     call: float = 213.2
@@ -128,6 +128,8 @@ class KernelCycles:
     multiply: float = 13
     turned_pixel: float = 36
     turned: float = 5
+    quantize: float = 26.0
+    dequantize: float = 6.0
 
 
 def align4(size: int) -> int:
@@ -310,7 +312,10 @@ class PulpClusterCost(CostModel):
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
-            case Op.LOOKUP | Op.SLICE:
+            case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
+                each = getattr(self.cycles, layer.op)
+                return self._elements(layer, tile, each)
+            case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY:
                 return self.cycles.addition + self._elements(layer, tile, self.cycles.multiply + self.requantize)

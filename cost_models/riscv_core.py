@@ -11,6 +11,10 @@ _EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "ex
 """Operators in floating point that call a function of the mathematical library for each element."""
 
 
+_OPERATORS = {Op.QUANTIZE: 6, Op.DEQUANTIZE: 4}
+"""Operators on numbers that are or become float32, in plain Relay."""
+
+
 @dataclass(frozen=True)
 class RiscvCoreCost(CpuCostModel):
     """Cycles of an operator as TVM's C, 8-bit operands, no SIMD; the defaults are GAP9's control core.
@@ -59,13 +63,15 @@ class RiscvCoreCost(CpuCostModel):
                 return self.add * outputs
             case Op.LOOKUP:
                 return self.element * outputs
+            case Op.QUANTIZE | Op.DEQUANTIZE:
+                return _OPERATORS[op] * self.float_operator * outputs
             case "softmax":
                 return self.softmax_row + self.softmax * outputs
             case _:
                 return self.other * outputs
 
     def floating(self, op: str, outputs: int) -> float:
-        """By the operators that are joined in `op`; in plain Relay a dequantize is four of them, a quantize six."""
+        """By the operators that are joined in `op`."""
         names = op.split("+")
         exponentials = sum(name in _EXPONENTIAL for name in names)
         return (self.exponential * exponentials + self.float_operator * (len(names) - exponentials)) * outputs

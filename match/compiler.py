@@ -36,6 +36,7 @@ from match.frontend.relay import from_relay
 from match.interrupt.unfinished import scratch_folder
 from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.passes.border import Border, with_border
+from match.passes.kept import kept_integer_relay
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.report import Report, decode, encode
@@ -44,6 +45,7 @@ from match.report.measured import measurement
 from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement
+from match.target.chain import cost_of
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
@@ -211,7 +213,7 @@ class CompiledModel:
         if plan is None:
             raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
         module = next(module for module in self._target.modules if module.name == plan.module)
-        cost = module.cost(plan.layer, plan.requantizer)
+        cost = cost_of(module, plan.layer, plan.requantizers)
         if plan.external and self._target.external:
             cost = external_cost(cost, self._target.external, self._target.main_memory.name)
         return simulate(plan.schedule, cost)
@@ -271,6 +273,7 @@ def compile(  # noqa: A001
     numerics: str = "hardware",
     jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
+    fuse: bool = True,
     name: str | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
@@ -291,7 +294,9 @@ def compile(  # noqa: A001
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
-        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+        cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
+            compilation, or the folder for it.
+        fuse: whether modules may execute several operators as one; networks in external memory never do.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -303,14 +308,14 @@ def compile(  # noqa: A001
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     stopwatch = Stopwatch()
-    options = Options.parse(engine, objective, numerics, jobs, cache)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse)
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params), name), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
-            integer = integer_relay(network, chip.activations)
+            integer = kept_integer_relay(network, chip.activations, options.cache)
         partitioned = cut(integer, chip, options, network.name, stopwatch)
         check_l1(partitioned, l1, network.name)
         with stopwatch.phase("codegen"):
@@ -319,6 +324,11 @@ def compile(  # noqa: A001
         if generated.main_bytes > chip.main_memory.size:
             if chip.external is None:
                 raise CapacityError(shortage(generated, chip))
+            if any(decision.plan and decision.plan.stages for decision in partitioned.decisions):
+                # What lies in external memory is cut through main memory operator by operator.
+                options = replace(options, fuse=False)
+                partitioned = cut(integer, chip, options, network.name, stopwatch)
+                built = lower(partitioned.module, chip, network)
             placed = place_network(partitioned, built, chip, network, options, stopwatch)
             partitioned, generated = placed.partitioned, placed.network
     report = build_report(
@@ -381,7 +391,7 @@ def validate(
         replace(model, name=report.model.name), Border.between(model, manifest.inputs, manifest.outputs)
     )
     asked = report.options
-    options = Options.parse(asked.engine, asked.objective, asked.numerics)
+    options = Options.parse(asked.engine, asked.objective, asked.numerics, fuse=asked.fuse)
     try:
         chip = get_target(report.target.name, asked.l1, asked.modules, report.target.main_memory.bytes)
     except TargetError:
@@ -420,6 +430,7 @@ def partition(
     numerics: str = "hardware",
     jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
+    fuse: bool = True,
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
@@ -435,14 +446,16 @@ def partition(
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
-        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
+        cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
+            compilation, or the folder for it.
+        fuse: whether modules may execute several operators as one; networks in external memory never do.
 
     Raises:
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
             an `l1` that no layer fits.
     """
     chip = get_target(target, l1, modules)
-    options = Options.parse(engine, objective, numerics, jobs, cache)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse)
     register([chip.name])
     if isinstance(mod, Model) and params is not None:
         raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
@@ -510,6 +523,7 @@ def _exact_cost(
             numerics=Numerics.EXACT,
             jobs=options.jobs,
             cache=options.cache or False,
+            fuse=options.fuse,
         )
         return ExactSummary(cycles=report.totals.cycles, exact_cycles=exact.report.totals.cycles)
 

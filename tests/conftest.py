@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
-from hypothesis.internal.constants_ast import Constants
 
 from match.run.rtl.simulator import CORE_PACKAGE, default_folder, simulator
 
@@ -23,13 +21,14 @@ CROSS_COMPILERS = ("riscv64-unknown-elf-gcc", "arm-none-eabi-gcc")
 def pytest_configure() -> None:
     """Properties are tried on the same examples each time, however slow the machine is.
 
-    `--hypothesis-profile=random` draws others in each run; it prints the seed with which a failure comes again. This
-    comes first, as settings take what they do not give from the profile of that moment, and so that the option of
-    hypothesis' own plugin has the last word.
+    `--hypothesis-profile=random` draws others in each run. A failure prints what makes it come again: a few examples in
+    a hundred are constants of the modules that are loaded, which are not the same in each process. This comes first, as
+    settings take what they do not give from the profile of that moment, and so that the option of hypothesis' own
+    plugin has the last word.
     """
-    common = settings(deadline=None, database=None, suppress_health_check=(HealthCheck.too_slow,))
+    common = settings(deadline=None, database=None, print_blob=True, suppress_health_check=(HealthCheck.too_slow,))
     settings.register_profile("repeatable", common, derandomize=True)
-    settings.register_profile("random", common, derandomize=False, print_blob=True)
+    settings.register_profile("random", common, derandomize=False)
     settings.load_profile("repeatable")
 
 
@@ -38,18 +37,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for simulator_tier in {"qemu", "rtl"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(simulator_tier)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def same_examples() -> Generator[None]:
-    """Examples that chance has no part in do not depend on which tests ran before in the same process, either.
-
-    Some are drawn from the constants in the project's modules: in those that are loaded by then.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        if settings.default and settings.default.derandomize:
-            patch.setattr(providers, "_get_local_constants", Constants)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -80,7 +80,7 @@ def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
     """The modules that take a layer."""
     answers = [request(module, workload, _OPTIONS) for module in target.modules]
     return [
-        _Task(answer.module.name, answer.form.requantizer, workload.layer)
+        _Task(answer.module.name, answer.forms[0].requantizer, workload.layer)
         for answer in answers
         if isinstance(answer, Request)
     ]

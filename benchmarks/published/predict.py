@@ -50,7 +50,7 @@ def predict(cell: Cell, network: Network, models: Path) -> Result:
 
 def _decisions(network: Model, target: MatchTarget, shifts: bool) -> list[LayerDecision]:
     """Of all rows; with `shifts`, layers that can be networks of their own are decided so, with powers of two."""
-    options = Options.parse("exact", "latency", "hardware")
+    options = Options.parse("exact", "latency", "hardware", fuse=False)  # as it was measured: layer by layer
     integer = integer_relay(network, target.activations, remove_dead_channels=False)
     decisions = list(cut(integer, target, options, network.name, Stopwatch()).decisions)
     if not shifts:

@@ -12,13 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from match.cost_models.pulp_cluster import Form
+from match.ir.float_border import FloatQuantization
 from match.ir.layer import Layer, Op
 from match.prediction.blocks import tile_of
 from match.target.cost import Tile
+from match.target.tile_constants import quantization
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Sums = npt.NDArray[np.int32]
+Reals = npt.NDArray[np.float32]
+
+SCALE = np.float32(0.0123)
+"""Of a quantize."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +65,17 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Tensors:
-    """What a kernel reads, and the outputs it must write, (OY, OX, K) of uint8, or int32 where it leaves sums.
+    """What a kernel reads, and the outputs it must write, (OY, OX, K) of the layer's type, or sums.
 
     addend is empty but for additions, weights but for operators that have some, sums (OY, OX, K) but where it takes
     some up. negative_step is the tile's.
     """
 
-    input: Bytes
+    input: Bytes | Reals
     addend: Bytes
     weights: npt.NDArray[np.int8]
     parameters: bytes
-    expected: Bytes | Sums
+    expected: Bytes | Sums | Reals
     negative_step: int = 0
     sums: Sums = field(default_factory=lambda: np.zeros(0, np.int32))
 
@@ -83,6 +89,13 @@ class Tensors:
         if layer.op is Op.LOOKUP:
             table = rng.integers(0, 256, 256, np.uint8)
             return cls(x, empty, empty.view(np.int8), table.tobytes(), table[x])
+        if layer.op is Op.DEQUANTIZE:
+            numbers = rng.normal(size=256).astype(np.float32)
+            return cls(x, empty, empty.view(np.int8), numbers.tobytes(), numbers[x])
+        if layer.op is Op.QUANTIZE:
+            reals, function = rng.normal(size=x.shape).astype(np.float32), FloatQuantization(SCALE, 120, "uint8", True)
+            outputs = function(reals).astype(np.uint8)
+            return cls(reals, empty, empty.view(np.int8), quantization(function), outputs)
         if layer.op is Op.ADD:
             return _addition(x, rng.integers(0, 256, x.shape, np.uint8), case.form)
         windows = _windows(layer, x)

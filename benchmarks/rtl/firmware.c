@@ -41,6 +41,8 @@ static const match_kernel_t kernels[] = {
     match_pulp_add,
     match_pulp_lookup,
     match_pulp_avg_pool2d_high,
+    match_pulp_quantize,
+    match_pulp_dequantize,
 };
 
 static volatile request_t *const request = (volatile request_t *)REQUEST;

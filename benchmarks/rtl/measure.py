@@ -25,6 +25,8 @@ _KERNELS = {
     Op.LOOKUP: 5,
     Op.AVG_POOL2D: 6,
     Op.MAX_POOL2D: 7,
+    Op.QUANTIZE: 25,
+    Op.DEQUANTIZE: 26,
 }
 _FORM_KERNELS = {"sums": 0, "int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 

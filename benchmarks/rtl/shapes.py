@@ -10,6 +10,7 @@ from match.ir.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
 FORMS: tuple[Form, ...] = ("int32", "high")
+_TYPES = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}
 RARE: tuple[Form, ...] = ("high_signed", "int64")
 
 REQUIRED = {
@@ -82,8 +83,9 @@ def pool(op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> Layer:
 
 
 def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
-    """An addition or a lookup."""
-    return Layer(f"{op} {k}, {size[0]}x{size[1]}", op, k, 1, *size, *size, weight_dtype="")
+    """An addition, a lookup, a quantize or a dequantize."""
+    name, types = f"{op} {k}, {size[0]}x{size[1]}", _TYPES.get(op, ("uint8", "uint8"))
+    return Layer(name, op, k, 1, *size, *size, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
 
 
 def required() -> list[Case]:
@@ -139,7 +141,8 @@ def fitted() -> list[Case]:
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 3), 2, 1)]),
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
         *(
-            plain(Op.LOOKUP, k, size)
+            plain(op, k, size)
+            for op in (Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
     ]
@@ -196,7 +199,11 @@ def tested() -> list[Case]:
             pool(Op.MAX_POOL2D, k, size, f, s)
             for k, size, f, s in [(32, (3, 3), 2, 2), (12, (2, 4), 3, 2), (13, (2, 2), 3, 1)]
         ),
-        *(plain(Op.LOOKUP, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
+        *(
+            plain(op, k, size)
+            for op in (Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
+            for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
+        ),
     ]
     products += [
         *(signal(*shape) for shape in [(8, 12, 6), (32, 8, 8), (4, 4, 16), (16, 8, 7, 4, 2), (8, 8, 9, 7), (6, 6, 8)]),

@@ -16,6 +16,7 @@ enum {
     MATCH_ERROR_BUSY = -7,     /* another task is using a network */
     MATCH_ERROR_TIMEOUT = -8,  /* a transfer or kernel did not end in time */
     MATCH_ERROR_STACK = -9,    /* a stack has overflowed */
+    MATCH_ERROR_UNSUPPORTED = -10, /* the platform cannot do it */
 };
 
 #ifdef __cplusplus

@@ -9,8 +9,8 @@
  * first adds to those of `sums_in`, each but the last leaves its own in `sums_out` and does not write `output`. Both
  * point to the sum of the tile's first output; sums lie as the outputs do, an int32 where these have a byte.
  *
- * Where outputs are the sums themselves, the last call, too, leaves them in `sums_out`, which is then `output`; strides of
- * the output count its elements. */
+ * Where outputs are the sums themselves, the last call, too, leaves them in `sums_out`, which is then `output`. Strides
+ * of tensors whose elements have four bytes, sums and float32, count elements. */
 #ifndef MATCH_TILE_H
 #define MATCH_TILE_H
 
@@ -71,6 +71,18 @@ typedef struct {
     int32_t addend_multiplier;
     int32_t shift;
 } match_requant_add32_t;
+
+/* float32 to 8 bits. Numbers are taken by their bits: `order` of one is its bits as int32, all but the sign turned over
+ * where they are negative, so that larger numbers are later. An output at zero + level, level being the number's 16
+ * leading bits * multiplier >> (exponent - its biased exponent), is the right one or the one before:
+ * lowest + at + (order > steps[at]). */
+typedef struct {
+    int32_t multiplier; /* 15 bits */
+    int32_t exponent;
+    int32_t zero;       /* the output of 0, counted from the lowest */
+    int32_t lowest;     /* output */
+    int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
+} match_quantize_t;
 
 typedef struct {
     const uint8_t *input;

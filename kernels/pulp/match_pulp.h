@@ -79,6 +79,14 @@ void match_pulp_concatenate(const match_tile_t *tile);
  * the pixels. */
 void match_pulp_transpose(const match_tile_t *tile);
 
+/* Elements of float32, the input's, as 8 bits; parameters are one match_quantize_t. Not a number is as an infinite one.
+ * Cores share out the elements. */
+void match_pulp_quantize(const match_tile_t *tile);
+
+/* Table of 256 float32, the parameters, applied to each element as in match_pulp_lookup; the output is float32. Cores
+ * share out the elements. */
+void match_pulp_dequantize(const match_tile_t *tile);
+
 /* Average pooling: the accumulator is the sum over the window. Cores share out the channels. */
 void match_pulp_avg_pool2d(const match_tile_t *tile);
 void match_pulp_avg_pool2d_high(const match_tile_t *tile);

@@ -35,7 +35,7 @@ class LayerTrace:
 
 class _Layer(msgspec.Struct, frozen=True, tag_field="event", tag="layer"):
     name: str
-    op: Op
+    op: str
 
 
 class _Transfer(msgspec.Struct, frozen=True):
@@ -101,6 +101,7 @@ def _layer_trace(layer: _Layer, events: Iterable[_Line]) -> LayerTrace:
     actions: list[Action] = []
     counts: Counter[tuple[str, str]] = Counter()
     started: dict[int, Action] = {}
+    ops = [Op(name) for name in layer.op.split("+")]
     for event in events:
         if isinstance(event, _Transfer):
             key = event.operand, event.memory
@@ -113,7 +114,8 @@ def _layer_trace(layer: _Layer, events: Iterable[_Line]) -> LayerTrace:
                 raise ToolchainError(f"{layer.name} waits for a transfer that it has not started; its C was changed.")
             actions.append(started.pop(event.transfer)._replace(kind=Kind.WAIT))
         elif isinstance(event, _Kernel):
-            actions.append(Action(Kind.KERNEL, number=counts["", ""], tile=_tile(event, layer.op)))
+            number = counts["", ""]
+            actions.append(Action(Kind.KERNEL, number=number, tile=_tile(event, ops[number % len(ops)])))
             counts["", ""] += 1
     return LayerTrace(layer.name, tuple(actions))
 

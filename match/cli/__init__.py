@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.callback()(_options)
     app.command("compile")(commands.compile_model)
     app.command("build")(commands.build_project)
+    app.command("size")(commands.size_project)
     app.command("run")(commands.run)
     app.command("validate")(commands.validate)
     app.command("compare")(commands.compare)

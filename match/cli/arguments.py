@@ -74,7 +74,14 @@ Jobs = Annotated[
 ]
 NoCache = Annotated[
     bool,
-    typer.Option("--no-cache", help="Search anew, and keep nothing; by default schedules are kept."),
+    typer.Option(
+        "--no-cache",
+        help="Compile everything anew, and keep nothing for the next compilation.",
+    ),
+]
+NoFuse = Annotated[
+    bool,
+    typer.Option("--no-fuse", help="One operator at a time; by default modules execute several as one where it pays."),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 CName = Annotated[

@@ -31,6 +31,7 @@ from match.cli.arguments import (
     NetworkFile,
     NetworkName,
     NoCache,
+    NoFuse,
     Numerics,
     Objective,
     On,
@@ -70,6 +71,7 @@ def compile_model(
     numerics: Numerics = "hardware",
     jobs: Jobs = None,
     no_cache: NoCache = False,
+    no_fuse: NoFuse = False,
     name: CName = None,
     input_type: InputType = None,
     output_type: OutputType = None,
@@ -103,6 +105,7 @@ def compile_model(
             numerics=numerics,
             jobs=jobs,
             cache=not no_cache,
+            fuse=not no_fuse,
             name=name,
             input_type=input_type,
             output_type=output_type,
@@ -127,6 +130,19 @@ def build_project(directory: ProjectPath, platform: PlatformName = "host", sanit
     with _progress(f"Building {directory} for {platform}"):
         program = build(directory, platform, sanitize=sanitize)
     Console().print(str(program), highlight=False, markup=False, soft_wrap=True)
+
+
+def size_project(directory: ProjectPath, platform: PlatformName = "host") -> None:
+    """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
+    from rich.console import Console
+
+    from match.report.size_table import show_sizes
+    from match.report.sizes import add_size
+    from match.run.size import size
+
+    with _progress(f"Measuring {directory} for {platform}"):
+        report = add_size(directory / "report.json", size(directory, platform))
+    show_sizes(report, Console())
 
 
 def run(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from match.codegen.nest import LoopNest, size_name
 from match.ir.layer import Axis, Layer, Op
 from match.mapping.schedule import align
+from match.target.operands import INPUT, OUTPUT
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,13 @@ class AxisText:
     @property
     def limit(self) -> str:
         """Constant with the tensor's size."""
+        inside = self.operand == INPUT if self.layer.stages else self.operand != OUTPUT
         if self.name == "channels":
-            own = self.layer.op in (Op.CONCATENATE, Op.SLICE) and self.operand != "output"
+            if inside and self.layer.stages:
+                return "IN_CHANNELS"
+            own = inside and self.layer.op in (Op.CONCATENATE, Op.SLICE)
             return f"{self.operand.upper()}_CHANNELS" if own else size_name(self.axis.dim, self.layer)
-        side = self.operand.upper() if self.fixed else "OUT" if self.operand == "output" else "IN"
+        side = self.operand.upper() if self.fixed else "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 
     @property

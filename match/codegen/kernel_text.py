@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 from match.codegen.axis_text import AxisText
+from match.codegen.chain_text import WINDOWED, StageText
 from match.codegen.level_text import LevelText
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
-from match.ir.layer import Dim, Op
+from match.ir.layer import Dim
 from match.target.operands import FILTER, REQUANTIZATION, TABLE, ZERO_POINTS
-
-WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
 
 POINTERS = ("input", "addend", "weights", "parameters", "output", "sums_in", "sums_out", "scratch")
 NUMBERS = (
@@ -29,6 +29,33 @@ NUMBERS = (
 
 _COLUMNS = 100
 _COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters", ZERO_POINTS: "weights"}
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """A call of a kernel in C: variables in front of it, its name, its context and the context's fields."""
+
+    kernel: str
+    tile: str
+    fields: tuple[tuple[str, str], ...]
+    spans: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def unused(self) -> list[str]:
+        """Lines with the fields that this kernel has none of.
+
+        They are named because compilers clear what is not named by `memset` first, which can take small cores longer
+        than all other stores together.
+        """
+        used = {field for field, _ in self.fields}
+        zeros = [f".{field} = NULL," for field in POINTERS if field not in used]
+        zeros += [f".{field} = 0," for field in NUMBERS if field not in used]
+        lines = [""]
+        for zero in zeros:
+            if len(lines[-1]) + len(zero) >= _COLUMNS:
+                lines.append("")
+            lines[-1] += f" {zero}" if lines[-1] else zero
+        return [line for line in lines if line]
 
 
 class KernelText(LevelText):
@@ -67,13 +94,14 @@ class KernelText(LevelText):
         found: list[tuple[str, str, int, int]] = []
         offsets = component_offsets(self.weights.operand, self.schedule)
         for component, offset in zip(self.weights.operand.components, offsets, strict=True):
-            if component.name not in _COMPONENT_FIELDS:
+            name = component.name.rpartition("_")[0] if self.layer.stages else component.name
+            if name not in _COMPONENT_FIELDS:
                 raise TargetError(
                     f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
                     f"not {component.name!r}."
                 )
             stride = channel_bytes(component, self.schedule) if cut else 0
-            found.append((_COMPONENT_FIELDS[component.name], component.name.upper(), offset, stride))
+            found.append((_COMPONENT_FIELDS[name], component.name.upper(), offset, stride))
         return tuple(found)
 
     def tile_spans(self) -> Iterator[tuple[str, str]]:
@@ -85,7 +113,8 @@ class KernelText(LevelText):
 
     def body(self) -> Iterator[str]:
         """What is said about the tile."""
-        yield from (value for _, value in self.tile)
+        for call in self.calls:
+            yield from (value for _, value in (*call.spans, *call.fields))
         yield self.sums
         yield self.output_sums
 
@@ -98,24 +127,43 @@ class KernelText(LevelText):
     def output_sums(self) -> str:
         """Address of the tile's outputs where they are sums of 32 bits; else empty."""
         output = self.kernel_output
-        return "" if output.element_bytes == 1 else output.tile_in(f"(int32_t *){output.pointer}")
+        return output.tile_in(f"(int32_t *){output.pointer}") if self.layer.output_dtype == "int32" else ""
 
-    @property
-    def tile(self) -> Iterator[tuple[str, str]]:
-        """Fields of the kernel's context and their values."""
+    @cached_property
+    def calls(self) -> tuple[KernelCall, ...]:
+        """The kernel calls of a tile: one for each operator."""
+        if not self.layer.stages:
+            return (KernelCall(self.plan.kernel, "tile", tuple(self._tile())),)
+        stages = [StageText(self.plan, number, self.nest) for number in range(len(self.layer.stages))]
+        spans = tuple(span for stage in reversed(stages) for span in stage.spans())
+        found: list[KernelCall] = []
+        for stage in stages:
+            beside = self.inputs[1] if stage.last and len(self.inputs) > 1 else None
+            constants = self._constant_fields(f"_{stage.number}")
+            fields = stage.fields(constants, self._output_fields() if stage.last else iter(()), self.inputs[0], beside)
+            named = (*fields, *stage.output_strides(self.kernel_output))
+            found.append(KernelCall(stage.kernel, f"tile_{stage.number}", named, () if found else spans))
+        return tuple(found)
+
+    def _output_fields(self) -> Iterator[tuple[str, str]]:
+        """Where outputs and partial sums are."""
+        outputs = "output_sums" if self.output_sums else "NULL"
+        yield "output", "(uint8_t *)output_sums" if self.output_sums else self.kernel_output.tile_pointer
+        if self.schedule.partial_bytes:
+            depth = len(self.nest)
+            yield "sums_in", f"{self.nest.start(Dim.C, depth)} > 0 ? sums : NULL"
+            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, self.layer)} ? sums : {outputs}"
+        elif self.output_sums:
+            yield "sums_out", outputs
+
+    def _tile(self) -> Iterator[tuple[str, str]]:
+        """Fields of the context of an operator's kernel and their values."""
         layer, output = self.layer, self.kernel_output
         rows, columns, channels = self.inputs[0].axes
         for operand in self.inputs:
             yield operand.name, operand.tile_pointer
         yield from self._constant_fields()
-        outputs = "output_sums" if self.output_sums else "NULL"
-        yield "output", "(uint8_t *)output_sums" if self.output_sums else output.tile_pointer
-        if self.schedule.partial_bytes:
-            depth = len(self.nest)
-            yield "sums_in", f"{self.nest.start(Dim.C, depth)} > 0 ? sums : NULL"
-            yield "sums_out", f"{self.nest.bound(Dim.C, depth)} < {size_name(Dim.C, layer)} ? sums : {outputs}"
-        elif self.output_sums:
-            yield "sums_out", outputs
+        yield from self._output_fields()
         if self.schedule.scratch:
             yield "scratch", "l1->scratch"
         yield "channels_in", channels.tile_count
@@ -140,23 +188,6 @@ class KernelText(LevelText):
         if self.plan.shift:
             yield "shift", str(self.plan.shift)
 
-    @property
-    def unused(self) -> list[str]:
-        """Lines with the fields that this kernel has none of.
-
-        They are named because compilers clear what is not named by `memset` first, which can take small cores longer
-        than all other stores together.
-        """
-        used = {field for field, _ in self.tile}
-        zeros = [f".{field} = NULL," for field in POINTERS if field not in used]
-        zeros += [f".{field} = 0," for field in NUMBERS if field not in used]
-        lines = [""]
-        for zero in zeros:
-            if len(lines[-1]) + len(zero) >= _COLUMNS:
-                lines.append("")
-            lines[-1] += f" {zero}" if lines[-1] else zero
-        return [line for line in lines if line]
-
     def _window_fields(self, rows: AxisText, columns: AxisText) -> Iterator[tuple[str, str]]:
         yield "filter_height", "FILTER_HEIGHT"
         yield "filter_width", "FILTER_WIDTH"
@@ -174,12 +205,15 @@ class KernelText(LevelText):
         if any(pads.values()):
             yield "pad_value", str(self.layer.pad_value)
 
-    def _constant_fields(self) -> Iterator[tuple[str, str]]:
+    def _constant_fields(self, stage: str = "") -> Iterator[tuple[str, str]]:
+        """Fields of constants, of those whose names end in `stage`."""
         if self.weights is None:
             return
         start = self.nest.start(Dim.K, len(self.nest))
         outer = self.nest.start(Dim.K, self.weights.depth)
         relative = start if outer == "0" else f"({start} - {outer})"
         for field, name, offset, stride in self.components:
+            if not name.endswith(stage):
+                continue
             value = self.weights.pointer + (f" + {name}_OFFSET" if offset else "")
             yield field, value + (f" + {relative} * {name}_CHANNEL_BYTES" if stride else "")

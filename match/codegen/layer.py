@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from match.codegen.axis_text import AxisText
 from match.codegen.c_text import WIDTH, comment, render, wrap
-from match.codegen.kernel_text import WINDOWED, KernelText
+from match.codegen.chain_text import WINDOWED
+from match.codegen.kernel_text import KernelText
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
 from match.codegen.packed_text import packed_text
@@ -143,8 +144,8 @@ class LayerText:
         """What the layer is, for the comment at the top of the file."""
         layer = self.layer
         shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.k}"
-        window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED else ""
-        return comment(f"{layer.name}: {layer.op}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
+        window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED and not layer.stages else ""
+        return comment(f"{layer.name}: {layer.what}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
 
     @property
     def source(self) -> list[str]:
@@ -155,7 +156,9 @@ class LayerText:
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """Constants that describe the layer, in elements."""
         layer = self.layer
-        sizes = [("CHANNELS", layer.k)] if layer.channelwise else [("IN_CHANNELS", layer.c), ("OUT_CHANNELS", layer.k)]
+        sizes = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.k)]
+        sizes = [("CHANNELS", layer.k)] if layer.channelwise else sizes
+        sizes += [("SUMMED_CHANNELS", layer.c)] if layer.stages else []
         sizes += [
             ("IN_HEIGHT", layer.iy),
             ("IN_WIDTH", layer.ix),
@@ -166,7 +169,7 @@ class LayerText:
         for level in self.levels:
             for operand in level.activations:
                 sizes += [size for axis in operand.axes for size in axis.sizes]
-        if layer.op in WINDOWED:
+        if layer.op in WINDOWED or layer.stages:
             sizes += [
                 ("FILTER_HEIGHT", layer.fy),
                 ("FILTER_WIDTH", layer.fx),

@@ -44,7 +44,6 @@ class MemoryText:
         self.alignment = memory.problem.alignment
         self._memory = memory
         self._plan = plan = memory.plan
-        self.main_bytes, self.image_bytes, self.external_bytes = plan.main, plan.image, plan.external
         fetched = [step for step, at in enumerate(plan.choice.fetched) if at is not None]
         self._numbers = {step: number for number, step in enumerate(fetched)}
         self.fetches = tuple(self._piece(step) for step in fetched)

@@ -120,7 +120,7 @@ def size_name(dim: Dim, layer: Layer) -> str:
     """Name of the constant that holds the size of a loop dimension."""
     return {
         Dim.K: "CHANNELS" if layer.channelwise else "OUT_CHANNELS",
-        Dim.C: "IN_CHANNELS",
+        Dim.C: "SUMMED_CHANNELS" if layer.stages else "IN_CHANNELS",
         Dim.OY: "OUT_HEIGHT",
         Dim.OX: "OUT_WIDTH",
         Dim.FY: "FILTER_HEIGHT",

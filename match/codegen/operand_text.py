@@ -190,7 +190,7 @@ class OperandText:
 
     @property
     def element_bytes(self) -> int:
-        """Bytes of an element; of sums that are outputs, four."""
+        """Bytes of an element; of sums that are outputs and of float32, four."""
         return self.operand.components[0].element_bytes
 
     def _in_bytes(self, elements: str) -> str:
@@ -221,15 +221,20 @@ class OperandText:
     @property
     def tile_pointer(self) -> str:
         """Address of the tile inside its block."""
-        return self.tile_in(self.pointer)
+        return self.tile_in(self.pointer, self.element_bytes)
 
-    def tile_in(self, block: str) -> str:
-        """Address of the tile inside an array that lies as its block does."""
+    def tile_in(self, block: str, scale: int = 1) -> str:
+        """Address of the tile inside an array that lies as its block does, of elements of `scale` units each."""
         terms = [block]
         for axis in self.axes:
             if axis.offset:
                 stride = self._stride(axis)
-                terms.append(_factor(axis.offset) + (f" * {stride}" if stride != "1" else ""))
+                factors = [
+                    _factor(axis.offset),
+                    *([stride] if stride != "1" else []),
+                    *([str(scale)] if scale > 1 else []),
+                ]
+                terms.append(" * ".join(factors))
         return " + ".join(terms)
 
     @property

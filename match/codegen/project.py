@@ -27,7 +27,7 @@ from match.target.hardware import MatchTarget, Platform
 
 MANIFEST = "project.json"
 
-RUNTIME = ("match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
+RUNTIME = ("match_async.c", "match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
 """What networks share on all platforms."""
 
 _STATIC = {
@@ -37,9 +37,6 @@ _STATIC = {
     **{f"program/{name}": f"src/{name}" for name in ("count.c", "dump.c", "io.c", "trace.c")},
 }
 """Files that are the same in all projects: where they are there, and here."""
-
-IMAGE = "external.bin"
-"""What external memory holds when the program starts, of networks that take some."""
 
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 _ROUNDING = {Rounding.ONNXRUNTIME: "MATCH_HALF_EVEN"}
@@ -64,7 +61,7 @@ class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`project.json`: what a program that runs the project has to know.
 
-    `calls` are what one inference calls, in order.
+    `calls` are what one inference calls, in order. `image` is the file for external memory, of networks that take some.
     """
 
     name: str
@@ -73,6 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outputs: tuple[ModelTensor, ...]
     platforms: tuple[PlatformEntry, ...]
     calls: tuple[Call, ...]
+    image: str | None = None
     schema_version: Literal[4] = 4
 
 
@@ -156,7 +154,7 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     directory = directory.resolve()
     contents: dict[str, str | bytes] = {**project_files(network, target, tuple(files or ())), **(files or {})}
     if network.memory:
-        contents[IMAGE] = network.memory.image
+        contents[image_file(network)] = network.memory.image
     check_folder(directory)
     write_folder(directory, contents)
 
@@ -195,13 +193,16 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     platforms = place(platform for platform in described if not _missing(platform, network))
     platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol.removeprefix(f'{name}_')}.c": layer.code for layer in network.layers}
-    own = [*layers, "src/network.c", "src/workspace.c"]
+    image = {"src/image.c": "image.c.mako"} if network.memory else {}
+    image_name = image_file(network) if network.memory else None
+    own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
     own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
     tensors = _texts(network, name)
     context: dict[str, object] = {
         "network": network,
         "memory": MemoryText(network.memory) if network.memory else None,
-        "image": IMAGE,
+        "image": image_name,
+        "image_folder": (".",) if network.memory else (),  # assemblers look for it among headers
         "target": target,
         "name": name,
         "prefix": name.upper(),
@@ -225,14 +226,16 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "quoted": quoted,
     }
     entries = tuple(_entry(platform, network) for platform in described)
-    manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls)
+    manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls, image_name)
     static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
     made = {
         f"include/{name}.h": wrap(render("network.h.mako", **context)),
         "runtime/match_platform.c": render("match_platform.c.mako", **context),
         "src/layers.h": wrap(render("layers.h.mako", **context)),
         "src/network.c": wrap(render("network.c.mako", **context)),
+        "src/start.c": wrap(render("start.c.mako", **context)),
         "src/workspace.c": wrap(render("workspace.c.mako", **context)),
+        **{place: wrap(render(template, **context)) for place, template in image.items()},
         **layers,
     }
     code = [text for path, text in {**static, **made}.items() if not path.startswith("program/")]
@@ -248,6 +251,11 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "program/main.c": wrap(render("main.c.mako", **context)),
         **platform,
     }
+
+
+def image_file(network: Network) -> str:
+    """Name of the file with what external memory holds when the program starts, for networks that take some."""
+    return f"{network_prefix(network.name)}.bin"
 
 
 def _entry(platform: Platform, network: Network) -> PlatformEntry:
@@ -336,10 +344,10 @@ def with_external(target: MatchTarget) -> tuple[Platform, ...]:
     return tuple(
         replace(
             platform,
-            sources=(*platform.sources, *external.sources),
-            include=(*platform.include, *external.include),
-            defines={**platform.defines, **external.defines},
+            sources=(*platform.sources, *part.sources),
+            include=(*platform.include, *part.include),
+            defines={**platform.defines, **part.defines},
         )
         for platform in target.platforms
-        if platform.name in external.platforms
+        if (part := external.platforms.get(platform.name)) is not None
     )

@@ -26,8 +26,8 @@ class Numerics(enum.StrEnum):
 class Options:
     """Checked options of one compilation: search engine and objective by name, and which arithmetic is allowed.
 
-    `jobs` is the number of processes that search at a time, `cache` the folder of what was found before, if any; the
-    result depends on neither.
+    `fuse` tells whether modules may execute several operators as one. `jobs` is the number of processes that search at
+    a time, `cache` the folder of what was found before, if any; the result depends on neither.
     """
 
     engine: str
@@ -35,6 +35,7 @@ class Options:
     numerics: Numerics
     jobs: int = 1
     cache: Path | None = None
+    fuse: bool = True
 
     @classmethod
     def parse(
@@ -44,6 +45,7 @@ class Options:
         numerics: str,
         jobs: int | None = None,
         cache: bool | str | PathLike[str] = True,
+        fuse: bool = True,
     ) -> Options:
         """Options from what a user gives: names, a number of processes or one for each processor, a folder or whether.
 
@@ -57,4 +59,8 @@ class Options:
         if jobs is not None and not (is_a(jobs, int) and jobs >= 1):
             raise OptionError(f"the number of jobs must be at least 1, not {jobs!r}; give a whole number.")
         folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
-        return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder)
+        if not is_a(fuse, bool):
+            raise OptionError(f"fuse is whether layers may be fused, not {fuse!r}; give True or False.")
+        # The other engines know the operators of the papers that they are from.
+        fused = fuse and engine_name == "exact"
+        return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder, fused)

@@ -15,12 +15,11 @@ from functools import partial
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import knows_energy, without_energy
-from match.dispatch.packed_constants import pack_constants
-from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, LayerPlan, Offer, RunnerUp
+from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
+from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
-from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory, Schedule
 from match.requantize.form import Form
 from match.search.cache import Cache
@@ -31,19 +30,26 @@ from match.target.cost import Cost
 from match.target.external_cost import external_cost
 from match.target.hardware import HwModule, MatchTarget
 
+BYTES_GRAIN = 2.0**-36
+"""Of a byte, what a cycle counts where bytes are least: all cycles of a network are less than one."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Acceptance:
     """What a module would do for a layer."""
 
-    module: HwModule
-    form: Form
+    request: Request
     schedule: Schedule
     cost: Cost
 
     @property
+    def module(self) -> HwModule:
+        return self.request.module
+
+    @property
     def offer(self) -> Offer:
-        return Offer(self.module.name, self.form.requantizer, self.form.fit, self.schedule, self.cost)
+        form = self.request.farthest
+        return Offer(self.module.name, form.requantizer, form.fit, self.schedule, self.cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +81,13 @@ class Offers:
         layer, offer = self.workload.layer, self._offers.get(module)
         return LayerDecision(
             name=layer.name,
-            op=layer.op,
+            op=layer.what,
             module=module,
             macs=layer.macs,
             outputs=outputs(layer),
             cycles=offer.cost.cycles if offer else self.cpu.cycles,
             candidates=self.candidates,
-            plan=_plan(offer, self.workload, self.target) if offer else None,
+            plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
             source=self.workload.source,
             runner_up=runner_up,
         )
@@ -176,14 +182,16 @@ def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], targ
         again.decision,
         cycles=taken.cost.cycles,
         candidates=tuple(map(now, again.decision.candidates)),
-        plan=_plan(taken, again.workload, target),
+        plan=plan_layer(taken.request, taken.schedule, again.workload, target),
     )
 
 
 def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False) -> Cost:
     """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
 
-    `floating` tells whether it computes in floating point. What TVM makes no code of costs nothing.
+    `floating` tells whether it computes in floating point. What TVM makes no code of costs nothing. The core has no
+    scratchpad: its bytes moved are two for each of `macs` and one for each output, or as many in and out if it only
+    copies them.
 
     Raises:
         CostModelError: if its cost model fails.
@@ -198,14 +206,16 @@ def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *
 
     cycles = ask("floating", op, outputs) if floating else ask("cycles", op, macs, outputs)
     energy = ask("energy", op, macs, outputs) if knows_energy(model) else None
-    return Cost(cycles, cycles, 0.0, 0.0, (), energy)
+    return Cost(cycles, cycles, 0.0, 0.0, ((CPU, max(2 * macs, outputs) + outputs),), energy)
 
 
 def price(cost: Cost, options: Options) -> float:
-    """What is least for the network: predicted pJ if energy is the objective, else predicted cycles.
+    """What is least for the network: predicted cycles, or pJ if energy is the objective, or bytes moved.
 
-    It is cycles where bytes are the objective, too: nothing tells how many the control core moves.
+    Among as many bytes, cycles decide: they are counted in units of `BYTES_GRAIN`.
     """
+    if options.objective == "bytes":
+        return cost.moved_bytes + round(cost.cycles) * BYTES_GRAIN
     return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
 
 
@@ -241,39 +251,28 @@ def _offers(
             candidates.append(offer.offer)
         else:
             candidates.append(Offer(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
-    cpu = cpu_cost(target, layer.name, layer.op.value, combined(layer), outputs(layer))
+    cpu = _summed([cpu_cost(target, own.name, own.op.value, combined(own), outputs(own)) for own in layer.operators])
     return Offers(workload, target, (*candidates, Offer(CPU, cost=cpu)), offers)
+
+
+def _summed(costs: Sequence[Cost]) -> Cost:
+    """What operators cost on the control core, one after the other."""
+    if len(costs) == 1:
+        return costs[0]
+    energies = [cost.energy for cost in costs if cost.energy is not None]
+    cycles = sum(cost.cycles for cost in costs)
+    moved = ((CPU, sum(cost.moved_bytes for cost in costs)),)
+    return Cost(cycles, cycles, 0.0, 0.0, moved, sum(energies) if len(energies) == len(costs) else None)
 
 
 def _offer(request: Request, solution: Solution, layer: Layer) -> _Acceptance | str:
     if solution.schedule is None or solution.cost is None:
         return solution.refusal or "no schedule was found"
-    requantization = request.form.constants.requantization
-    if requantization is not None:
-        layer = replace(layer, clip=requantization.clip)
-    return _Acceptance(request.module, request.form, replace(solution.schedule, layer=layer), solution.cost)
+    operators = tuple(_clipped(own, form) for own, form in zip(layer.operators, request.forms, strict=True))
+    layer = replace(layer, clip=operators[-1].clip, stages=operators if layer.stages else ())
+    return _Acceptance(request, replace(solution.schedule, layer=layer), solution.cost)
 
 
-def _plan(offer: _Acceptance, workload: Workload, target: MatchTarget) -> LayerPlan:
-    layer, requantizer = offer.schedule.layer, offer.form.requantizer
-    nested = len(offer.schedule.memories) > len(offer.module.memories)
-    requantization = offer.form.constants.requantization
-    return LayerPlan(
-        symbol=workload.symbol,
-        source=workload.source,
-        target=target.name,
-        module=offer.module.name,
-        layer=layer,
-        requantizer=requantizer,
-        schedule=offer.schedule,
-        kernel=offer.module.kernel(layer, requantizer),
-        negative_step=requantization.negative_step if requantization else 0,
-        constants=pack_constants(offer.module, layer, requantizer, offer.form.constants, offer.schedule),
-        api=offer.module.api,
-        shift=int(requantization.shift[0]) if requantization and _one_shift(requantizer) else 0,
-        external=target.external.api if nested and target.external else None,
-    )
-
-
-def _one_shift(requantizer: Requantizer | None) -> bool:
-    return requantizer is not None and not requantizer.per_channel_shift
+def _clipped(layer: Layer, form: Form) -> Layer:
+    requantization = form.constants.requantization
+    return layer if requantization is None else replace(layer, clip=requantization.clip)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from match.errors import ScheduleError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Component, Dim, Layer, Operand, Role
-from match.ir.requantization import Requantizer
 from match.mapping.schedule import Loop, Schedule, align, block_bytes, component_bytes
+from match.target.chain import Requantizers, pack_of
 from match.target.hardware import HwModule
 
 Spans = dict[Dim, tuple[int, int]]
@@ -50,8 +50,8 @@ def channel_bytes(component: Component, schedule: Schedule) -> int:
 def pack_constants(
     module: HwModule,
     layer: Layer,
-    requantizer: Requantizer | None,
-    constants: LayerConstants,
+    requantizers: Requantizers,
+    constants: Sequence[LayerConstants],
     schedule: Schedule,
 ) -> bytes:
     """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
@@ -60,7 +60,7 @@ def pack_constants(
     out holds at once lie together. Each block takes `block_bytes`: its components at their `component_offsets`, zeros
     behind what a smaller block needs. A component is packed tile by tile as kernels see it, each where its first
     channel lies; requantization parameters come again with each range of input channels. Empty for a layer without
-    constants.
+    constants. `requantizers` and `constants` are those of its operators, one but for chains.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.
@@ -80,7 +80,7 @@ def pack_constants(
         content = bytearray(size)
         start, extent = spans[Dim.K]
         for first, channels in pieces(start, extent, inner):
-            packed = module.pack(layer, requantizer, constants, {**spans, Dim.K: (first, channels)})
+            packed = pack_of(module, layer, requantizers, constants, {**spans, Dim.K: (first, channels)})
             for component, offset, stride, part in zip(operand.components, offsets, strides, packed, strict=True):
                 begin = offset + (first - start) * stride
                 room = offset + component_bytes(component, extents) - begin

@@ -36,6 +36,24 @@ class Offer:
 
 
 @dataclass(frozen=True)
+class StagePlan:
+    """An operator of a chain: how it is requantized, its kernel, and numbers of it that `LayerPlan` has for a layer."""
+
+    requantizer: Requantizer | None
+    kernel: str
+    negative_step: int = 0
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class ScratchPlan:
+    """Byte offsets in the scratch of a chain: of each intermediate tensor, and of what kernels take themselves."""
+
+    tensors: tuple[int, ...] = ()
+    kernels: int = 0
+
+
+@dataclass(frozen=True)
 class LayerPlan:
     """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
 
@@ -46,6 +64,9 @@ class LayerPlan:
     `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
     `constants_at` says where the constants are: in the layer's own C, or where the network puts them. `source` is what
     the model calls the layer, empty if that is not known.
+
+    Of a chain `stages` has each operator's kernel, and requantizer, kernel, step and shift are those of the last one;
+    `chain_scratch` says where its intermediate tensors lie.
     """
 
     symbol: str
@@ -62,6 +83,13 @@ class LayerPlan:
     external: ExternalApi | None = None
     constants_at: Literal["code", "network"] = "code"
     source: str = ""
+    stages: tuple[StagePlan, ...] = ()
+    chain_scratch: ScratchPlan = ScratchPlan()
+
+    @property
+    def requantizers(self) -> tuple[Requantizer | None, ...]:
+        """Of each operator of the layer."""
+        return tuple(stage.requantizer for stage in self.stages) or (self.requantizer,)
 
 
 @dataclass(frozen=True)
@@ -69,7 +97,7 @@ class RunnerUp:
     """The cheapest way to compute a network without one of its decisions.
 
     `module` then has the first of the operators that were decided on together. `cost` is that of the whole network, in
-    cycles, or in pJ where energy is the objective.
+    cycles, or in pJ or bytes where these are the objective.
     """
 
     module: str

@@ -12,17 +12,19 @@ from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.schedule import Memory
 from match.requantize.form import Form, choose_form
 from match.search.problem import SearchProblem
+from match.target.chain import Requantizers, cost_of, operands_of, tile_multiples_of
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
 
-Key = tuple[str, Requantizer | None, Layer]
+Key = tuple[str, tuple[Requantizer | None, ...], Layer]
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
     """A layer with its constants and, per channel, the smallest and largest accumulator it can reach.
 
-    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known.
+    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known. Of a chain
+    `stages` are its operators by themselves, and constants and accumulators those of the last one.
     """
 
     layer: Layer
@@ -30,15 +32,35 @@ class Workload:
     accumulator: tuple[Int64Array, Int64Array] | None
     symbol: str
     source: str = ""
+    stages: tuple[Workload, ...] = ()
+
+    @property
+    def operators(self) -> tuple[Workload, ...]:
+        """What it computes one after the other: the operators of a chain, or itself."""
+        return self.stages or (self,)
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a module that accepts a layer would compute it with; `key` is the same for layers that cost the same."""
+    """What a module that accepts a layer would compute it with; `key` is the same for layers that cost the same.
+
+    `forms` are those of its operators, one but for chains.
+    """
 
     module: HwModule
-    form: Form
+    forms: tuple[Form, ...]
     key: Key
+
+    @property
+    def requantizers(self) -> tuple[Requantizer | None, ...]:
+        """Of its operators."""
+        return tuple(form.requantizer for form in self.forms)
+
+    @property
+    def farthest(self) -> Form:
+        """The form that is farthest from the network's own arithmetic; the last one of those that are as close."""
+        fitted = [form for form in self.forms if form.fit is not None] or list(self.forms)
+        return max(reversed(fitted), key=lambda form: (form.fit.max_step, form.fit.share) if form.fit else (0, 0.0))
 
 
 def request(module: HwModule, workload: Workload, options: Options) -> Request | str:
@@ -53,16 +75,20 @@ def request(module: HwModule, workload: Workload, options: Options) -> Request |
         raise _fault(module, workload.layer, "patterns", error) from error
     if not verdict.ok:
         return verdict.reason
-    form = choose_form(module, workload.layer, workload.constants, workload.accumulator, options.numerics)
-    if isinstance(form, str):
-        return form
-    return Request(module, form, (module.name, form.requantizer, workload.layer.geometry))
+    forms: list[Form] = []
+    for own in workload.operators:
+        form = choose_form(module, own.layer, own.constants, own.accumulator, options.numerics)
+        if isinstance(form, str):
+            return form
+        forms.append(form)
+    requantizers = tuple(form.requantizer for form in forms)
+    return Request(module, tuple(forms), (module.name, requantizers, workload.layer.geometry))
 
 
-def aligned_memories(module: HwModule, requantizer: Requantizer | None) -> tuple[Memory, ...]:
-    """The module's memories, the innermost with blocks aligned to what the requantizer's parameters need."""
+def aligned_memories(module: HwModule, *requantizers: Requantizer | None) -> tuple[Memory, ...]:
+    """The module's memories, the innermost with blocks aligned to what the requantizers' parameters need."""
     *outer, inner = module.memories
-    needed = 1 if requantizer is None else requantizer.parameter_alignment
+    needed = max((form.parameter_alignment for form in requantizers if form is not None), default=1)
     return (*outer, replace(inner, alignment=max(inner.alignment, needed)))
 
 
@@ -73,9 +99,10 @@ def problem(request: Request, layer: Layer, options: Options) -> SearchProblem:
         CostModelError: if the module has no cost model for it.
         TargetError: if it cannot say what its operands and tiles are.
     """
-    module, requantizer = request.module, request.form.requantizer
+    module, requantizers = request.module, request.requantizers
     try:
-        operands, multiples = module.operands(layer, requantizer), tuple(module.tile_multiples(layer).items())
+        operands = operands_of(module, layer, requantizers)
+        multiples = tuple(tile_multiples_of(module, layer).items())
     except Exception as error:
         raise _fault(module, layer, "operands and tiles", error) from error
     return SearchProblem(
@@ -84,9 +111,9 @@ def problem(request: Request, layer: Layer, options: Options) -> SearchProblem:
         objective=options.objective,
         layer=layer,
         operands=operands,
-        memories=aligned_memories(module, requantizer),
+        memories=aligned_memories(module, *requantizers),
         multiples=multiples,
-        cost_model=_cost_model(module, layer, requantizer),
+        cost_model=_cost_model(module, layer, requantizers),
     )
 
 
@@ -97,19 +124,26 @@ def _fault(module: HwModule, layer: Layer, what: str, error: Exception) -> Targe
     )
 
 
-def _cost_model(module: HwModule, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+def _cost_model(module: HwModule, layer: Layer, requantizers: Requantizers) -> CostModel:
     try:
-        return module.cost(layer, requantizer)
+        return cost_of(module, layer, requantizers)
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
         raise CostModelError(f"module {module.name}, layer {layer.name}: its cost model: {reason}.") from error
 
 
 def _accepts(module: HwModule, layer: Layer) -> Verdict:
-    """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operator."""
-    if layer.output_dtype == "int32" and layer.op not in module.sums:
+    """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operators."""
+    if layer.output_dtype == "int32" and (layer.stages or layer.op not in module.sums):
         return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
-    verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.op is layer.op]
+    verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.describes(layer)]
     if not verdicts:
-        return Verdict(False, f"{module.name} has no {layer.op}")
-    return next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
+        return Verdict(False, f"{module.name} has no {layer.what}")
+    whole = next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
+    if not whole.ok or not layer.stages:
+        return whole
+    for stage in layer.stages:
+        verdict = _accepts(module, stage)
+        if not verdict.ok:
+            return Verdict(False, f"its {stage.op.value} is refused: {verdict.reason}")
+    return whole

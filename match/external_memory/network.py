@@ -32,6 +32,7 @@ from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.place import Plan, place
 from match.placement.problem import Call, Cut, PlacementProblem
+from match.target.chain import cost_of
 from match.target.external_cost import external_cost
 from match.target.hardware import External, MatchTarget
 
@@ -216,7 +217,7 @@ def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:
     assert target.external is not None
     module = next(module for module in target.modules if module.name == plan.module)
     memory = plan.schedule.memories[0]
-    model = external_cost(module.cost(plan.layer, plan.requantizer), target.external, memory.name)
+    model = external_cost(cost_of(module, plan.layer, plan.requantizers), target.external, memory.name)
     timeline = simulate(plan.schedule, model)
     traffic = sum(
         event.end - event.begin

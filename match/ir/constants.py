@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Requantization
 
 
@@ -18,13 +19,15 @@ class LayerConstants:
     requantization: from the int32 accumulator to the output; for an addition it has one channel, whose multiplier is 1
     in the network's own constants, and is applied to the sum of both inputs times their `addend_multipliers` (input,
     addend). For a multiplication it has one channel, too.
-    table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers. Of a
-    concatenation one for each input, shape (2, 256).
+    table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
+    dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256).
+    quantization: of a quantize.
     zero_points: of a multiplication, what is subtracted from its inputs.
     """
 
     weights: npt.NDArray[np.int8] | None
     requantization: Requantization | None
     addend_multipliers: tuple[int, int] | None = None
-    table: npt.NDArray[np.uint8] | None = None
+    table: npt.NDArray[np.uint8] | npt.NDArray[np.float32] | None = None
+    quantization: FloatQuantization | None = None
     zero_points: tuple[int, int] | None = None

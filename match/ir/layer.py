@@ -43,11 +43,16 @@ class Op(enum.StrEnum):
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
     LOOKUP = "lookup"
+    QUANTIZE = "quantize"
+    DEQUANTIZE = "dequantize"
     MULTIPLY = "multiply"
     CONCATENATE = "concatenate"
     SLICE = "slice"
     TRANSPOSE = "transpose"
 
+
+ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
+"""Operators of one input whose elements know nothing of one another."""
 
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.DENSE}
 TWO_INPUTS = frozenset({Op.ADD, Op.MULTIPLY, Op.CONCATENATE})
@@ -69,11 +74,13 @@ class Layer:
 
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
-    operators without weights, `output_dtype` is "int32" where sums are not requantized. `clip` is the closed range of
-    output values (activation and saturation together). `input_range` is that of the values that the inputs of a layer
-    that accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input;
-    of a slice, those in front of it, and `source_channels` all of its input.
-    `broadcast` tells that the second input of a multiplication has one pixel.
+    operators without weights, `output_dtype` is "int32" where sums are not requantized. Numbers that are not quantized
+    are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
+    that of the values that the inputs of a layer that accumulates can have, where that is known. `first_channels` are,
+    of a concatenation, those of its first input; of a slice, those in front of it, and `source_channels` all of its
+    input. `broadcast` tells that the second input of a multiplication has one pixel.
+
+    `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none.
     """
 
     name: str
@@ -98,20 +105,34 @@ class Layer:
     first_channels: int = 0
     source_channels: int = 0
     broadcast: bool = False
+    stages: tuple[Layer, ...] = ()
 
     @property
     def geometry(self) -> Layer:
         """The layer without its name and the values it holds: layers of equal geometry have equal schedules."""
-        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None)
+        stages = tuple(stage.geometry for stage in self.stages)
+        return replace(self, name="", pad_value=0, clip=(0, 0), input_range=None, stages=stages)
+
+    @property
+    def operators(self) -> tuple[Layer, ...]:
+        """What it computes one after the other: the operators of a chain, or itself."""
+        return self.stages or (self,)
+
+    @property
+    def what(self) -> str:
+        """Its operators by name, joined by "+"."""
+        return "+".join(stage.op.value for stage in self.operators)
 
     @property
     def channelwise(self) -> bool:
-        """Whether output channel k depends on input channel k alone."""
-        return self.op in CHANNELWISE
+        """Whether output channel k depends on input channel k alone; of chains this is not asked."""
+        return self.op in CHANNELWISE and not self.stages
 
     @property
     def input_channels(self) -> int:
         """Channels of the input tensor, of the first one if there are two."""
+        if self.stages:
+            return self.stages[0].input_channels
         if self.op is Op.CONCATENATE:
             return self.first_channels
         if self.op is Op.SLICE:
@@ -121,6 +142,8 @@ class Layer:
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
+        if self.stages:
+            return sum(stage.macs for stage in self.stages)
         if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE):
             return self.k * self.c * self.oy * self.ox * self.fy * self.fx
         return 0

@@ -18,6 +18,7 @@ from match.ir.graph import Operator
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage, storage
+from match.partitioning.chains import ChainMatch, find_chains
 from match.partitioning.graph import GraphReading, Row, read_graph
 from match.partitioning.layouts import LAYOUT, conversion_cost
 from match.partitioning.pattern import Match, Rejection
@@ -71,6 +72,8 @@ def choose(
     }
     works = [_workload(parts.sums, index, prefix, "_sums") for index, parts in split.items()]
     summed = dict(zip(split, ask(works, target, options, stopwatch), strict=True))
+    chains = find_chains(main, layers, target) if options.fuse else ()
+    fused = ask([_chain_workload(chain, prefix) for chain in chains], target, options, stopwatch)
     candidates = _Candidates(read_graph(main, [split.get(n, row) for n, row in enumerate(listed)]), target, options)
     for index, row in enumerate(listed):
         if index in split:
@@ -79,12 +82,24 @@ def choose(
             candidates.of_layer(index, row, offered[index])
         else:
             candidates.of_core(index, row)
+    for chain, offers in zip(chains, fused, strict=True):
+        candidates.of_chain(chain, offers)
     problem = candidates.problem
     cover = solve(problem)
-    taken = [candidates.made[place](runner_up) for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)]
+    taken = [
+        candidates.made[place](_counted(runner_up, options))
+        for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)
+    ]
     rows, decisions = zip(*taken, strict=True) if taken else ((), ())
-    workloads = (*(offers.workload for offers in offered.values()), *(offers.workload for offers in summed.values()))
+    workloads = tuple(offers.workload for offers in (*offered.values(), *summed.values(), *fused))
     return ChosenNetwork(rows, decisions, workloads, problem, cover.cost)
+
+
+def _counted(runner_up: RunnerUp | None, options: Options) -> RunnerUp | None:
+    """A runner-up, of whose bytes the part that stands for cycles is taken off."""
+    if runner_up is None or options.objective != "bytes":
+        return runner_up
+    return replace(runner_up, cost=float(math.floor(runner_up.cost)))
 
 
 def layouts(schedule: Schedule) -> list[Storage]:
@@ -97,6 +112,16 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
     layer = replace(row.layer, name=f"{row.layer.op}_{index}")
     symbol = f"{prefix}_{index:02d}_{row.layer.op}{suffix}"
     return Workload(layer, row.constants, row.accumulator, symbol, first_source(reversed(row.covered)))
+
+
+def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
+    """A chain that modules are asked about, named by its first and last operator's places in the network."""
+    stages = tuple(_workload(row, index, prefix) for index, row in zip(chain.rows, chain.stages, strict=True))
+    first, last = chain.rows[0], chain.rows[-1]
+    layer = replace(chain.whole.layer, name=f"chain_{first}_{last}", stages=tuple(stage.layer for stage in stages))
+    source = first_source(reversed(chain.whole.covered))
+    symbol = f"{prefix}_{last:02d}_chain"
+    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, stages)
 
 
 def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
@@ -158,6 +183,11 @@ class _Candidates:
         self._on_modules((first,), parts.sums, sums)
         refusals = tuple(candidate for candidate in whole.candidates if candidate.module != CPU)
         self._of_operator(second, parts.rest, refusals)
+
+    def of_chain(self, chain: ChainMatch, offers: Offers) -> None:
+        """Layers that follow one another as one, on the modules that take them so."""
+        places = tuple(sorted(place for row in chain.rows for place in self._network.operators[row]))
+        self._on_modules(places, chain.whole, offers)
 
     def of_core(self, index: int, row: Row) -> None:
         """What no module is asked about."""

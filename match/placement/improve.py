@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -62,17 +62,17 @@ def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int,
 
     As many as fit, or if `saving` only those that make it faster.
     """
-    left: Set[int] = {step for step, at in enumerate(choice.fetched) if at is not None}
+    left = {step for step, at in enumerate(choice.fetched) if at is not None}
     while left:
-        others = {step: other for step in left if packed(problem, other := _resident(choice, step), used) is not None}
-        if not others:
-            break
         now = predict(problem, choice, used).cycles
-        worth = {step: (now - predict(problem, other, used).cycles) for step, other in others.items()}
-        best = max(others, key=partial(_order, problem, worth))
-        if saving and worth[best] <= 0:
-            break
-        choice, left = others[best], others.keys() - {best}
+        worth = {step: now - predict(problem, _resident(choice, step), used).cycles for step in left}
+        for step in sorted(left, key=partial(_order, problem, worth), reverse=True):
+            if saving and worth[step] <= 0:
+                return choice
+            left.remove(step)
+            if packed(problem, other := _resident(choice, step), used) is not None:
+                choice = other
+                break
     return choice
 
 

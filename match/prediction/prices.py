@@ -190,11 +190,15 @@ class Prices:
         return self._blocks(operand, [(lengths, limits)])[0]
 
     def transfers(
-        self, operand: int, lengths: Sequence[Ints], limits: Sequence[Ints] | None, wanted: Flags | None
+        self, operand: int, lengths: Sequence[Ints], limits: Sequence[Ints] | None, most: int | None = None
     ) -> tuple[Floats, Ints]:
-        """DMA cycles and bytes of blocks: those of `block` for arrays that broadcast, where `wanted`."""
+        """DMA cycles and bytes of blocks: those of `block` for arrays that broadcast.
+
+        A cost model that takes no arrays is not asked for blocks of more than `most` bytes, which count 0 cycles.
+        """
         block = blocks_of_lengths(self.operands[operand], lengths, self.memory, limits)
-        return self._questions.ask_arrays("transfer", block, wanted), np.asarray(block.bytes)
+        moved = np.asarray(block.bytes)
+        return self._questions.ask_arrays("transfer", block, None if most is None else moved <= most), moved
 
     def _blocks(self, operand: int, shapes: Sequence[tuple[Lengths, Lengths | None]]) -> list[Move]:
         def ask(shapes: Sequence[tuple[Lengths, Lengths | None]]) -> list[Move]:

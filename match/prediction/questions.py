@@ -16,7 +16,10 @@ from match.target.answers import MOST, SLACK, call_text, checked, failure
 from match.target.cost import Block, CostModel, Tile
 
 SAMPLE = 8
-"""So many answers of every question in arrays are asked for again in the end."""
+"""Answers of every question in arrays that are remembered, to be asked for again in the end."""
+
+MOST_CONFIRMED = 128
+"""Of all that are remembered, those that are asked for again."""
 
 
 class Questions:
@@ -95,7 +98,7 @@ class Questions:
         Raises:
             CostModelError: if an answer is another one this time.
         """
-        for method, argument, known in self._asked:
+        for method, argument, known in self._asked[:: -(-len(self._asked) // MOST_CONFIRMED) or 1]:
             self.confirm(known, method, argument)
 
     def confirm(self, known: float, method: str, *arguments: object) -> None:

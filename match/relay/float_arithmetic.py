@@ -7,6 +7,7 @@ import numpy as np
 from match.arithmetic.interface import Float32Array
 from match.ir.requantization import Int64Array
 from match.relay import relay
+from match.relay.rewrite import is_call, scalar
 
 _LAST_BIT_IS_ONE = 1.5 * 2**23
 
@@ -27,6 +28,14 @@ def half_to_even(x: relay.Expr) -> relay.Expr:
     """
     added, taken = (relay.const(np.array([_LAST_BIT_IS_ONE], np.float32)) for _ in range(2))
     return relay.subtract(relay.add(x, added), taken)
+
+
+def read_half_to_even(expr: relay.Expr) -> relay.Expr | None:
+    """The number that `half_to_even` rounds, if `expr` is of its form."""
+    if not is_call(expr, "subtract") or not is_call(expr.args[0], "add"):
+        return None
+    steps = (scalar(expr.args[1]), scalar(expr.args[0].args[1]))
+    return expr.args[0].args[0] if steps == (_LAST_BIT_IS_ONE, _LAST_BIT_IS_ONE) else None
 
 
 def requantize(

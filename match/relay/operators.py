@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.arithmetic.interface import Float32Array
+from match.ir.float_border import FloatQuantization
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay
@@ -121,6 +123,22 @@ class Multiplication:
     def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
         """The expression, on other operands."""
         return integer_form.multiply(a, b, self.zero_points, self.requantization, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Quantize:
+    """float32 numbers of x as 8 bits."""
+
+    x: relay.Expr
+    function: FloatQuantization
+
+
+@dataclass(frozen=True, eq=False)
+class Dequantize:
+    """8-bit values of x as float32; `outputs` has 256 entries, in ascending order of x."""
+
+    x: relay.Expr
+    outputs: Float32Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,22 @@ from dataclasses import replace
 import numpy as np
 
 from match.ir.dtypes import value_range
+from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
-from match.relay.operators import Addition, Average, Convolution, Dense, Layer, Lookup, Multiplication
+from match.relay.float_arithmetic import read_half_to_even
+from match.relay.operators import (
+    Addition,
+    Average,
+    Convolution,
+    Dense,
+    Dequantize,
+    Layer,
+    Lookup,
+    Multiplication,
+    Quantize,
+)
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 
@@ -171,6 +183,44 @@ def read_lookup(expr: relay.Expr) -> Lookup | None:
     if moved != (dtype(x) == "int8"):
         return None
     return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
+
+
+def read_quantize(expr: relay.Expr) -> Quantize | None:
+    """float32 to 8 bits, as `match.passes.quantize_border` writes it."""
+    if not is_call(expr, "cast") or not is_8bit(expr) or not is_call(expr.args[0], "add"):
+        return None
+    rounded, offset = expr.args[0].args
+    zero_point = scalar(offset)
+    if zero_point is None or not is_call(rounded, "cast") or dtype(rounded) != "int32":
+        return None
+    even = read_half_to_even(rounded.args[0])
+    away = rounded.args[0].args[0] if is_call(rounded.args[0], "round") else None
+    bounded = even if even is not None else away
+    if bounded is None or not is_call(bounded, "clip") or not is_call(bounded.args[0], "divide"):
+        return None
+    x, divisor = bounded.args[0].args
+    scale = scalar(divisor)
+    bounds = int(bounded.attrs.a_min) + int(zero_point), int(bounded.attrs.a_max) + int(zero_point)
+    if scale is None or not shape(divisor) or dtype(x) != "float32" or bounds != value_range(dtype(expr)):
+        return None
+    if not 2.0**-REACH < scale < 2.0**REACH:
+        return None
+    return Quantize(x, FloatQuantization(np.float32(scale), int(zero_point), dtype(expr), even is not None))
+
+
+def read_dequantize(expr: relay.Expr) -> Dequantize | None:
+    """8 bits to float32, as TVM makes it of QNN's operator."""
+    if not is_call(expr, "multiply") or dtype(expr) != "float32" or not is_call(expr.args[0], "cast"):
+        return None
+    difference, scale = expr.args[0].args[0], scalar(expr.args[1])
+    if scale is None or not is_call(difference, "subtract") or dtype(difference) != "int32":
+        return None
+    wide, zero_point = difference.args[0], scalar(difference.args[1])
+    if zero_point is None or not is_call(wide, "cast") or not is_8bit(wide.args[0]):
+        return None
+    low, high = value_range(dtype(wide.args[0]))
+    outputs = (np.arange(low, high + 1) - int(zero_point)).astype(np.float32) * np.float32(scale)
+    return Dequantize(wide.args[0], outputs)
 
 
 def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:

@@ -34,6 +34,7 @@ from match.report.schema import (
     TensorSummary,
     Totals,
 )
+from match.target.chain import cost_of
 from match.target.hardware import MatchTarget
 
 
@@ -81,6 +82,7 @@ def build(
             engine=options.engine,
             objective=options.objective,
             numerics=options.numerics.value,
+            fuse=options.fuse,
         ),
         totals=Totals(
             cycles=cycles,
@@ -180,7 +182,7 @@ def _on_platforms(decision: LayerDecision, target: MatchTarget) -> dict[str, int
             found[platform.place] = round(decision.cycles)
         elif plan.external is None and (platform.modules is None or plan.module in platform.modules):
             module = next(module for module in target.modules if module.name == plan.module)
-            cost = platform.cost(module.cost(plan.layer, plan.requantizer))
+            cost = cost_of(module, plan.layer, plan.requantizers, platform.cost)
             found[platform.place] = round(predict(plan.schedule, cost).cycles)
     return found
 

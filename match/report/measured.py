@@ -32,8 +32,12 @@ _TELLING = {
 }
 """Operators of which a function has one if it computes such a layer on the control core."""
 
-_ADD = ("multiply", "cast", "multiply", "add")
-"""What an addition that has a function of its own looks like."""
+_LIKE = {
+    "add": ("multiply", "cast", "multiply", "add"),
+    "quantize": ("divide", "clip"),
+    "dequantize": ("subtract", "cast", "multiply"),
+}
+"""What is somewhere in a function that computes such a layer on the control core."""
 
 
 @dataclass
@@ -150,6 +154,6 @@ def _end_of(op: str, operators: Sequence[str], begin: int) -> int:
     rest = list(operators[begin:])
     if op in _TELLING:
         return next((begin + place + 1 for place, name in enumerate(rest) if name in _TELLING[op]), 0)
-    own = list(_ADD) if op == "add" else op.split("+")
-    places = range(len(rest)) if op == "add" else range(1)
+    own = list(_LIKE.get(op, op.split("+")))
+    places = range(len(rest)) if op in _LIKE else range(1)
     return next((begin + place + len(own) for place in places if rest[place : place + len(own)] == own), 0)

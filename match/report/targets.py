@@ -38,12 +38,12 @@ def markdown(target: MatchTarget) -> str:
     lines = [
         f"# Operators of {target.name}",
         "",
-        "A module takes an operator that meets the conditions marked for it. Among the modules that take a layer, the",
-        "one with the fewest predicted cycles gets it; what none takes is compiled by TVM for the control core. The",
+        "A module takes an operator that meets the conditions marked for it. What takes the fewest predicted cycles",
+        "for the network as a whole is chosen; what no module takes is compiled by TVM for the control core. The",
         "report names the condition that a layer does not meet.",
     ]
     for module in target.modules:
-        patterns = module.patterns()
+        patterns = [pattern for pattern in module.patterns() if not pattern.before]
         conditions = dict.fromkeys(constraint for pattern in patterns for constraint in pattern.conditions)
         lines += ["", f"## {module.name}", ""]
         lines.append(f"| condition | {' | '.join(pattern.op for pattern in patterns)} |")
@@ -51,7 +51,18 @@ def markdown(target: MatchTarget) -> str:
         for condition in conditions:
             marks = ("✓" if condition in pattern.conditions else "" for pattern in patterns)
             lines.append(f"| {_summary(condition)} | {' | '.join(marks)} |")
+        lines += _chains(module)
     return "\n".join(lines) + "\n"
+
+
+def _chains(module: HwModule) -> list[str]:
+    """The patterns of several operators, with what they ask beside the conditions of each operator."""
+    chains = [pattern for pattern in module.patterns() if pattern.before]
+    lines = ["", "Operators that it executes as one, tile by tile, if it takes each of them:", ""] if chains else []
+    for pattern in chains:
+        conditions = "".join(f" {_summary(condition)}" for condition in pattern.constraints)
+        lines.append(f"- {' → '.join(pattern.ops)}{'.' if not conditions else ':' + conditions}")
+    return lines
 
 
 def _size(name: str, size: int) -> str:

@@ -129,7 +129,8 @@ def _run(
     samples, batched = checked(manifest, inputs)
     program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
     count = len(next(iter(samples.values())))
-    job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}")
+    image = directory / manifest.image if manifest.image else None
+    job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}", image)
     try:
         finished = RUNNERS[platform.runner](job)
     except OSError as error:

@@ -96,7 +96,7 @@ def build(
     chosen = platform_of(read_manifest(directory), platform)
     if sanitize and chosen.compiler is not None:
         raise OptionError(f"platform {platform!r} has no sanitizers; they run on the host.")
-    command = chosen.compiler or _own_compiler()
+    command = compiler_of(chosen)
     tool = command.split()[0]
     need(("make", tool), f"building {directory}" + (f" for {platform}" if chosen.compiler else ""))
     options = ["WERROR=1", *([f"SANITIZE={_CHECKS}"] if sanitize else [])]
@@ -110,8 +110,10 @@ def build(
     return directory / "build" / folder / "network"
 
 
-def _own_compiler() -> str:
-    """The command of this machine's C compiler: what the variable CC says, a path in it from here on."""
+def compiler_of(platform: PlatformEntry) -> str:
+    """A platform's C compiler as a command; this machine's is what the variable CC says, a path in it from here on."""
+    if platform.compiler:
+        return platform.compiler
     command = os.environ.get("CC", "").strip() or "cc"
     tool = command.split()[0]
     return command.replace(tool, str(Path(tool).absolute()), 1) if os.sep in tool else command

@@ -12,13 +12,15 @@ class Job:
     """A program to be run once.
 
     `inputs` are samples, each its tensors one after the other; `machine` is `Platform.machine` of the platform that the
-    program was built for; `what` names the program in sentences about errors.
+    program was built for; `what` names the program in sentences about errors. `image` is the file that it looks for in
+    flash, if any.
     """
 
     program: Path
     inputs: bytes
     machine: tuple[str, ...]
     what: str
+    image: Path | None = None
 
 
 @dataclass(frozen=True)

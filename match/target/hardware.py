@@ -45,18 +45,41 @@ _PADDED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.MAX_POOL2D})
 
 @dataclass(frozen=True)
 class Pattern:
-    """An operator that a module takes, under constraints that are all asked in order; the first refusal is reported."""
+    """An operator that a module takes, or a chain of them, under constraints on the whole.
+
+    `op` is the operator, of a chain the last one; `before` are those in front of it, first to last, each of which
+    reads what the one before it writes. Constraints are all asked in order, and the first refusal is reported; of a
+    chain they are given the `Layer` that has its operators as `stages`. A module takes a chain only if it takes each
+    of its operators, whose kernels, operands and cost models serve the chain, too (`match.target.chain`).
+    """
 
     op: Op
     constraints: tuple[Constraint, ...] = ()
+    before: tuple[Op, ...] = ()
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """All of its operators."""
+        return (*self.before, self.op)
+
+    @property
+    def name(self) -> str:
+        """Its operators, joined by "+"."""
+        return "+".join(op.value for op in self.ops)
 
     @property
     def conditions(self) -> tuple[Constraint, ...]:
         """The constraints, and what holds for all modules: kernels, DMA and cost models see no empty input."""
-        return (*self.constraints, window_sees_input) if self.op in _PADDED else self.constraints
+        return (*self.constraints, window_sees_input) if _PADDED.intersection(self.ops) else self.constraints
+
+    def describes(self, layer: Layer) -> bool:
+        """Whether it has the operators of a layer."""
+        return self.ops == tuple(stage.op for stage in layer.operators)
 
     def check(self, layer: Layer) -> Verdict:
         """The first refusal, or acceptance."""
+        if not self.describes(layer):
+            return Verdict(False, f"it is {layer.what}, not {self.name}")
         for constraint in self.conditions:
             verdict = constraint(layer)
             if not verdict.ok:
@@ -144,8 +167,8 @@ class ExternalApi:
     `copy_in`, `copy_out` and `wait`, and so does the control core.
 
     allocate, free: ``void *allocate(uint32_t bytes)``, NULL if there is no room; ``void free(void *)``.
-    load: ``int32_t load(void *external, uint32_t bytes)``, fills so many bytes with the beginning of the image that
-        the chip starts with.
+    load: ``int32_t load(void *external, const match_image_t *image)``, fills the beginning of a block with what a
+        network's image holds (match_image.h).
     transfer: type of a transfer's descriptor, zero when nothing is outstanding on it.
     copy_in: starts a transfer from external to main memory, ``void copy_in(transfer *, void *local, const void
         *external, const match_copy_t *)``; copy_out: ``void copy_out(transfer *, const void *local, void *external,
@@ -172,21 +195,29 @@ class TransferCost(Protocol):
 
 
 @dataclass(frozen=True)
+class ExternalPlatform:
+    """What an external memory's functions take on a platform, beside that platform's own and in its way.
+
+    With the macro MATCH_IMAGE_LINKED in `defines` images are part of programs; else the platform finds the files.
+    """
+
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...]
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
 class External:
     """A memory outside of main memory, for what that has no room for: `dma` prices transfers between the two.
 
-    sources, include, defines: what `api` takes on `platforms`, those of the target's that have the memory, beside
-        theirs and in their way; for networks that use the memory only. Their projects have these platforms alone, and
-        the image in the file `match.codegen.project.IMAGE`.
+    platforms: those of the target's that have the memory, by name. Projects of networks that use it have these alone,
+        and the image in a file (`match.codegen.project.image_file`).
     """
 
     memory: Memory
     api: ExternalApi
     dma: TransferCost
-    sources: tuple[Path, ...] = ()
-    include: tuple[Path, ...] = ()
-    defines: Mapping[str, str] = field(default_factory=dict[str, str])
-    platforms: tuple[str, ...] = ("host",)
+    platforms: Mapping[str, ExternalPlatform] = field(default_factory=dict[str, ExternalPlatform])
 
 
 class HwModule(ABC):
@@ -207,7 +238,7 @@ class HwModule(ABC):
 
     @abstractmethod
     def patterns(self) -> tuple[Pattern, ...]:
-        """The operators this module takes, with their constraints."""
+        """The operators and chains of operators that this module takes, with their constraints."""
 
     @abstractmethod
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:

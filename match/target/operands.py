@@ -5,7 +5,9 @@ A module whose memory looks different (padded channels, planes of bits) builds i
 
 from __future__ import annotations
 
-from match.ir.layer import TWO_INPUTS, Axis, Component, Dim, Layer, Op, Operand, Role
+import numpy as np
+
+from match.ir.layer import ELEMENTWISE, TWO_INPUTS, Axis, Component, Dim, Layer, Op, Operand, Role
 
 INPUT = "input"
 ADDEND = "addend"
@@ -18,9 +20,12 @@ ZERO_POINTS = "zero_points"
 
 _ZERO_POINT_BYTES = 4
 
+QUANTIZE_BYTES = 4 * (4 + 256)
+"""Of match_quantize_t."""
+
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
-    """An input activation, HWC; bytes are elements. `name` tells the two inputs of an operator apart.
+    """An input activation, HWC, of one byte an element or four. `name` tells the two inputs of an operator apart.
 
     That of a transposition has its last two axes the other way round.
     """
@@ -35,14 +40,14 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
         channels = Axis(dim, layer.k - layer.first_channels)
     transposed = layer.op is Op.TRANSPOSE
     axes = (rows, channels, columns) if transposed else (rows, columns, channels)
-    return Operand(name, Role.INPUT, (Component(name, axes),), transposed=transposed)
+    component = Component(name, axes, element_bytes(layer.input_dtype))
+    return Operand(name, Role.INPUT, (component,), transposed=transposed)
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
     """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
-    element_bytes = 4 if layer.output_dtype == "int32" else 1
-    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes),), partial_bytes)
+    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes(layer.output_dtype)),), partial_bytes)
 
 
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:
@@ -63,9 +68,21 @@ def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
 
 
-def table_component(inputs: int = 1) -> Component:
-    """A table for each input: a byte for each of the 256 values of the input's byte as an unsigned number."""
-    return Component(TABLE, (), 256 * inputs)
+def element_bytes(dtype: str) -> int:
+    """Bytes of an activation's element."""
+    return np.dtype(dtype).itemsize
+
+
+def table_component(layer: Layer) -> Component:
+    """The table of an operator that computes element by element.
+
+    Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
+    quantize match_quantize_t (match_tile.h); of a concatenation a lookup's for each input.
+    """
+    if layer.op is Op.QUANTIZE:
+        return Component(TABLE, (), QUANTIZE_BYTES)
+    tables = 2 if layer.op is Op.CONCATENATE else 1
+    return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))
 
 
 def zero_points_component() -> Component:
@@ -90,10 +107,8 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
-    if layer.op in (Op.LOOKUP, Op.SLICE):
-        components.append(table_component())
-    if layer.op is Op.CONCATENATE:
-        components.append(table_component(inputs=2))
+    if layer.op in ELEMENTWISE or layer.op in (Op.CONCATENATE, Op.SLICE):
+        components.append(table_component(layer))
     if layer.op is Op.MULTIPLY:
         components.append(zero_points_component())
     operands = [input_operand(layer)]

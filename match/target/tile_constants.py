@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
+from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import UNREACHED, Requantization, Requantizer
 
@@ -27,6 +29,12 @@ REQUANT_ADD = np.dtype(
     ]
 )
 REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4"), ("shift", "<i4")])
+QUANTIZE = np.dtype(
+    [("multiplier", "<i4"), ("exponent", "<i4"), ("zero", "<i4"), ("lowest", "<i4"), ("steps", "<i4", 256)]
+)
+
+EXPONENT_BIAS, MANTISSA_BITS = 127, 15
+"""Of a float32, and how many of its bits behind the leading one kernels multiply."""
 
 
 def _alignment(structure: np.dtype[np.void]) -> int:
@@ -97,7 +105,22 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(constants.table.tobytes())
     if constants.zero_points is not None:
         components.append(np.array(constants.zero_points, "<i4").tobytes())
+    if constants.quantization is not None:
+        components.append(quantization(constants.quantization))
     return tuple(components)
+
+
+def quantization(quantize: FloatQuantization) -> bytes:
+    """match_quantize_t. Its multiplier is the inverse of the scale by a power of two, cut off to 15 bits."""
+    mantissa, exponent = math.frexp(float(quantize.scale))
+    multiplier, power = (1 << 14, 13 + exponent) if mantissa == 0.5 else (int(2**14 / mantissa), 14 + exponent)
+    if not -REACH < exponent < REACH:
+        raise ValueError(f"a scale of {quantize.scale} cannot be packed")
+    entry = np.zeros(1, QUANTIZE)
+    entry["multiplier"], entry["exponent"] = multiplier, EXPONENT_BIAS + MANTISSA_BITS + power
+    entry["zero"], entry["lowest"] = quantize.zero_point - quantize.lowest, quantize.lowest
+    entry["steps"][0, :-1], entry["steps"][0, -1] = quantize.steps, np.iinfo(np.int32).max
+    return entry.tobytes()
 
 
 def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:

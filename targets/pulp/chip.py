@@ -31,6 +31,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_matmul.c",
     "kernels/pulp/match_pulp_pointwise.c",
     "kernels/pulp/match_pulp_pool2d.c",
+    "kernels/pulp/match_pulp_quantize.c",
     "kernels/pulp/match_pulp_requantize.c",
     "targets/pulp/pulp_team.c",
 )
@@ -47,8 +48,8 @@ _HOST_SOURCES = (
     "kernels/host/match_host_faults.c",
     "targets/pulp/host/pulp_host.c",
 )
-_PC = ("kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")
-_QEMU = ("kernels/host/match_single_team.c", "targets/pulp/qemu/pulp_machine.c")
+_PC = ("kernels/host/match_host_async.c", "kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")
+_QEMU = ("kernels/host/match_single_team.c", "targets/pulp/qemu/pulp_machine.c", "targets/pulp/riscv/pulp_async.c")
 
 _HOST_INCLUDE = ("kernels/host", "targets/pulp/host")
 
@@ -88,7 +89,7 @@ def platforms(
     """
     shared = (*CLUSTER_SOURCES, *_HOST_SOURCES, *sources)
     folders = tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include)))
-    defines = memory_sizes(modules, l1, l2)
+    defines = {**memory_sizes(modules, l1, l2), "MATCH_ASYNC": "1"}
     return (
         Platform(tuple(map(Path, (*shared, *_PC))), folders, defines, flags=("-pthread",)),
         Platform(
@@ -179,6 +180,7 @@ _GAP_SDK_SOURCES = (
     "targets/pulp/gap_sdk/pulp_gap_sdk.c",
     "targets/pulp/gap_sdk/pulp_gap_sdk_dma.c",
     "targets/pulp/gap_sdk/pulp_gap_sdk_main.c",
+    "targets/pulp/riscv/pulp_async.c",
 )
 
 
@@ -193,9 +195,10 @@ def gap_sdk_platform(
     return Platform(
         name="gap_sdk",
         sources=tuple(map(Path, (*CLUSTER_SOURCES, *_GAP_SDK_SOURCES, *sources))),
-        include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", *include))),
+        include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", RISCV_INCLUDE, *include))),
         defines={
             **memory_sizes(target.modules, l1, l2),
+            "MATCH_ASYNC": "1",
             "MATCH_MAIN": "match_application",
             "MATCH_PULP_ISA_AUTO": "1",
         },

@@ -15,7 +15,7 @@ from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import FILTER, standard_operands
 from match.target.tile_constants import Spans, pack, parameter_bytes, word_rows
-from match.targets.pulp.constraints import CLUSTER
+from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
 
 INT64 = replace(tile_constants.INT64, parameter_alignment=4)
@@ -43,6 +43,8 @@ _KERNELS = {
     Op.CONCATENATE: "match_pulp_concatenate",
     Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",
+    Op.QUANTIZE: "match_pulp_quantize",
+    Op.DEQUANTIZE: "match_pulp_dequantize",
 }
 
 _SUFFIXES = {INT32: "_int32", HIGH: "_high", HIGH_SIGNED: "_high"}
@@ -75,8 +77,9 @@ class Cluster(HwModule):
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Every operator; see `constraints.CLUSTER`."""
-        return tuple(Pattern(op, constraints) for op, constraints in CLUSTER.items())
+        """Every operator and some chains of them; see `constraints`."""
+        chains = (Pattern(last, before=tuple(before)) for *before, last in CLUSTER_CHAINS)
+        return (*(Pattern(op, constraints) for op, constraints in CLUSTER.items()), *chains)
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """All of them, of which nearly all layers have one of the first three; the others are slow.
@@ -98,7 +101,7 @@ class Cluster(HwModule):
     def pack(
         self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
     ) -> tuple[bytes, ...]:
-        """Filters, parameters, a lookup's table, if there are any."""
+        """Filters, parameters, a table, if there are any."""
         packed = pack(constants, requantizer, spans)
         if constants.weights is None or not _has_word_rows(layer):
             return packed

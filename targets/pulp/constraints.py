@@ -30,4 +30,20 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONCATENATE: (),
     Op.SLICE: (),
     Op.TRANSPOSE: (),
+    Op.QUANTIZE: (),
+    Op.DEQUANTIZE: (),
 }
+
+CLUSTER_CHAINS: tuple[tuple[Op, ...], ...] = (
+    (Op.DEPTHWISE_CONV2D, Op.CONV2D),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.CONV2D),
+    (Op.CONV2D, Op.ADD),
+    (Op.DEPTHWISE_CONV2D, Op.CONV2D, Op.ADD),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.CONV2D, Op.ADD),
+    (Op.CONV2D, Op.MAX_POOL2D),
+    (Op.CONV2D, Op.AVG_POOL2D),
+    (Op.DEPTHWISE_CONV2D, Op.CONV2D, Op.AVG_POOL2D),
+)
+"""Operators that the cluster executes tile by tile, one after the other: separable convolutions and inverted residuals,
+what is added to or pooled of a convolution."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from match.mapping.schedule import Memory
 from match.target.hardware import MemoryApi
 
 CORES = 8
 """Workers of the cluster."""
 
-_WORKER_STACK = 1024
-_MASTER_STACK = 4096
+
+class _Stacks(NamedTuple):
+    """Bytes of the stack of each worker, and of the master."""
+
+    worker: int = 1024
+    master: int = 4096
+
+
+L1_STACKS = _Stacks()
+"""Of the cluster's cores, as its drivers set them up. Builds are held to what they need (`match size`)."""
 
 L1_API = MemoryApi(
     allocate="pulp_l1_alloc",
@@ -22,4 +32,4 @@ L1_API = MemoryApi(
 
 def scratchpad(size: int) -> Memory:
     """L1 of `size` bytes, without the stacks of the cluster's cores, which lie in it."""
-    return Memory("L1", size - CORES * _WORKER_STACK - _MASTER_STACK)
+    return Memory("L1", size - CORES * L1_STACKS.worker - L1_STACKS.master)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from match.cost_models.dma import IoDma
 from match.cost_models.riscv_core import RiscvCoreCost
+from match.mapping.schedule import Memory
 from match.target.cost import CpuCostModel
-from match.target.hardware import HwModule, MatchTarget, Platform
+from match.target.hardware import External, ExternalPlatform, HwModule, MatchTarget, Platform
 from match.targets.gap9.ne16 import Ne16
 from match.targets.gap9.target import NE16_CHIP, NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
-from match.targets.pulp import chip
+from match.targets.pulp import chip, external
 from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.external import HYPERRAM_BYTES
 from match.targets.pulp_open.memory import L1, L2
 
 _FOLDER = Path("targets/pulp_open/bare")
@@ -48,14 +51,34 @@ TVM joins to layers, `add` and `other`, is GAP9's by the same factors.
 """
 
 
+_CLOCK = 50e6
+
+_EXTERNAL = External(
+    memory=Memory("L3", HYPERRAM_BYTES),
+    api=external.API,
+    dma=IoDma(_CLOCK, bytes_per_second=50e6),
+    platforms={
+        "host": external.STAND_IN,
+        "qemu": external.STAND_IN,
+        "bare": ExternalPlatform(
+            sources=tuple(_FOLDER / "external" / f"pulp_open_{part}.c" for part in ("external", "files", "hyper")),
+            include=(_FOLDER / "external",),
+            defines={"PULP_EXTERNAL_BYTES": str(HYPERRAM_BYTES)},
+        ),
+    },
+)
+"""HyperRAM by the registers of its controller, a byte a cycle; images are files of a readfs in HyperFlash."""
+
+
 class PulpOpen(MatchTarget):
     """The open PULP platform, both domains at 50 MHz, the frequency at which its simulators start."""
 
     name = "pulp_open"
-    clock_hz = 50e6
+    clock_hz = _CLOCK
     main_memory = L2
     activations = "uint8"
     api = chip.API
+    external = _EXTERNAL
 
     def __init__(self) -> None:
         self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16(L1))
@@ -69,12 +92,12 @@ class PulpOpen(MatchTarget):
     @property
     def bare(self) -> Platform:
         """The chip without an operating system: what is in the folder `bare`, and picolibc."""
-        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "kernels/chip/match_stack.c")
+        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "kernels/chip/match_stack.c", "targets/pulp/riscv/pulp_async.c")
         return Platform(
             name="bare",
             sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),
             include=(*map(Path, (*chip.CLUSTER_INCLUDE, chip.RISCV_INCLUDE, *NE16_INCLUDE)), _FOLDER),
-            defines={**chip.memory_sizes(self.modules, L1, L2), "MATCH_PULP_ISA_XPULP2": "1"},
+            defines={**chip.memory_sizes(self.modules, L1, L2), "MATCH_ASYNC": "1", "MATCH_PULP_ISA_XPULP2": "1"},
             compiler="riscv64-unknown-elf-gcc",
             flags=(*chip.RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),
             link=("-nostartfiles", f"-T{_SCRIPT}", "-Wl,--gc-sections", "-lm"),

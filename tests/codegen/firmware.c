@@ -1,5 +1,6 @@
 /* What a program does with the interface of a network in one situation, named by the argument; prints what comes of it. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -282,6 +283,43 @@ static void faults(void)
     printf("\n");
 }
 
+static int32_t poll_to_the_end(digits_context_t *context)
+{
+    int32_t status = MATCH_OK;
+    while (!digits_poll(context, &status)) {
+        sched_yield();
+    }
+    return status;
+}
+
+static void started(void)
+{
+    static float kept[DIGITS_OUTPUT_SCORES_ELEMENTS];
+    const digits_outputs_t aside = {.scores = kept};
+    const digits_inputs_t nothing = {.image = NULL};
+    open_both();
+    for (int i = 0; i < DIGITS_INPUT_IMAGE_ELEMENTS; i++) {
+        image[i] = (float)(i % 17) / 16.0f;
+    }
+    say(digits_start(NULL, &inputs, &outputs));
+    say(poll_to_the_end(&one)); /* nothing was started */
+    say(digits_start(&one, &inputs, &aside));
+    say(digits_start(&one, &inputs, &aside));
+    say(digits_run(&other, &inputs, &outputs));
+    say(digits_deinit(&one));
+    say(poll_to_the_end(&other));
+    say(poll_to_the_end(&one));
+    const int32_t status = digits_run(&other, &inputs, &outputs);
+    say(status == MATCH_OK && memcmp(kept, scores, sizeof kept) == 0);
+    say(digits_start(&one, &nothing, &aside));
+    say(poll_to_the_end(&one));
+    memcpy(digits_input_image(&one), image, sizeof image - sizeof *image);
+    say(digits_start(&one, NULL, NULL));
+    say(poll_to_the_end(&one) == MATCH_OK && memcmp(digits_output_scores(&one), kept, sizeof kept) == 0);
+    say(digits_deinit(&one));
+    match_platform_close();
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -290,6 +328,7 @@ static const struct {
     {"hooks", hooks},               {"two_tasks", two_tasks},
     {"description", description},   {"two_tasks_in_turn", two_tasks_in_turn},
     {"quantize", quantize},         {"faults", faults},
+    {"started", started},
 };
 
 int main(int argc, char **argv)

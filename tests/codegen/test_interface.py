@@ -101,6 +101,14 @@ def test_two_tasks(folder: Path, sanitize: str) -> None:
     assert call(program, "two_tasks_in_turn").split() == ["0", "0", "0", "1", "0"]
 
 
+@pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
+def test_a_run_that_is_started_and_polled(folder: Path, sanitize: str) -> None:
+    lines = list(map(int, call(linked(folder, sanitize), "started").split()))
+    opened, before = [OK] * 3, [STATE, STATE]
+    during = [OK, BUSY, BUSY, BUSY, STATE]
+    assert lines == [*opened, *before, *during, OK, 1, OK, ARGUMENT, OK, 1, OK]
+
+
 def test_every_fault_is_a_status_and_the_next_run_is_right(scenario: Callable[[str], list[str]]) -> None:
     """200 runs: a block refused, a transfer that fails or does not end, an endless kernel, a small L1, another task.
 
@@ -177,7 +185,7 @@ def test_two_networks_in_one_program(digits: CompiledModel, folder: Path, tmp_pa
     sound = (np.arange(490) % 11).astype(np.float32) / np.float32(5) - np.float32(1)
     third = keywords.run({"cepstrum": sound.reshape(1, 1, 49, 10)})["probabilities"].reshape(-1)
     wanted = {"first": first, "second": second, "keywords": third}
-    assert printed == [f"{name}: {thousandths(values)}" for name, values in wanted.items()] + ["done"]
+    assert printed == [f"{name}: {thousandths(values)}" for name, values in wanted.items()] + ["in parts", "done"]
 
 
 def thousandths(values: np.ndarray) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from random import Random
+from typing import NamedTuple
 
 import pytest
 
-from match.cover.problem import Candidate, CoverProblem
+from match.cover.problem import Candidate, Cover, CoverProblem
 from match.cover.solve import solve
 from match.dispatch.plan import RunnerUp
 from match.ir.graph import Graph, Operator, Tensor
@@ -16,52 +18,69 @@ from tests.cover.networks import LAYOUTS, random_problem
 
 pytestmark = pytest.mark.unit
 
-
-@pytest.mark.parametrize("block", range(6))
-def test_cheapest_of_all_covers(block: int) -> None:
-    """50 networks each."""
-    for seed in range(50 * block, 50 * block + 50):
-        problem = random_problem(Random(seed))
-        priced = [(cost(problem, cover), cover) for cover in covers(problem)]
-        least = min(price for price, _ in priced)
-        first = next(cover for price, cover in priced if price == least)
-        found = solve(problem)
-        assert found.cost == least, seed
-        assert sorted(found.chosen) == sorted(first), f"{seed}: of equals, the candidates that come first"
-        for number, other in zip(found.chosen, found.runners_up, strict=True):
-            without = [price for price, cover in priced if number not in cover]
-            assert (other.cost if other else None) == min(without, default=None), seed
-            if other:
-                place = problem.candidates[number].operators[0]
-                assert any(
-                    price == other.cost and number not in cover and other.module == problem.candidates[one].module
-                    for price, cover in priced
-                    for one in cover
-                    if place in problem.candidates[one].operators
-                )
+SEEDS = range(400)
 
 
-def test_random_networks_have_what_the_test_is_about() -> None:
-    problems = [random_problem(Random(seed)) for seed in range(300)]
-    chosen = [(problem, solve(problem)) for problem in problems]
-    fused = [p for p, cover in chosen if any(len(p.candidates[number].operators) > 1 for number in cover.chosen)]
-    converted = [p for p, cover in chosen if cover.cost > sum(p.candidates[number].cost for number in cover.chosen)]
-    ties = [p for p in problems if [cost(p, c) for c in covers(p)].count(solve(p).cost) > 1]
+class Solved(NamedTuple):
+    """A random network, its cover, and all its covers with what they cost."""
+
+    problem: CoverProblem
+    found: Cover
+    priced: tuple[tuple[float, tuple[int, ...]], ...]
+
+    @property
+    def least(self) -> float:
+        return min(price for price, _ in self.priced)
+
+
+@cache
+def solved(seed: int) -> Solved:
+    problem = random_problem(Random(seed))
+    return Solved(problem, solve(problem), tuple((cost(problem, cover), cover) for cover in covers(problem)))
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def random_network(request: pytest.FixtureRequest) -> Solved:
+    return solved(request.param)
+
+
+def test_cheapest_of_all_covers(random_network: Solved) -> None:
+    problem, found, priced = random_network
+    first = next(cover for price, cover in priced if price == random_network.least)
+    assert found.cost == random_network.least
+    assert sorted(found.chosen) == sorted(first), "of equals, the candidates that come first"
+    for number, other in zip(found.chosen, found.runners_up, strict=True):
+        without = [price for price, cover in priced if number not in cover]
+        assert (other.cost if other else None) == min(without, default=None)
+        if other:
+            place = problem.candidates[number].operators[0]
+            assert any(
+                price == other.cost and number not in cover and other.module == problem.candidates[one].module
+                for price, cover in priced
+                for one in cover
+                if place in problem.candidates[one].operators
+            )
+
+
+def test_groups_come_in_an_order_of_execution(random_network: Solved) -> None:
+    problem, found, _ = random_network
+    there = set(range(len(problem.graph.tensors)))
+    there -= {tensor for operator in problem.graph.operators for tensor in operator.writes}
+    for number in found.chosen:
+        candidate = problem.candidates[number]
+        assert there.issuperset(tensor for tensor, _ in candidate.wants)
+        there.update(tensor for tensor, _ in candidate.gives)
+
+
+def test_random_networks_have_what_the_tests_are_about() -> None:
+    every = [solved(seed) for seed in SEEDS]
+    fused = [p for p, cover, _ in every if any(len(p.candidates[number].operators) > 1 for number in cover.chosen)]
+    converted = [p for p, cover, _ in every if cover.cost > sum(p.candidates[number].cost for number in cover.chosen)]
+    ties = [one for one in every if [price for price, _ in one.priced].count(one.least) > 1]
     assert len(fused) > 50
     assert len(converted) > 50
-    assert len(ties) >= 10
-    assert max(len(p.graph.operators) for p in problems) == 13
-
-
-def test_groups_come_in_an_order_of_execution() -> None:
-    for seed in range(300):
-        problem = random_problem(Random(seed))
-        there = set(range(len(problem.graph.tensors)))
-        there -= {tensor for operator in problem.graph.operators for tensor in operator.writes}
-        for number in solve(problem).chosen:
-            candidate = problem.candidates[number]
-            assert there.issuperset(tensor for tensor, _ in candidate.wants), seed
-            there.update(tensor for tensor, _ in candidate.gives)
+    assert len(ties) > 10
+    assert max(len(problem.graph.operators) for problem, _, _ in every) == 13
 
 
 def chain(count: int) -> Graph:

@@ -88,14 +88,14 @@ class FrugalCpu(FakeCpu):
 
 def test_least_energy_wins_when_it_is_the_objective() -> None:
     """A pool has no multiply-accumulates, so its energy on a module is that of the bytes moved."""
-    target = FakeTarget(unit("quick", 0.1, Energy(1.0, {"L1": 1.0})), unit("lean", 1.0, Energy(1.0, {"L1": 0.5})))
+    target = FakeTarget(unit("quick", 0.9, Energy(1.0, {"L1": 1.0})), unit("lean", 1.0, Energy(1.0, {"L1": 0.5})))
     target.cpu_cost_model = FrugalCpu()
     assert decide(target).module == "quick"
     decision = decide(target, "energy")
     assert decision.module == "lean"
     energies = {candidate.module: candidate.cost and candidate.cost.energy for candidate in decision.candidates}
     assert energies == {"quick": BYTES, "lean": BYTES / 2, "cpu": 2.0 * 4 * 8 * 36}
-    hungry = FakeTarget(unit("unit", 0.1, Energy(1.0, {"L1": 5.0})))
+    hungry = FakeTarget(unit("unit", 0.9, Energy(1.0, {"L1": 5.0})))
     hungry.cpu_cost_model = FrugalCpu()
     assert decide(hungry, "energy").module == "cpu"
 

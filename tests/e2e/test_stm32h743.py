@@ -12,6 +12,7 @@ import pytest
 
 import match
 from match.cost_models.riscv_core import RiscvCoreCost
+from match.relay import relay, tvm
 from match.target.hardware import MatchTarget
 from tests.e2e import tflite_network
 
@@ -55,3 +56,28 @@ def test_networks_equal_tflite_micro(
     outputs = compiled.run({network.tensors[network.input].name: inputs}, sanitize=True)
     assert np.array_equal(next(iter(outputs.values())), tflite_network.run_micro(model, inputs))
     assert Counter(layer.op for layer in compiled.layers if layer.module == "cortex_m7") == taken
+
+
+def test_a_convolution_and_its_pooling_are_one(stm32h743: MatchTarget) -> None:
+    """The pattern of two operators of its table, with the integers of the layers by themselves, in tiles and whole."""
+    x = relay.var("x", shape=(1, 15, 13, 8), dtype="uint8")
+    weights = np.random.default_rng(1).integers(-128, 128, (3, 3, 8, 12)).astype(np.int8)
+    scale, zero = relay.const(0.02), relay.const(0, "int32")
+    one = relay.const(1.0)
+    sums = relay.qnn.op.conv2d(
+        x, relay.const(weights), zero, zero, one, scale, (3, 3), 12, padding=(1, 1, 1, 1), data_layout="NHWC",
+        kernel_layout="HWIO",
+    )  # fmt: skip
+    layer = relay.qnn.op.requantize(sums, scale, zero, relay.const(30.0), zero, out_dtype="uint8")
+    pooled = relay.nn.max_pool2d(layer, (3, 3), (2, 2), padding=(1, 1, 1, 1), layout="NHWC")
+    network = tvm.IRModule.from_expr(relay.Function([x], pooled))
+    sample = {"x": np.random.default_rng(2).integers(0, 256, (1, 15, 13, 8)).astype(np.uint8)}
+    alone = match.compile(network, stm32h743, numerics="exact", fuse=False)
+    (expected,) = alone.run(sample).values()
+    assert len(np.unique(expected)) > 20
+    for l1 in (None, 3000):
+        fused = match.compile(network, stm32h743, numerics="exact", objective="bytes", l1=l1)
+        (chain,) = [item for item in fused.layers if item.op == "conv2d+max_pool2d"]
+        assert chain.module == "cortex_m7"
+        (output,) = fused.run(sample, sanitize=True).values()
+        assert np.array_equal(output, expected)

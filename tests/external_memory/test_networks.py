@@ -53,7 +53,7 @@ def test_outputs_and_events(name: str, l2: int, ways: set[str], spilled: bool, t
     model = integers(name)
     compiled = match.compile(model, "gap8", l1=L1, l2=l2, output=tmp_path / "net")
     assert f"-DPULP_L2_BYTES={l2}" in (tmp_path / "net/Makefile").read_text().split()
-    assert (tmp_path / "net/external.bin").stat().st_size == memory_of(compiled).image_bytes
+    assert (tmp_path / "net/resnet8.bin").stat().st_size == memory_of(compiled).image_bytes
     one, other = sample(model, 1), sample(model, 2)
     both = {name: np.stack([one[name], other[name]]) for name in one}
     outputs, traces = compiled.trace(both, sanitize=True)
@@ -123,8 +123,8 @@ def test_the_emulator_computes_the_same(qemu: None) -> None:
 
 def test_the_platforms_of_a_project_are_those_with_external_memory(tmp_path: Path) -> None:
     match.compile(integers("resnet8"), "gap8", l1=L1, l2=34000, output=tmp_path / "net")
-    with pytest.raises(OptionError, match="no platform 'gap_sdk'; choose one of host, qemu"):
-        build(tmp_path / "net", "gap_sdk")
+    with pytest.raises(OptionError, match="no platform 'rtl'; choose one of host, qemu, gap_sdk"):
+        build(tmp_path / "net", "rtl")
 
 
 def test_a_network_that_fits_is_as_without_external_memory(tmp_path: Path) -> None:
@@ -220,6 +220,9 @@ def test_two_contexts_of_a_network_in_external_memory(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(re.sub(r"<(\w+)>", lambda found: names[found[1]], PROGRAM))
     call("make", "-s", "-C", tmp_path / "net", "WERROR=1", "SANITIZE=address,undefined", "lib")
     archive = tmp_path / "net/build/host-address-undefined/libnet.a"
+    symbols = {line.split()[-1] for line in call("nm", "-g", "--defined-only", archive).splitlines() if " " in line}
+    assert "net_image_data" in symbols, "its image is its own, whatever else is in a program"
+    assert not [name for name in symbols if not name.startswith(("net_", "match_", "pulp_", "__odr_asan"))]
     folders = (f"-I{tmp_path / 'net/include'}", f"-I{tmp_path / 'net/kernels/include'}")
     flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
     call("cc", *flags, *folders, tmp_path / "main.c", archive, "-o", tmp_path / "main", "-lm")

@@ -56,6 +56,8 @@ static const entry_t entries[] = {
     {"match_pulp_avg_pool2d_high", match_pulp_avg_pool2d_high, false},
     {"match_pulp_avg_pool2d_int32", match_pulp_avg_pool2d_int32, false},
     {"match_pulp_max_pool2d", match_pulp_max_pool2d, false},
+    {"match_pulp_quantize", match_pulp_quantize, false},
+    {"match_pulp_dequantize", match_pulp_dequantize, false},
     {"match_pulp_requantize", match_pulp_requantize, false},
     {"match_ne16_conv2d_3x3", match_ne16_conv2d_3x3, true},
     {"match_ne16_conv2d_3x3_m16", match_ne16_conv2d_3x3_m16, true},

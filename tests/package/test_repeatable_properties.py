@@ -1,8 +1,7 @@
-"""Properties are tried on the same examples in each run, wherever it is and whatever ran before."""
+"""Properties are tried on the same examples in each run of the same tests."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -10,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 pytestmark = pytest.mark.cc
 
@@ -56,26 +53,3 @@ def test_runs_draw_the_same_unless_asked_for_others(session: Callable[..., str])
     others = session("--hypothesis-profile=random")
     assert others.endswith("] None None")
     assert others != drawn
-
-
-def test_examples_do_not_depend_on_what_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def drawn() -> list[int]:
-        numbers: list[int] = []
-
-        @settings(max_examples=300)
-        @given(st.integers(0, 2**32 - 1))
-        def held(number: int) -> None:
-            numbers.append(number)
-
-        held()
-        return numbers
-
-    before = drawn()
-    if drawn() != before:
-        pytest.skip("this run draws its examples at random")
-    file = tmp_path / "constants.py"
-    file.write_text(f"NUMBERS = {list(range(1_000_003, 2_000_000, 997))}")
-    spec = importlib.util.spec_from_file_location("constants", file)
-    assert spec is not None
-    monkeypatch.setitem(sys.modules, "constants", importlib.util.module_from_spec(spec))
-    assert drawn() == before

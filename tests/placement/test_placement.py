@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from match.placement.contents import load, packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.latency import predict
-from match.placement.packing import Item, loads, pack
+from match.placement.packing import Item, Packed, loads, pack
 from match.placement.place import Plan, place
 from match.placement.problem import Call, Choice, Cut, Lifetime, PlacementProblem
 from tests.placement.networks import chain, choices
@@ -42,6 +43,57 @@ def test_packing_never_overlaps(given_items: list[tuple[int, int, int]], alignme
     assert all(packing.offsets[block.key] % alignment == 0 for block in blocks)
     assert packing.peak >= max(loads(blocks, 16, alignment))
     assert all(packing.offsets[block.key] + block.bytes <= packing.peak for block in blocks)
+
+
+def least_peak(items: list[Item]) -> int:
+    """Of all packings without alignment: one of the best is made by putting items to the lowest free place in an order.
+
+    That is the order in which they lie in a best packing, the lowest first.
+    """
+    best = sum(item.bytes for item in items)
+    for order in itertools.permutations(items):
+        placed: list[tuple[int, Item]] = []
+        for item in order:
+            beside = [(start, start + other.bytes) for start, other in placed if other.meets(item)]
+            free = (0, *(end for _, end in beside))
+            placed.append((min(s for s in free if all(end <= s or s + item.bytes <= b for b, end in beside)), item))
+        best = min(best, max(start + item.bytes for start, item in placed))
+    return best
+
+
+CROSSING = (121, 159, 357, 448)
+"""Random items of which no order of `pack` makes the best packing."""
+
+
+def random_items(seed: int) -> list[Item]:
+    random = Random(seed)
+    starts = [random.randrange(8) for _ in range(6)]
+    return [
+        Item(n, first, min(8, first + random.randrange(4)), random.randint(1, 12)) for n, first in enumerate(starts)
+    ]
+
+
+@pytest.mark.parametrize("seed", [*range(20), *CROSSING])
+def test_the_peak_is_the_least_of_all_packings(seed: int) -> None:
+    assert pack(random_items(seed), 1, 0).peak == least_peak(random_items(seed))
+
+
+@pytest.mark.parametrize("seed", CROSSING)
+def test_the_solver_is_asked_only_where_orders_do_not_make_what_is_enough(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Packed] = []
+
+    def known(items: object, alignment: int, known: Packed, enough: int) -> Packed:
+        asked.append(known)
+        return known
+
+    monkeypatch.setattr("match.placement.packing._least", known)
+    packing = pack(random_items(seed), 1, 0)
+    assert asked == [packing]
+    assert packing.peak > least_peak(random_items(seed))
+    assert pack(random_items(seed), 1, packing.peak).peak == packing.peak
+    assert len(asked) == 1
 
 
 def _plan(problem: PlacementProblem, decision: Decision, fraction: float) -> Plan:

@@ -108,7 +108,7 @@ def test_nothing_in_external_memory_but_constants(report: Report, plan: MemoryPl
 @pytest.fixture(scope="module")
 def compiled() -> match.CompiledModel:
     """A network that main memory holds, with layers on modules and operators on the control core."""
-    return match.compile(DIGITS, "gap9")
+    return match.compile(DIGITS, "gap9", fuse=False)
 
 
 def test_what_fits_main_memory_lies_where_the_c_has_it(compiled: match.CompiledModel) -> None:

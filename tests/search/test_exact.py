@@ -12,7 +12,9 @@ from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.prediction.blocks import largest_tile
 from match.prediction.predict import predict
+from match.prediction.prices import Prices
 from match.search.engine import engine, engine_names
+from match.search.exact.tables import Tables, all_sizes
 from match.search.objective import OBJECTIVES
 from match.target.cost import Block, CostModel, Energy, MappingView, Tile, choose
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_operands
@@ -154,6 +156,22 @@ def test_equals_brute_force_where_cutting_pays() -> None:
         with suppress(ScheduleError):
             found = searched("exact", layer, operands, (memory,), model)
             assert found == searched("exact", layer, operands, (memory,), replace(model, arrays=False))
+
+
+def test_bounds_of_a_cost_model_on_plain_numbers_are_those_of_one_on_arrays() -> None:
+    """For every block that fits; filters and parameters are two components along the same dimension."""
+    layer, memory = Layer("conv", Op.CONV2D, 16, 32, 8, 8, 8, 8, 3, 3, padding=Padding(1, 1, 1, 1)), Memory("L1", 6000)
+    operands = operands_of(layer)
+    sizes = all_sizes(operands, layer.extents, {})
+    arrays, plain = (
+        Tables(Prices(layer, operands, memory, replace(JumpyCost(), arrays=own)), sizes).figures
+        for own in (True, False)
+    )
+    for one, other in zip(arrays, plain, strict=True):
+        fits = one.block <= memory.size
+        assert fits.any()
+        assert (one.transfer == other.transfer)[fits].all()
+        assert (one.end == other.end)[fits].all()
 
 
 def test_beats_or_equals_random_mappings_of_larger_layers() -> None:

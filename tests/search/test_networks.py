@@ -10,7 +10,8 @@ from match.errors import ScheduleError
 from match.ir.layer import Layer
 from match.mapping.schedule import Memory, Schedule
 from match.prediction.predict import predict
-from match.search.exact.search import OrderedLoops, Search
+from match.search.exact.bounds import TileGroup
+from match.search.exact.search import BoundedResidency, OrderedLoops, Search
 from match.target.cost import Cost
 from match.target.hardware import HwModule
 from match.targets.gap8.target import Gap8
@@ -51,41 +52,72 @@ def searches(
             yield module, layer, schedule, predict(schedule, model)
 
 
+class Effort:
+    """Counts what a search does: tiles that it bounds, mappings that are left, mappings that it predicts.
+
+    Too many are an error at once: else a bound that is too low would make a search take hours, and no test fail.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = self.most = {"tiles": 0, "mappings": 0, "predictions": 0}
+        mappings, predicted = Search.mappings, Search.predicted
+
+        def counted_mappings(search: Search, chosen: TileGroup) -> Iterator[BoundedResidency]:
+            self.count("tiles", chosen.index.shape[1])
+            for mapping in mappings(search, chosen):
+                self.count("mappings")
+                yield mapping
+
+        def counted_prediction(search: Search, nest: OrderedLoops) -> tuple[float, float]:
+            self.count("predictions")
+            return predicted(search, nest)
+
+        monkeypatch.setattr(Search, "mappings", counted_mappings)
+        monkeypatch.setattr(Search, "predicted", counted_prediction)
+
+    def count(self, what: str, number: int = 1) -> None:
+        self.left[what] -= number
+        assert self.left[what] >= 0, f"more than {self.most[what]} {what}"
+
+    def allow(self, tiles: int, mappings: int, predictions: int) -> None:
+        """Begin to count, up to so many."""
+        self.most = {"tiles": tiles, "mappings": mappings, "predictions": predictions}
+        self.left = dict(self.most)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether any mapping was predicted: else nothing was counted."""
+        return self.left["predictions"] < self.most["predictions"]
+
+
 @pytest.fixture
-def predicted(monkeypatch: pytest.MonkeyPatch) -> list[OrderedLoops]:
-    """Receives each mapping that a search predicts: what its bounds have left."""
-    mappings: list[OrderedLoops] = []
-    predict_one = Search.predicted
-
-    def noted(search: Search, nest: OrderedLoops) -> tuple[float, float]:
-        mappings.append(nest)
-        return predict_one(search, nest)
-
-    monkeypatch.setattr(Search, "predicted", noted)
-    return mappings
+def effort(monkeypatch: pytest.MonkeyPatch) -> Effort:
+    return Effort(monkeypatch)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], predicted: list[OrderedLoops]) -> None:
+def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], effort: Effort) -> None:
     for size in (SIZES[0], SIZES[2], SIZES[-1]):
-        for module, layer, _, _ in searches(network(), size):
-            assert 0 < len(predicted) <= 100, (module.name, layer.name, size)
-            predicted.clear()
+        effort.allow(4000, 1000, 150)
+        for _ in searches(network(), size):
+            assert effort.predicts
+            effort.allow(4000, 1000, 150)
 
 
 @pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
-def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, predicted: list[OrderedLoops]) -> None:
+def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, effort: Effort) -> None:
     for module in Gap9().modules:
+        effort.allow(100_000, 10_000, 1000)
         search(module, layer, (Memory("L1", 16384),))
-        assert 0 < len(predicted) <= 1000, module.name
-        predicted.clear()
+        assert effort.predicts
 
 
 @pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
-def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, predicted: list[OrderedLoops]) -> None:
+def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, effort: Effort) -> None:
     (cluster,) = Gap8().modules
+    effort.allow(20_000, 10_000, 1000)
     search(cluster, layer, (Memory("L2", 1 << 17, Gap8().main_memory.alignment), *cluster.memories))
-    assert 0 < len(predicted) <= 1000
+    assert effort.predicts
 
 
 def search(module: HwModule, layer: Layer, memories: tuple[Memory, ...]) -> Schedule:

@@ -209,13 +209,17 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
     assert [platform.name for platform in platforms] == ["host", "qemu", "rtl", "gap_sdk"]
     assert target.external is not None
     outside = target.external.api
-    header = (PACKAGE / target.external.include[0] / outside.headers[0]).read_text()
-    for function in (outside.allocate, outside.free, outside.load, outside.copy_in, outside.copy_out, outside.wait):
-        assert f"{function}(" in header
-    sources = [path for platform in platforms for path in platform.sources] + [*target.external.sources]
+    parts = target.external.platforms.values()
+    for part in parts:
+        header = (PACKAGE / part.include[0] / outside.headers[0]).read_text()
+        for function in (outside.allocate, outside.free, outside.load, outside.copy_in, outside.copy_out, outside.wait):
+            assert f"{function}(" in header
+    sources = [path for platform in platforms for path in platform.sources] + [
+        path for part in parts for path in part.sources
+    ]
     sources += [platform.io for platform in platforms if platform.io]
     headers = [path for platform in platforms for path in platform.include]
-    for path in (*sources, *headers, *target.external.include):
+    for path in (*sources, *headers, *(path for part in parts for path in part.include)):
         assert (PACKAGE / path).exists()
     on_disk = {
         path.relative_to(PACKAGE).as_posix()

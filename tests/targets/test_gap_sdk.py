@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import match
+from benchmarks.memory.networks import integers
 from match.errors import ToolchainError
 from match.run import RUNNERS
 from match.run.runner import Job
@@ -30,32 +31,31 @@ def declared() -> set[str]:
 
 @pytest.mark.parametrize("target", ["gap8", "gap9"])
 def test_networks_compile_against_the_sdks_declarations(target: str, tmp_path: Path) -> None:
+    """With and without each option, in L2 and in external memory; of what is declared nothing is without use."""
     if shutil.which("riscv64-unknown-elf-gcc") is None or not PICOLIBC.is_dir():
         pytest.skip("riscv64-unknown-elf-gcc or picolibc is not installed")
     match.compile(DIGITS, target).save(tmp_path / "digits")
-    command = [
-        "make",
-        "-s",
-        "-C",
-        str(tmp_path / "digits"),
-        "WERROR=1",
-        "PLATFORM=gap_sdk",
-        "CC=riscv64-unknown-elf-gcc",
-    ]
-    missing: set[str] = set()
-    for options in ((), ("-DPULP_TIMEOUT_US=1000000",)):
-        shutil.rmtree(tmp_path / "digits" / "build", ignore_errors=True)
-        flags = f"CFLAGS={' '.join((*FLAGS, *options))}"
-        built = subprocess.run([*command, flags], capture_output=True, text=True, check=False)
-        assert not built.returncode, built.stderr
-        assert not built.stderr, built.stderr
-        program = tmp_path / "digits" / "build" / "gap_sdk" / "network"
-        tool = ["riscv64-unknown-elf-nm", "-u", str(program)]
-        names = subprocess.run(tool, capture_output=True, text=True, check=True)
-        missing |= {line.split()[-1] for line in names.stdout.splitlines()}
+    match.compile(integers("resnet8"), target, l1=20000, l2=34000).save(tmp_path / "outside")
+    macros = "-DPULP_TIMEOUT_US=1000000 -DMATCH_PULP_NO_HWLOOP"
+    missing = undefined(tmp_path / "digits") | undefined(tmp_path / "digits", macros, "TRACE=1", "DUMP=1")
+    missing |= undefined(tmp_path / "outside") | undefined(tmp_path / "outside", macros)
     of_the_sdk = {name for name in missing if name.startswith(("pi_", "pmsis_"))}
     assert of_the_sdk == declared()
     assert not [name for name in missing if name.startswith(("pulp_", "gap9_", "ne16_", "match_"))]
+
+
+def undefined(project: Path, macros: str = "", *options: str) -> set[str]:
+    """What a project's object for the SDK, built with macros and variables of its Makefile, leaves to it."""
+    shutil.rmtree(project / "build", ignore_errors=True)
+    compiler = ["PLATFORM=gap_sdk", "CC=riscv64-unknown-elf-gcc", f"CFLAGS={' '.join(FLAGS)} {macros}"]
+    command = ["make", "-s", "-C", str(project), "WERROR=1", *compiler, *options]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not built.returncode, built.stderr
+    assert not built.stderr, built.stderr
+    (program,) = (project / "build").glob("gap_sdk*/network")
+    tool = ["riscv64-unknown-elf-nm", "-u", str(program)]
+    names = subprocess.run(tool, capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in names.stdout.splitlines()}
 
 
 def test_programs_are_left_to_the_sdk(tmp_path: Path) -> None:

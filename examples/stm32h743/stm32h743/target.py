@@ -31,7 +31,9 @@ class CortexM7(HwModule):
     api = chip.module_api("kernels.h")
 
     def patterns(self) -> tuple[Pattern, ...]:
-        return tuple(Pattern(op, (uint8_input, no_dilation)) for op in OPS)
+        """All of `OPS`, and a convolution with the pooling of its outputs, of which DTCM has all that there is."""
+        pooled = Pattern(Op.MAX_POOL2D, before=(Op.CONV2D,))
+        return (*(Pattern(op, (uint8_input, no_dilation)) for op in OPS), pooled)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Four channels are a word: what the MDMA moves at once, and two pairs of the kernels."""

@@ -12,6 +12,7 @@ from match.analysis.simulate.events import Action, Event, Kind, Timeline
 from match.analysis.simulate.order import SimulatedStep, steps
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
+from match.target.chain import ChainCost
 from match.target.cost import Block, CostModel, Tile
 
 
@@ -50,6 +51,8 @@ class _Machine:
     def event(self, step: SimulatedStep) -> Event:
         """Do the next thing."""
         action, begin = step.action, self.now
+        if step.chain is not None:
+            return self._chained(action, *step.chain)
         if action.tile is not None:
             return self._call(action, action.tile)
         if step.block is not None:
@@ -60,11 +63,19 @@ class _Machine:
     def _call(self, action: Action, tile: Tile) -> Event:
         if tile not in self._kernels:
             self._kernels[tile] = self._model.compute(self._layer, tile)
-        core_begin, cycles = self.now, self._kernels[tile]
-        begin = core_begin + self._launch
+        return self._started(action, self._launch, self._kernels[tile])
+
+    def _chained(self, action: Action, number: int, tile: Tile) -> Event:
+        assert isinstance(self._model, ChainCost)
+        launch, cycles = self._model.launches(self._layer)[number], self._model.calls(self._layer, tile)[number]
+        return self._started(action, launch, cycles)
+
+    def _started(self, action: Action, launch: float, cycles: float) -> Event:
+        core_begin = self.now
+        begin = core_begin + launch
         self.now = begin + cycles
         self.compute += cycles
-        self.overhead += self._launch
+        self.overhead += launch
         return Event(action, core_begin, self.now, begin, self.now)
 
     def _move(self, action: Action, block: Block) -> Event:

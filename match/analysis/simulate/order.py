@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Spans
 from match.analysis.simulate.stream import SimulatedStep, SimulatedStream
+from match.ir.chain import stage_spans
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import tile_of
@@ -77,7 +78,7 @@ class _Nest:
             if output and len(output.pending) == output.buffers:
                 yield output.wait()
             if level is self._levels[-1]:
-                yield self._kernel(spans)
+                yield from self._calls(spans)
             else:
                 yield from self._mapping(self._levels[level.number + 1], spans)
         if output and output.depth == depth:
@@ -94,7 +95,11 @@ class _Nest:
             piece = {**spans, loop.dim: (begin, min(loop.tile, start + extent - begin))}
             yield from self._pieces(piece, depth + 1, end)
 
-    def _kernel(self, spans: Spans) -> SimulatedStep:
-        action = Action(Kind.KERNEL, number=self._kernels, tile=tile_of(self._layer, spans))
-        self._kernels += 1
-        return SimulatedStep(action)
+    def _calls(self, spans: Spans) -> Iterator[SimulatedStep]:
+        """The kernel calls of a tile, one for each operator."""
+        stages = self._layer.stages
+        own = stage_spans(self._layer, spans) if stages else (spans,)
+        for number, (layer, part) in enumerate(zip(self._layer.operators, own, strict=True)):
+            action = Action(Kind.KERNEL, number=self._kernels, tile=tile_of(layer, part))
+            self._kernels += 1
+            yield SimulatedStep(action, chain=(number, tile_of(self._layer, spans)) if stages else None)

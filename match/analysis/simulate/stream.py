@@ -11,14 +11,18 @@ from match.analysis.simulate.packing import ConstantPacking, Spans
 from match.ir.layer import Operand, Role
 from match.mapping.schedule import Memory, Schedule, align
 from match.prediction.blocks import axes_of, axis_length, block_of_lengths
-from match.target.cost import Block
+from match.target.cost import Block, Tile
 
 
 class SimulatedStep(NamedTuple):
-    """An action, and the block that it starts to move."""
+    """An action, and the block that it starts to move.
+
+    Of a kernel call in a chain, `chain` tells the number of its operator and the tile of the whole chain.
+    """
 
     action: Action
     block: Block | None = None
+    chain: tuple[int, Tile] | None = None
 
 
 class SimulatedStream:

@@ -88,6 +88,7 @@ typedef struct {
     uint8_t *external; /* NULL: none */
     const match_hooks_t *hooks;
     bool holds_tensors; /* there is room for inputs and outputs in the workspace */
+    bool started;       /* a run has been started, and its end was not polled */
 } match_context_t;
 
 /* ---- the chip ---- */

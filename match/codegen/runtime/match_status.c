@@ -23,6 +23,8 @@ const char *match_status_text(int32_t status)
         return "a transfer or kernel did not end in time";
     case MATCH_ERROR_STACK:
         return "a stack has overflowed";
+    case MATCH_ERROR_UNSUPPORTED:
+        return "the platform cannot do this";
     default:
         return "unknown status";
     }

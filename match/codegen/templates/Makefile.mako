@@ -41,6 +41,10 @@ lib: $(BUILD)/lib${name}.a
 size: $(BUILD)/lib${name}.a
 	$(TOOLS)size -t $<
 
+# What a program takes of the library that calls init and run, if CFLAGS have -ffunction-sections (match size).
+$(BUILD)/${name}.o: $(call objects,$(SOURCES))
+	$(CC) $(filter -m%,$(FLAGS) $(CFLAGS)) -nostdlib -r -Wl,--gc-sections $(addprefix -Wl$(comma)-u$(comma),${name}_init ${name}_run match_platform_open) $^ -o $@
+
 help:
 	@echo "make                              build/host/network, a program for this machine"
 	@echo "make lib                          build/host/lib${name}.a, for programs of your own: include/${name}.h"

@@ -13,6 +13,7 @@ of your own, `make help` lists all.
 | `include/match_network.h`, `runtime/` | what the interfaces of all networks share: contexts, status, whose turn it is, real numbers, starting the chip |
 | `src/network.c` | operators on the control core, the order of all layers, and the interface |
 | `src/NN_*.c`, `src/layers.h` | one layer on a module each, ${len(network.layers)} in all; their declarations |
+| `src/start.c` | runs that are started and polled |
 | `src/workspace.c` | a workspace, for programs that have none of their own |
 | `program/` | a program that is a client of the interface and runs sample after sample; its trace and counts |
 | `program/io.c`, `include/match_io.h` | where its samples come from and outputs go: two binary files |

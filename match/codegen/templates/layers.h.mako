@@ -7,6 +7,11 @@
 #define ${prefix}_LAYERS_H
 
 #include <stdint.h>
+
+#include "${name}.h"
+
+/* A run, once it is the caller's turn. */
+int32_t ${name}_execute(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 % for layer in network.layers:
 
 /* ${comment(layer.plan.layer.name)}, on ${layer.plan.module} */

@@ -62,22 +62,32 @@ int32_t *const sums = ${level.sums};
 % if level.output_sums:
 int32_t *const output_sums = ${level.output_sums};
 % endif
-const match_tile_t tile = {
-% for field, value in level.tile:
+% for call in level.calls:
+% if call is not level.calls[0]:
+
+% endif
+% for variable, value in call.spans:
+const match_span_t ${variable} = ${value};
+% endfor
+const match_tile_t ${call.tile} = {
+% for field, value in call.fields:
     .${field} = ${value},
 % endfor
-% if level.unused:
+% if call.unused:
     /* None of these: named, or the compiler would clear the whole first. */
 % endif
-% for line in level.unused:
+% for line in call.unused:
     ${line}
 % endfor
 };
+% if call is level.calls[0]:
 ${output_free()}\
+% endif
 
-MATCH_TRACE_KERNEL(&tile);
-MATCH_TRY(${api.compute.start}(${level.plan.kernel}, &tile));
+MATCH_TRACE_KERNEL(&${call.tile});
+MATCH_TRY(${api.compute.start}(${call.kernel}, &${call.tile}));
 MATCH_TRY(${api.sync.wait_compute}());
+% endfor
 </%def>\
 <%def name="part()">\
 const part_t part = {

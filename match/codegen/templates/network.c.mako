@@ -18,12 +18,18 @@
 #include "${header}"
 % endfor
 #include "layers.h"
+% if memory:
+#include "match_image.h"
+% endif
 #include "match_layer.h"
 #include "match_runtime.h"
 
 /* The context of the task whose turn it is (match_set_lock). */
 static const match_context_t *current;
 % if memory:
+
+/* Constants, which fill the beginning of the network's part of ${target.external.memory.name}. */
+extern const match_image_t ${name}_image;
 
 /* Constants that are fetched while the network runs: from where in external memory to where in ${target.main_memory.name}. */
 % if memory.fetches:
@@ -181,7 +187,7 @@ static bool initialised(const ${name}_context_t *context)
 /* Fills external memory from the image, and brings in constants that stay. */
 static int32_t load(void)
 {
-    MATCH_TRY(${memory.api.load}(current->external, ${memory.image_bytes}));
+    MATCH_TRY(${memory.api.load}(current->external, &${name}_image));
 % if memory.residents:
     ${memory.api.transfer} transfer = {0};
 % endif
@@ -263,26 +269,31 @@ static int32_t run(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outp
 % endif
 }
 
+int32_t ${name}_execute(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
+{
+    if (!initialised(context)) {
+        return MATCH_ERROR_STATE;
+    }
+    const ${name}_inputs_t inputs_inside = {
+% for tensor in inputs:
+        .${tensor.c_name} = ${name}_${tensor.variable}(context),
+% endfor
+    };
+    const ${name}_outputs_t outputs_inside = {
+% for tensor in outputs:
+        .${tensor.c_name} = ${name}_${tensor.variable}(context),
+% endfor
+    };
+    current = &context->context;
+    return run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
+}
+
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
     if (!match_take_turn()) {
         return MATCH_ERROR_BUSY;
     }
-    int32_t status = MATCH_ERROR_STATE;
-    if (initialised(context)) {
-        const ${name}_inputs_t inputs_inside = {
-% for tensor in inputs:
-            .${tensor.c_name} = ${name}_${tensor.variable}(context),
-% endfor
-        };
-        const ${name}_outputs_t outputs_inside = {
-% for tensor in outputs:
-            .${tensor.c_name} = ${name}_${tensor.variable}(context),
-% endfor
-        };
-        current = &context->context;
-        status = run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
-    }
+    const int32_t status = ${name}_execute(context, inputs, outputs);
     match_give_turn();
     return status;
 }

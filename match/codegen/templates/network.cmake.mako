@@ -19,7 +19,7 @@ ${"else" if position else ""}if(${prefix}_PLATFORM STREQUAL "${placed.platform.n
         ${source}
 % endfor
     )
-    set(${prefix}_INCLUDE ${" ".join(("include", *placed.include))})
+    set(${prefix}_INCLUDE ${" ".join(("include", *placed.include, *image_folder))})
     set(${prefix}_OPTIONS ${" ".join((*placed.defines.split(), *placed.platform.flags))})
 % endfor
 else()

@@ -102,6 +102,14 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
  * operator that failed. The context may be used again after each of them. */
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
+/* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun. Until a poll
+ * says that it has ended, no other network runs, and inputs and outputs stay the network's. */
+int32_t ${name}_start(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
+
+/* Whether the run that was started has ended, and with which status; MATCH_ERROR_STATE without one. For the task that
+ * started it, again and again: on some platforms the run goes on in here. */
+bool ${name}_poll(${name}_context_t *context, int32_t *status);
+
 /* Ends the use of the network; the workspace is the caller's again. */
 int32_t ${name}_deinit(${name}_context_t *context);
 

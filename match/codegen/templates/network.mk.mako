@@ -1,4 +1,4 @@
-# ${comment(network.name)} as a part of an application's Makefile, in the form of pmsis: adds to APP_SRCS, APP_INC and APP_CFLAGS.
+# ${comment(network.name)} as a part of an application's Makefile, in the form of pmsis: adds to APP_SRCS, APP_INC and APP_CFLAGS${', and its image to READFS_FILES' if network.memory else ''}.
 #
 #     include path/to/${name}.mk
 #     include $(RULES_DIR)/pmsis_rules.mk
@@ -14,7 +14,7 @@ ${prefix}_SHARED := ${" \\\n    ".join(["", *(source for source in sources if no
 % for position, placed in enumerate(platforms):
 ${"else " if position else ""}ifeq ($(${prefix}_PLATFORM),${placed.platform.name})
 ${prefix}_SHARED += ${" \\\n    ".join(["", *libraries[placed.platform.name]]).lstrip()}
-${prefix}_INCLUDE := ${" ".join(("include", *placed.include))}
+${prefix}_INCLUDE := ${" ".join(("include", *placed.include, *image_folder))}
 ${prefix}_DEFINES := ${placed.defines}
 % endfor
 else
@@ -25,4 +25,7 @@ ${prefix}_NEW := $(${prefix}_SOURCES) $(filter-out $(MATCH_SHARED),$(${prefix}_S
 APP_SRCS += $(addprefix $(${prefix}_FOLDER)/,$(${prefix}_NEW))
 APP_INC += $(addprefix $(${prefix}_FOLDER)/,$(${prefix}_INCLUDE))
 APP_CFLAGS += $(${prefix}_DEFINES)
+% if network.memory:
+READFS_FILES += $(${prefix}_FOLDER)/${image}
+% endif
 MATCH_SHARED := $(sort $(MATCH_SHARED) $(${prefix}_SHARED))

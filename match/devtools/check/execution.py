@@ -68,7 +68,7 @@ def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Cove
     coverage: list[Coverage] = []
     constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
     for module in target.modules:
-        patterns = {pattern.op for pattern in module.patterns()}
+        patterns = {pattern.op for pattern in module.patterns() if not pattern.before}
         chosen = [n for n, probe in enumerate(layers) if probe.op in patterns]
         wanted = [list(expected.values())[n] for n in chosen]
         found, counted, taken = _module(target, module, [layers[n] for n in chosen], wanted)
@@ -111,7 +111,7 @@ def _module(
 def _constraints_met(module: HwModule, probe: Probe) -> int:
     """How many constraints a layer meets; that of the most misses by the least."""
     layers = [row.layer for row in find(network([probe])) if isinstance(row, Match)]
-    patterns = [pattern for pattern in module.patterns() if pattern.op is probe.op]
+    patterns = [pattern for pattern in module.patterns() if pattern.ops == (probe.op,)]
     return max(sum(met(layer).ok for met in pattern.constraints) for layer in layers for pattern in patterns)
 
 

@@ -13,7 +13,7 @@ from match.errors import CostModelError
 from match.mapping.schedule import Memory
 from match.target.answers import number
 from match.target.cost import Block
-from match.target.hardware import External, ExternalApi, Platform
+from match.target.hardware import External, ExternalApi, ExternalPlatform, Platform
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PIECES = (Block("", (4096,), 4096, 1), Block("", (16, 16, 16), 4096, 256))
@@ -44,39 +44,41 @@ def _platform_problems(external: External, platforms: Sequence[Platform], what: 
     if "host" not in external.platforms:
         yield (
             f"{what} has external memory on {', '.join(external.platforms) or 'no platform'} and not on host, where "
-            f"networks that need it are tried; let its sources stand in for it there."
+            f"networks that need it are tried; let something stand in for it there."
         )
-    for name in external.platforms:
+    for name, part in external.platforms.items():
+        missing = list(_missing(part, what))
+        yield from missing
         if name not in known:
             yield f"{what} has external memory on the platform {name!r}, but its platforms are {', '.join(known)}."
-    missing = False
-    for kind, paths in (("source", external.sources), ("folder", external.include)):
+        elif not missing:
+            yield from _c_problems(external.api, part, known[name], what)
+
+
+def _missing(part: ExternalPlatform, what: str) -> Iterator[str]:
+    """Files that do not exist."""
+    for kind, paths in (("source", part.sources), ("folder", part.include)):
         for path in paths:
             if not (PACKAGE / path).exists():
-                missing = True
                 yield (
                     f"{what} names the {kind} {str(path)!r} of its external memory, which does not exist; paths are "
                     f"absolute or relative to the match package."
                 )
-    if not missing:
-        for name in external.platforms:
-            if name in known:
-                yield from _c_problems(external, known[name], what)
 
 
-def _c_problems(external: External, platform: Platform, what: str) -> Iterator[str]:
+def _c_problems(api: ExternalApi, part: ExternalPlatform, platform: Platform, what: str) -> Iterator[str]:
     """Headers and functions that the C of one platform does not have."""
-    folders = [PACKAGE / folder for folder in (*external.include, *platform.include)]
-    for header in external.api.headers:
+    folders = [PACKAGE / folder for folder in (*part.include, *platform.include)]
+    for header in api.headers:
         if not any((folder / header).is_file() for folder in folders):
             yield (
                 f"{what} names the header {header!r} of its external memory, which no folder of {platform.name} has; "
-                f"add its folder to External.include."
+                f"add its folder to ExternalPlatform.include."
             )
     headers = (path for folder in folders for path in sorted(folder.glob("*.h")))
-    sources = (PACKAGE / path for path in (*external.sources, *platform.sources))
+    sources = (PACKAGE / path for path in (*part.sources, *platform.sources))
     words = {word for path in (*sources, *headers) if path.is_file() for word in _NAME.findall(_text(path))}
-    for field, name in _functions(external.api):
+    for field, name in _functions(api):
         if _NAME.fullmatch(name) and name not in words:
             yield (
                 f"{what} names the C {field} {name} of its external memory, which no source or header of "

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.project import IMAGE
 from match.compiler import compile as compile_model
 from match.devtools.check.probes import Probe, inputs, network
 from match.devtools.check.undefined import undefined_function
@@ -52,7 +51,7 @@ def external_run_problems(target: MatchTarget, layers: Sequence[tuple[Probe, npt
         if differing:
             yield (
                 f"{what} computes other values for {probe.what} when its constants come from external memory: "
-                f"{differing} of {output.size} differ; load must fill it with {IMAGE}, and copy_in move what a "
+                f"{differing} of {output.size} differ; load must fill it with the image, and copy_in move what a "
                 f"match_copy_t says by the time that wait returns."
             )
             return

@@ -77,12 +77,12 @@ def _checked(method: str, layer: Layer, ask: Callable[[], Answer]) -> Answer:
 
 def _accepted(module: HwModule, layer: Layer) -> bool:
     for pattern in _checked("patterns", layer, module.patterns):
-        for constraint in pattern.constraints if pattern.op is layer.op else ():
+        for constraint in pattern.constraints if pattern.describes(layer) else ():
             name = f"constraint {getattr(constraint, '__name__', constraint)}"
             verdict = _checked(name, layer, partial(constraint, layer))
             if not is_a(verdict, Verdict):
                 raise _FaultError(f"{name}() returned {verdict!r} for {_words(layer)}; it must return a Verdict")
-    return any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns())
+    return any(pattern.check(layer).ok for pattern in module.patterns())
 
 
 def _multiples(module: HwModule, layer: Layer, operands: Sequence[Operand]) -> Mapping[Dim, int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -17,9 +19,20 @@ from match.partitioning.pattern.movement import concatenation, slicing, transpos
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
-from match.relay.operators import Addition, Average, Convolution, Dense, Lookup, Multiplication
+from match.relay.operators import (
+    Addition,
+    Average,
+    Convolution,
+    Dense,
+    Dequantize,
+    Lookup,
+    Multiplication,
+    Quantize,
+)
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
+
+Table = npt.NDArray[Any]
 
 Ranges = Mapping[relay.Expr, Range]
 """Values that each channel of a tensor can have."""
@@ -41,6 +54,12 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     moved = concatenation(root) or slicing(root) or transposition(root)
     if moved is not None:
         return moved
+    quantize = readers.read_quantize(root)
+    if quantize is not None:
+        return _quantize(root, quantize)
+    dequantize = readers.read_dequantize(root)
+    if dequantize is not None:
+        return _dequantize(root, dequantize)
     layer = readers.read_layer(root) or readers.read_sums(root)
     if isinstance(layer, Convolution):
         return _conv2d(root, layer, ranges)
@@ -211,10 +230,26 @@ def _ends(x: relay.Expr, channels: int, ranges: Ranges) -> Int64Array:
 
 
 def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
-    """A table, whatever the shape: no element depends on where it is."""
+    """A table."""
     layer = element_wise(Op.LOOKUP, shape(lookup.x), lookup.x_dtype, lookup.dtype)
-    inputs = (lookup.x,)
-    return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=byte_table(lookup)), None)
+    return _alone(root, lookup.x, layer, LayerConstants(None, None, table=byte_table(lookup)))
+
+
+def _quantize(root: relay.Expr, quantize: Quantize) -> Match:
+    layer = element_wise(Op.QUANTIZE, shape(root), dtype(quantize.x), dtype(root))
+    return _alone(root, quantize.x, layer, LayerConstants(None, None, quantization=quantize.function))
+
+
+def _dequantize(root: relay.Expr, dequantize: Dequantize) -> Match:
+    x_dtype = dtype(dequantize.x)
+    table = np.roll(dequantize.outputs, 128) if x_dtype == "int8" else dequantize.outputs
+    layer = element_wise(Op.DEQUANTIZE, shape(root), x_dtype, dtype(root))
+    return _alone(root, dequantize.x, layer, LayerConstants(None, None, table=table))
+
+
+def _alone(root: relay.Expr, x: relay.Expr, layer: Layer, constants: LayerConstants) -> Match:
+    """A layer of one input that accumulates nothing."""
+    return Match(root, (x,), covered(root, (x,)), layer, constants, None)
 
 
 def _grouped_conv2d(root: relay.Expr) -> Rejection | None:

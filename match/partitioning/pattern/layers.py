@@ -43,7 +43,7 @@ def element_wise(op: Op, shape: Sequence[int], x_dtype: str, dtype: str) -> Laye
         input_dtype=x_dtype,
         weight_dtype="",
         output_dtype=dtype,
-        clip=value_range(dtype),
+        clip=value_range(dtype) if dtype in ("int8", "uint8") else (0, 0),
     )
 
 

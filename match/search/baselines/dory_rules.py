@@ -9,7 +9,8 @@ the matrix product, eight rows keep eight cores busy and few channels do not spo
 - Convolution, and fully connected layers as convolutions of one pixel: everything but input channels may be cut.
 - Depthwise convolution: maps of at most 32 x 32 inputs are kept whole, wider ones are cut along rows, not columns.
 - Pooling: everything may be cut, channels last.
-- Addition: rows alone. DORY has no lookup; as the other element-wise operator it is taken for an addition.
+- Addition: rows alone. Of other operators on elements, and of those that move them, DORY has none: they are taken for
+  additions.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def rules(layer: Layer) -> Rules:
             return Rules(whole, 1, lambda dim, size: _depthwise(layer, dim, size))
         case Op.AVG_POOL2D | Op.MAX_POOL2D:
             return Rules(frozenset(), 10_000, lambda dim, size: _pooling(layer, dim, size))
-        case Op.ADD | Op.LOOKUP | Op.MULTIPLY | Op.CONCATENATE | Op.SLICE | Op.TRANSPOSE:
+        case Op.ADD | Op.MULTIPLY | Op.CONCATENATE | Op.SLICE | Op.TRANSPOSE | Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
             return Rules(frozenset({Dim.K, Dim.OX}), 1_000_000, lambda dim, size: size if dim is Dim.OY else 0)
 
 

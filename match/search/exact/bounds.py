@@ -11,7 +11,8 @@ each operand whole or cut along any of its dimensions, whichever costs least.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from match.ir.layer import Dim, Operand, Role
 from match.prediction.arrays import Flags, Floats, Ints
 from match.search.exact.residencies import Residencies, Way
-from match.search.exact.tables import TILED, Figures, Tables, at
+from match.search.exact.tables import TILED, Box, Figures, Tables
 
 
 class Bound(NamedTuple):
@@ -30,6 +31,10 @@ class Bound(NamedTuple):
 
     cycles: Floats
     moved: Floats
+
+
+MayWin = Callable[[Ints, Bound], Flags]
+"""Which mappings with tiles of these numbers may win; arrays over mappings."""
 
 
 class HeldOperand(NamedTuple):
@@ -55,19 +60,18 @@ class HeldOperand(NamedTuple):
     buffers: Floats
 
 
-def tile_bound(tables: Tables, channels: int, kernels: Floats) -> Bound:
-    """Of all mappings with a tile, for tiles with the input channels of size number `channels`; tables.
+def tile_bound(tables: Tables, box: Box, kernels: Floats) -> Bound:
+    """Of all mappings with a tile, for the tiles of a box; tables.
 
     `kernels` are the cycles of all kernel calls, with the overhead and their launches.
     """
     prices = tables.prices
-    cut = channels < len(tables.sizes[Dim.C]) - 1
     transfer, moved, core = np.zeros(()), np.zeros(()), np.zeros(())
     for operand, figures in zip(prices.operands, tables.figures, strict=True):
         outside = np.prod([tables.outer_counts[dim] for dim in TILED if dim not in operand.dims], dtype=float)
-        transfer = transfer + outside * _least(operand, at_or_whole(figures.transfer, channels, operand, cut))
-        moved = moved + outside * _least(operand, at_or_whole(figures.moved, channels, operand, cut))
-        core = core + outside * _least(operand, at_or_whole(figures.end, channels, operand, cut))
+        transfer = transfer + outside * _least(operand, figures.transfer, box)
+        moved = moved + outside * _least(operand, figures.moved, box)
+        core = core + outside * _least(operand, figures.end, box)
     if not prices.overlap:
         issues = prices.issue * len(prices.operands) * tables.outer_blocks
         return Bound(kernels + issues + transfer, moved)
@@ -76,18 +80,17 @@ def tile_bound(tables: Tables, channels: int, kernels: Floats) -> Bound:
     return Bound(np.maximum(kernels + begun + finished + core, prices.overhead + begun + transfer), moved)
 
 
-def at_or_whole(table: npt.NDArray[Any], channels: int, operand: Operand, cut: bool) -> npt.NDArray[Any]:
-    """Entries for some input channels; of an operand that may keep all of them, the lesser of both."""
-    part = at(table, channels)
-    whole = cut and operand.role is Role.INPUT and table.shape[-1] > 1
-    return np.minimum(part, table[..., -1:]) if whole else part
+def _least(operand: Operand, table: npt.NDArray[Any], box: Box) -> npt.NDArray[Any]:
+    """The least over whether an operand is whole along each of its dimensions or cut as the tiles of a box are.
 
-
-def _least(operand: Operand, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The least over whether an operand is cut along each of its dimensions, K, OY and OX, or whole."""
-    for axis in range(len(TILED) - 1):
+    Only an input may be whole along input channels that are cut.
+    """
+    for axis, (dim, part) in enumerate(zip(TILED, box, strict=True)):
         if table.shape[axis] > 1:
-            table = np.minimum(table, table.take([-1], axis))
+            whole = table.take([-1], axis)
+            table = table[(*[slice(None)] * axis, part)]
+            if dim is not Dim.C or operand.role is Role.INPUT:
+                table = np.minimum(table, whole)
     return table
 
 
@@ -108,11 +111,27 @@ class TileGroup:
         """Tiles along each dimension."""
         return {dim: self.tables.counts[dim][index] for dim, index in zip(TILED, self.index, strict=True)}
 
-    def bounds(self) -> tuple[Ints, Ints, Bound]:
-        """Those that fit: the numbers of residency and tile, and the bound; arrays over mappings."""
-        tables, prices = self.tables, self.tables.prices
+    def bounds(self, may_win: MayWin) -> tuple[Ints, Ints, Bound]:
+        """Those that fit and may win: the numbers of residency and tile, and the bound; arrays over mappings."""
         held = [self._held(number, ways) for number, ways in enumerate(self.residencies.ways)]
-        residency, tile = np.nonzero(self._fit(held))
+        residency, tile = self._fit(held)
+        hopeful = may_win(tile, self._rough(held, residency, tile))
+        residency, tile = residency[hopeful], tile[hopeful]
+        return residency, tile, self._bound(held, residency, tile)
+
+    def _rough(self, held: Sequence[HeldOperand], residency: Ints, tile: Ints) -> Bound:
+        """The bound of some mappings without what is small or takes long to find out."""
+        core, transfer, moved = self.kernels[tile], np.zeros(()), np.zeros(())
+        for one, way in zip(held, self.residencies.which[:, residency], strict=True):
+            core = core + (one.waits + one.last)[way, tile]
+            transfer = transfer + one.transfer[way, tile]
+            moved = moved + one.moved[way, tile]
+        prices = self.tables.prices
+        return Bound(np.maximum(core, prices.overhead + transfer) if prices.overlap else core, moved)
+
+    def _bound(self, held: Sequence[HeldOperand], residency: Ints, tile: Ints) -> Bound:
+        """The bound of some mappings."""
+        tables, prices = self.tables, self.tables.prices
         which = self.residencies.which[:, residency]
         chosen = [HeldOperand(*(figure[way, tile] for figure in one)) for one, way in zip(held, which, strict=True)]
         outputs = [operand.role is Role.OUTPUT for operand in prices.operands]
@@ -127,14 +146,14 @@ class TileGroup:
         fetches, writes = (prices.issue * _total(one.issues for one in some) for some in (inputs, written))
         core = self.kernels[tile] + writes
         if not prices.overlap:
-            return residency, tile, Bound(core + fetches + transfer, moved)
+            return Bound(core + fetches + transfer, moved)
         core = core + (self._idle(inputs) if tables.outer_blocks == 1 else begun)
         waits = _total(one.waits for one in inputs) + np.maximum(_total(one.waits for one in written), fetches)
         last = _total(one.last for one in written)
         finish = self.last_kernels[tile] + prices.issue * tables.outer_blocks * len(written) + last
         fetched = np.maximum.reduce([_total(one.transfer for one in inputs), *(one.chain for one in inputs)])
         dma = prices.overhead + begun + np.maximum(transfer, fetched + finish)
-        return residency, tile, Bound(np.maximum(core + waits + last, dma), moved)
+        return Bound(np.maximum(core + waits + last, dma), moved)
 
     def _held(self, number: int, ways: Sequence[Way]) -> HeldOperand:
         """An operand in each of some ways."""
@@ -202,19 +221,21 @@ class TileGroup:
             for table in figures
         ]
 
-    def _fit(self, held: Sequence[HeldOperand]) -> Flags:
-        """Whether the blocks of all operands fit; shape (residencies, tiles)."""
+    def _fit(self, held: Sequence[HeldOperand]) -> tuple[Ints, Ints]:
+        """The numbers of residency and tile of the mappings whose blocks fit."""
         memory = self.tables.prices.memory
-        own, taken = dict(memory.private), np.zeros(())
-        fits = np.ones((), np.bool_)
-        for operand, one, way in zip(self.tables.prices.operands, held, self.residencies.which, strict=True):
-            if operand.name in own:
-                fits = fits & (one.need <= own[operand.name])[way]
-                taken = taken + one.sums[way]
-            else:
-                taken = taken + (one.need + one.sums)[way]
-        shape = self.residencies.which.shape[1], self.index.shape[1]
-        return np.broadcast_to(fits & (taken <= self.room), shape)
+        own = dict(memory.private)
+        shared: list[Floats] = []
+        for operand, one in zip(self.tables.prices.operands, held, strict=True):
+            private = operand.name in own
+            there = np.where(one.need <= own[operand.name], 0, math.inf) if private else one.need
+            shared.append(there + one.sums)
+        which = self.residencies.which
+        least = _total(taken.min(axis=1)[way] for taken, way in zip(shared, which, strict=True))
+        rows = np.flatnonzero(least <= self.room.max())
+        taken = _total(taken[way] for taken, way in zip(shared, which[:, rows], strict=True))
+        row, tile = np.nonzero(taken <= self.room)
+        return rows[row], tile
 
 
 def _total(arrays: Any) -> Floats:

@@ -69,6 +69,17 @@ class Classes(NamedTuple):
     first: Table
     last: Table
 
+    def of(self, sizes: slice) -> Classes:
+        """Those of the tiles of some sizes."""
+        times = self.every.times[sizes]
+        columns = times.any(axis=0)
+        used, number = np.unique(self.every.number[sizes][:, columns], return_inverse=True)
+        first, last = (
+            Table(np.searchsorted(used, ends.number[sizes]), ends.times[sizes]) for ends in (self.first, self.last)
+        )
+        times = times[:, columns]
+        return Classes(tuple(look[used] for look in self.looks), Table(number.reshape(times.shape), times), first, last)
+
 
 class Along:
     """The tiles along one dimension of `sizes`, which rise to that of an outer block, in all outer blocks.

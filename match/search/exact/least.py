@@ -40,7 +40,7 @@ def least_transfers(prices: Prices, operands: Sequence[Operand]) -> float:
     cycles = 0.0
     for operand in operands:
         lengths = [lengths_anywhere(operand, axis, prices.layer.size(axis.dim)) for axis in axes_of(operand)]
-        every, moved = prices.transfers(prices.operands.index(operand), lengths, None, None)
+        every, moved = prices.transfers(prices.operands.index(operand), lengths, None)
         cycles += float((every / moved).min()) * least_bytes(prices, operand)
     return cycles
 

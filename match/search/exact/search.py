@@ -18,7 +18,7 @@ from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.predict import latency
 from match.search.exact.bounds import Bound, TileGroup, tile_bound
 from match.search.exact.residencies import Residencies, residencies
-from match.search.exact.tables import TILED, Tables
+from match.search.exact.tables import TILED, Box, Tables
 
 GRAIN = 256
 """Latencies and energies are compared in units of 1 / GRAIN cycles or pJ, so that the order of additions decides
@@ -29,6 +29,9 @@ MOST_VIEWS = 1 << 12
 
 CHUNKS = 4, 16, 64, 256, 1024
 """Tiles whose mappings are bounded at a time: few at first, as the better the best mapping is the fewer are left."""
+
+FEW = 4
+"""Mappings that are predicted before those of more tiles are bounded."""
 
 BELOW = 1 - 1e-12
 """What keeps a bound below what it bounds, whatever the order of additions."""
@@ -95,7 +98,7 @@ class Candidates(NamedTuple):
 
 def joined(parts: list[Candidates]) -> Candidates:
     """All tiles of some candidates."""
-    figures: list[Any] = [np.concatenate(some, axis=-1) for some in zip(*parts, strict=True)]
+    figures: list[Any] = [np.concatenate(some, axis=-1) for some in zip(Candidates.none(), *parts, strict=True)]
     return Candidates(*figures)
 
 
@@ -139,8 +142,12 @@ class Search:
         """
         *parts, whole = range(len(self.tables.sizes[Dim.C]))
         for channels in ([whole], parts) if parts and not self.prices.has_latency else ([*parts, whole],):
-            for tiles in self.best_first(joined([self.candidates(number) for number in channels])):
-                self.try_tiles(tiles)
+            boxes = [box for number in channels for box in self.tables.boxes(number)]
+            waiting: list[BoundedResidency] = []
+            for tiles in self.best_first(joined([self.candidates(box) for box in boxes])):
+                waiting += (mapping for chosen in self.chosen(tiles) for mapping in self.mappings(chosen))
+                waiting = self.try_best(waiting, FEW)
+            self.try_best(waiting, len(waiting))
         return self.nest
 
     @property
@@ -148,20 +155,20 @@ class Search:
         """By how much what was left out may be better at most."""
         return 0.0 if self.rank is None else max(0.0, self.rank.objective - self.least_left)
 
-    def candidates(self, channels: int) -> Candidates:
-        """Tiles that fit and may win, of those with the input channels of size number `channels`."""
+    def candidates(self, box: Box) -> Candidates:
+        """Tiles of a box that fit and may win."""
         tables, prices = self.tables, self.prices
-        room, fits = tables.room(channels)
+        room, fits = tables.room(box)
         if not fits.any():
             return Candidates.none()
-        kernels, last_kernels = tables.kernels(channels)
+        kernels, last_kernels = tables.kernels(box)
         kernels = prices.overhead + kernels
-        bound = tile_bound(tables, channels, kernels)
+        bound = tile_bound(tables, box, kernels)
         keys = [np.broadcast_to(key, fits.shape) for key in self.keys(self.sure(bound, kernels))]
         index = np.array(np.nonzero(fits & self.may_win(*keys)))
         figures: list[Any] = [figure[*index] for figure in (room, kernels, last_kernels, *keys)]
-        index[-1] = channels
-        return Candidates(index, *figures)
+        first = np.array([[part.start] for part in box])
+        return Candidates(first + index, *figures)
 
     def best_first(self, tiles: Candidates) -> Iterator[Candidates]:
         """Those that may have a mapping better than the best so far, best bound first, some at a time."""
@@ -197,19 +204,21 @@ class Search:
             return better
         return better | ((objective == self.rank.objective) & (second <= self.rank.second))
 
-    def try_tiles(self, tiles: Candidates) -> None:
-        """Predict the mappings of some tiles, those that are expected to cost least first."""
-        found = [mapping for chosen in self.chosen(tiles) for mapping in self.mappings(chosen)]
+    def try_best(self, found: list[BoundedResidency], most: int) -> list[BoundedResidency]:
+        """Predict those that are expected to cost least, at most so many; returns the others that may win."""
         found.sort(key=lambda mapping: (mapping.expected, mapping.second))
         for place, mapping in enumerate(found):
+            if place == most:
+                return found[place:]
             for nest in self.nests(mapping):
                 if self.rank is None or self.ranked(mapping.objective, mapping.second, nest) < self.rank:
                     self.try_nest(nest)
                 elif mapping.objective > self.rank.objective and not self.prices.has_latency:
-                    return  # so do all that follow
+                    return []  # all that follow are behind
             if self.views_left <= 0:
                 self.least_left = min(self.least_left, *(left.objective for left in found[place:]))
-                return
+                return []
+        return []
 
     def chosen(self, tiles: Candidates) -> Iterator[TileGroup]:
         """Tiles that cut the same dimensions together."""
@@ -226,9 +235,13 @@ class Search:
 
     def mappings(self, chosen: TileGroup) -> Iterator[BoundedResidency]:
         """Those of some tiles that fit and may win."""
-        residency, tile, bound = chosen.bounds()
+
+        def keys(tile: Ints, bound: Bound) -> tuple[Floats, Floats]:
+            return self.keys(self.sure(bound, chosen.kernels[tile]))
+
+        residency, tile, bound = chosen.bounds(lambda tile, bound: self.may_win(*keys(tile, bound)))
         expected, _ = self.keys(bound)
-        objective, second = self.keys(self.sure(bound, chosen.kernels[tile]))
+        objective, second = keys(tile, bound)
         rows = np.flatnonzero(self.may_win(objective, second))
         sizes = np.array([self.tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]).T
         figures = (figure[rows].tolist() for figure in (expected, objective, second, residency))

@@ -7,7 +7,7 @@ the whole dimension. An axis of length 1 stands for a dimension that the figure 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from match.mapping.schedule import align
 from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import axis_length, axis_lengths, round_up, touched_lengths
 from match.prediction.prices import Prices
-from match.search.exact.classes import Along, Table, Tiles
+from match.search.exact.classes import Along, Asked, Table, Tiles
 from match.target.cost import Tile
 
 TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
@@ -28,6 +28,13 @@ TILED: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 
 Sizes = Mapping[Dim, Ints]
 """Tile sizes of each dimension, rising to the whole one."""
+
+
+Box = tuple[slice, ...]
+"""Some tiles: of each dimension of `TILED`, those whose sizes have these numbers; one number of the input channels."""
+
+MOST_TILES = 1 << 16
+"""In a box."""
 
 
 class Figures(NamedTuple):
@@ -85,65 +92,91 @@ class Tables:
         self.largest = max(size for _, size in prices.memory.rooms)
         self.figures = [self._figures(number) for number in range(len(prices.operands))]
 
-    def calls(self, channels: int) -> Ints:
-        """Kernel calls, for tiles with the input channels of size number `channels`; a table."""
-        result: Ints = math.prod(along_axis(dim, self.counts[dim]) for dim in TILED[:-1]) * self.counts[Dim.C][channels]
-        return result
+    def box(self, channels: int) -> Box:
+        """All tiles with the input channels of size number `channels`."""
+        return (*(slice(0, len(self.sizes[dim])) for dim in TILED[:-1]), slice(channels, channels + 1))
 
-    def room(self, channels: int, *, scratch: bool = True) -> tuple[Ints, Flags]:
+    def boxes(self, channels: int) -> Iterator[Box]:
+        """Boxes with all tiles that fit, and few others, of those with the input channels of size number `channels`.
+
+        A large box is halved, as long and wide tiles that do not fit together may still fit one by one.
+        """
+        left = [self.box(channels)]
+        while left:
+            box = self.cropped(left.pop())
+            lengths = [part.stop - part.start for part in box]
+            if math.prod(lengths) > MOST_TILES:
+                axis = lengths.index(max(lengths))
+                middle = (box[axis].start + box[axis].stop) // 2
+                halves = slice(box[axis].start, middle), slice(middle, box[axis].stop)
+                left += [(*box[:axis], half, *box[axis + 1 :]) for half in halves]
+            elif all(lengths):
+                yield box
+
+    def cropped(self, box: Box) -> Box:
+        """A box without the sizes of each dimension that do not fit beside the smallest ones of the others."""
+        least = [slice(part.start, part.start + 1) for part in box]
+        for axis, part in enumerate(box[:-1]):
+            _, fits = self.room((*least[:axis], part, *least[axis + 1 :]), scratch=False)
+            box = (*box[:axis], slice(part.start, part.start + int(np.count_nonzero(fits))), *box[axis + 1 :])
+        return box
+
+    def calls(self, box: Box) -> Ints:
+        """Kernel calls of some tiles; a table."""
+        counts = (along_axis(dim, self.counts[dim][part]) for dim, part in zip(TILED, box, strict=True))
+        return math.prod(counts, start=np.ones((), np.int64))
+
+    def room(self, box: Box, *, scratch: bool = True) -> tuple[Ints, Flags]:
         """Bytes of the shared room beside the `scratch`, if there is one, and whether a buffer for each operand fits.
 
-        Tables, of tiles with the input channels of size number `channels`.
+        Tables of some tiles.
         """
-        prices, extents = self.prices, {dim: along_axis(dim, self.sizes[dim]) for dim in TILED}
-        extents[Dim.C] = extents[Dim.C][..., channels, None]
+        prices = self.prices
+        extents = {dim: along_axis(dim, self.sizes[dim][part]) for dim, part in zip(TILED, box, strict=True)}
         memory, own = prices.memory, dict(prices.memory.private)
         taken, fits = np.zeros((), np.int64), np.ones((), np.bool_)
         for operand, figures in zip(prices.operands, self.figures, strict=True):
-            block = at(figures.block, channels)
+            block = within(figures.block, box)
             if operand.name in own:
                 fits = fits & (block <= own[operand.name])
             else:
                 taken = taken + block
-            if channels < len(self.sizes[Dim.C]) - 1:
-                taken = taken + figures.partial
+            if self.cuts_channels(box):
+                taken = taken + within(figures.partial, box)
         taken, fits = np.broadcast_arrays(taken, fits & (taken <= memory.size))
         beside = prices.scratches(extents, fits) if scratch else np.zeros((), np.int64)
         room = memory.size - round_up(beside, memory.alignment)
         fits = fits & (taken <= room)
-        shape = (*(len(self.sizes[dim]) for dim in TILED[:-1]), 1)
+        shape = [part.stop - part.start for part in box]
         return np.broadcast_to(room, shape), np.broadcast_to(fits, shape)
 
-    def kernels(self, channels: int) -> tuple[Floats, Floats]:
-        """Cycles of all kernel calls, and of the last one in each outer block, with `launch`; tables.
+    def cuts_channels(self, box: Box) -> bool:
+        """Whether tiles have some of the input channels only."""
+        return box[-1].stop < len(self.sizes[Dim.C])
 
-        Of tiles with the input channels of size number `channels`.
-        """
+    def kernels(self, box: Box) -> tuple[Floats, Floats]:
+        """Cycles of all kernel calls, and of the last one in each outer block, with `launch`; tables of some tiles."""
         prices, layer = self.prices, self.prices.layer
-        rows, columns = prices.rows, prices.columns
-        k = self.along[Dim.K].classes("kernel", lambda tiles: [tiles.size])
-        oy = self.along[Dim.OY].classes("kernel", partial(_seen, rows))
-        ox = self.along[Dim.OX].classes("kernel", partial(_seen, columns))
-        c = self.along[Dim.C].classes("kernel", lambda t: [t.size, t.start == 0, t.start + t.size == layer.c])
-        chosen, times = c.every.number[channels], c.every.times[channels].tolist()
-        size, begin, end = (look[chosen] for look in c.looks)
-        numbers: list[Any] = [along_axis(Dim.K, k.looks[0]), size]
-        numbers += [along_axis(dim, one.looks[0]) for dim, one in ((Dim.OY, oy), (Dim.OX, ox))]
-        numbers += [along_axis(dim, one.looks[1]) for dim, one in ((Dim.OY, oy), (Dim.OX, ox))]
+        asked: dict[Dim, Asked] = {
+            Dim.K: lambda tiles: [tiles.size],
+            Dim.OY: partial(_seen, prices.rows),
+            Dim.OX: partial(_seen, prices.columns),
+            Dim.C: lambda tiles: [tiles.size, tiles.start == 0, tiles.start + tiles.size == layer.c],
+        }
+        classes = [self.along[dim].classes("kernel", asked[dim]).of(part) for dim, part in zip(TILED, box, strict=True)]
+        (k,), (oy, iy), (ox, ix), (c, begin, end) = (
+            [along_axis(dim, look) for look in one.looks] for dim, one in zip(TILED, classes, strict=True)
+        )
+        numbers: tuple[Any, ...] = (k, c, oy, ox, iy, ix, layer.fy, layer.fx, begin, end)
         wanted = None
         if not prices.takes_arrays:
-            looks: dict[Dim, Ints] = dict(zip((Dim.K, Dim.C, Dim.OY, Dim.OX), numbers, strict=False))
-            needs = [self.block(operand, looks) for operand in prices.operands]
+            extents = {Dim.K: k, Dim.OY: oy, Dim.OX: ox, Dim.C: c}
+            needs = [self.block(operand, extents) for operand in prices.operands]
             wanted = np.logical_and.reduce(np.broadcast_arrays(*(need <= self.largest for need in needs)))
-        numbers += [layer.fy, layer.fx, begin, end]
         cycles = prices.kernels(Tile(*numbers), wanted)
-        calls: Any = sum((cycles[..., n, None] * count for n, count in enumerate(times)), start=np.zeros(()))
-        last = cycles[..., chosen.tolist().index(c.last.number[channels, 0]), None]
-        axes = ((0, k), (1, oy), (2, ox))
-        last_calls = _summed(last, [(axis, one.last) for axis, one in axes])
-        every: Floats = _summed(calls, [(axis, one.every) for axis, one in axes])
-        launches: Floats = self.calls(channels) * np.float64(prices.launch)
-        return every + launches, last_calls + self.outer_blocks * prices.launch
+        every = _summed(cycles, [(axis, one.every) for axis, one in enumerate(classes)])
+        last = _summed(cycles, [(axis, one.last) for axis, one in enumerate(classes)])
+        return every + self.calls(box) * np.float64(prices.launch), last + self.outer_blocks * prices.launch
 
     def block(self, operand: Operand, extents: Mapping[Dim, Ints]) -> Ints:
         """Bytes of one buffer of an operand, for arrays of extents that broadcast."""
@@ -173,9 +206,7 @@ class Tables:
         looks = {dim: iter([along_axis(dim, look) for look in one.looks]) for dim, one in classes.items()}
         lengths = [_next(operand, axis, looks, self.whole) for axis in axes]
         limits = [_next(operand, axis, looks, self.whole) for axis in axes] if inside else None
-        elements: Any = math.prod(lengths, start=np.ones((), np.int64))
-        wanted = None if prices.takes_arrays else np.asarray(elements <= self.largest)
-        cycles, moved = prices.transfers(number, lengths, limits, wanted)
+        cycles, moved = prices.transfers(number, lengths, limits, self.largest)
         shape = [len(classes[dim].looks[0]) if dim in own else 1 for dim in TILED]
         cycles, moved = np.broadcast_to(cycles, shape), np.broadcast_to(moved, shape)
         places = [(TILED.index(dim), one) for dim, one in classes.items()]
@@ -205,9 +236,9 @@ def refusal(tables: Tables, *, scratch: bool = True) -> NoMappingError:
     return NoMappingError(prices.layer.name, f"needs at least {needed} bytes of {where}, {there} are there")
 
 
-def at(table: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
-    """The entries of a table for the input channels of size number `channels`."""
-    return table if table.shape[-1] == 1 else table[..., channels, None]
+def within(table: npt.NDArray[Any], box: Box) -> npt.NDArray[Any]:
+    """The entries of a table for the tiles of a box."""
+    return table[tuple(part if length > 1 else slice(None) for part, length in zip(box, table.shape, strict=True))]
 
 
 def _table(figures: Ints) -> Ints:

@@ -21,15 +21,15 @@ import numpy as np
 from match.errors import NoMappingError, ScheduleError
 from match.ir.layer import Dim, Role
 from match.mapping.schedule import Schedule
-from match.prediction.arrays import Floats, Ints
+from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import Span, array_limits
 from match.prediction.nested import Level, Nested, cost_of
 from match.prediction.prices import Lengths, Prices
-from match.search.exact.bounds import TileGroup, tile_bound
+from match.search.exact.bounds import Bound, TileGroup, tile_bound
 from match.search.exact.least import least_bytes, least_kernels, least_transfers
 from match.search.exact.residencies import residencies
 from match.search.exact.search import BELOW, OrderedLoops, Rank, Search, nests
-from match.search.exact.tables import TILED, Tables, all_sizes, along_axis, at, refusal
+from match.search.exact.tables import TILED, Tables, all_sizes, along_axis, refusal, within
 from match.search.problem import SearchProblem
 from match.target.cost import Cost
 
@@ -105,12 +105,13 @@ class TwoMemories:
         `cycles` are those expected of all blocks on the inner memory; a table.
         """
         found: list[tuple[float, float, tuple[int, ...]]] = []
-        bound, fits = tile_bound(tables, 0, cycles), tables.room(0, scratch=False)[1]
+        box = tables.box(0)
+        bound, fits = tile_bound(tables, box, cycles), tables.room(box, scratch=False)[1]
         objective, _ = self.keys(bound.cycles, bound.moved, np.zeros(()))
         every = np.array(np.nonzero(fits))
         every = every[:, np.argsort(np.broadcast_to(objective, fits.shape)[*every], kind="stable")[:BOUNDED]]
         for chosen in chosen_of(tables, every, cycles[*every]):
-            _, tile, bound = chosen.bounds()
+            _, tile, bound = chosen.bounds(any_may_win)
             objective, _ = self.keys(bound.cycles, bound.moved, np.zeros(()))
             least = np.full(chosen.index.shape[1], math.inf)
             np.minimum.at(least, tile, objective)
@@ -143,7 +144,7 @@ class TwoMemories:
         """The ways to hold the blocks of an outer tile that fit, best bound first."""
         tile = {dim: int(tables.sizes[dim][number]) for dim, number in zip(TILED, index, strict=True)}
         for chosen in chosen_of(tables, index[:, None], np.array([cycles]), last):
-            residency, _, bound = chosen.bounds()
+            residency, _, bound = chosen.bounds(any_may_win)
             objective, second = self.keys(bound.cycles, bound.moved, np.array(moved))
             for row in np.lexsort((np.broadcast_to(second, objective.shape), objective)).tolist():
                 for nest in nests(tables, tile, chosen.residencies, int(residency[row])):
@@ -227,13 +228,13 @@ def expected_cycles(tables: Tables) -> Floats:
     That is as if each block were a tile; a table.
     """
     prices = tables.prices
-    channels = len(tables.sizes[Dim.C]) - 1
-    kernels, _ = tables.kernels(channels)
+    box = tables.box(len(tables.sizes[Dim.C]) - 1)
+    kernels, _ = tables.kernels(box)
     transfers = np.zeros(())
     for operand, figures in zip(prices.operands, tables.figures, strict=True):
         others = [along_axis(dim, tables.counts[dim]) for dim in TILED[:-1] if dim not in operand.dims]
-        transfers = transfers + at(figures.transfer, channels) * math.prod(others)
-    issues = tables.calls(channels) * (prices.issue * len(prices.operands))
+        transfers = transfers + within(figures.transfer, box) * math.prod(others)
+    issues = tables.calls(box) * (prices.issue * len(prices.operands))
     return prices.overhead + kernels + issues + transfers / 2
 
 
@@ -249,6 +250,11 @@ def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -
         options = residencies(tables.prices.operands, dims, packed=True)
         last_kernels = np.zeros(count) + last
         yield TileGroup(tables, dims, some, room, kernels[patterns == pattern], last_kernels, options)
+
+
+def any_may_win(tile: Ints, bound: Bound) -> Flags:
+    """For `TileGroup.bounds`: none is left out."""
+    return np.ones(tile.shape, np.bool_)
 
 
 def outer_blocks(tables: Tables, extents: Mapping[Dim, int]) -> Iterator[tuple[dict[Dim, Span], int]]:

@@ -90,6 +90,7 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
         return MATCH_ERROR_PLATFORM;
     }
     uint32_t l1_blocks = match_arena_live(&chip.l1);
+    pulp_machine_yield();
     int32_t status = layer(args);
     const int32_t left = leftovers(l1_blocks);
     if (status == MATCH_OK) {

@@ -16,6 +16,10 @@ bool pulp_machine_unmapped(uintptr_t address)
     return address < 0x1000 || (address >= 0x10000000 && address < 0x10800000);
 }
 
+void pulp_machine_yield(void)
+{
+}
+
 void pulp_machine_pause(void)
 {
 }

@@ -4,6 +4,7 @@
 #include "match_count.h"
 #include "match_status.h"
 #include "pulp.h"
+#include "pulp_async.h"
 #include "pulp_mcycle.h"
 
 static _Alignas(16) uint8_t l1_memory[PULP_L1_BYTES];
@@ -24,6 +25,11 @@ int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
 bool pulp_machine_unmapped(uintptr_t address)
 {
     return address < 0x80000000;
+}
+
+void pulp_machine_yield(void)
+{
+    (void)pulp_async_yield();
 }
 
 void pulp_machine_pause(void)

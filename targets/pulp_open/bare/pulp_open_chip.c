@@ -2,6 +2,7 @@
 #include "pulp.h"
 
 #include "match_count.h"
+#include "pulp_async.h"
 #include "pulp_open_cluster.h"
 #include "pulp_open_registers.h"
 
@@ -31,6 +32,7 @@ static bool await_master(void)
             stuck = true;
             return false;
         }
+        (void)pulp_async_yield();
     }
     return true;
 }

@@ -44,7 +44,7 @@ def accepted(module: HwModule, pattern: Pattern, target: MatchTarget, seed: int)
             case = _shifted(case)
         if not pattern.check(case.layer).ok:
             continue
-        form = choose_form(module, case.layer, case.constants, _accumulator(case.constants, case), Numerics.HARDWARE)
+        form = choose_form(module, case.layer, case.constants, accumulator(case.constants, case), Numerics.HARDWARE)
         if isinstance(form, str):
             continue
         yield Accepted(replace(case, constants=form.constants), form.requantizer)
@@ -100,7 +100,7 @@ def _shifted(case: Case) -> Case:
     return replace(case, constants=replace(case.constants, requantization=plain, addend_multipliers=addends))
 
 
-def _accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int64Array]:
+def accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int64Array]:
     """Bounds of what each channel can sum up, for inputs of any value."""
     layer, weights = case.layer, constants.weights
     if constants.addend_multipliers is not None:
@@ -126,7 +126,7 @@ def planned(
             schedule = Schedule(case.layer, operands, memories, loops, placements)
             scratch = int(model.scratch(case.layer, largest_tile(case.layer, schedule.extents(len(loops)))))
             schedule = replace(schedule, scratch=scratch)
-            pack_constants(module, case.layer, layer.requantizer, case.constants, schedule)
+            pack_constants(module, case.layer, [layer.requantizer], [case.constants], schedule)
         except ScheduleError:
             continue
         return scheduled(case, schedule, symbol=symbol, module=module, requantizer=layer.requantizer)

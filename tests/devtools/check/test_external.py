@@ -20,7 +20,7 @@ from match.devtools.check.probes import Probe, inputs, network, probes
 from match.mapping.schedule import Memory
 from match.target.cost import Block
 from match.target.hardware import MatchTarget
-from match.targets.pulp.external import hyperram
+from match.targets.pulp.external import STAND_IN, hyperram
 
 pytestmark = pytest.mark.cc
 
@@ -40,7 +40,7 @@ def target_with(**changes: Any) -> MatchTarget:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(EXAMPLE)
         target = import_module("minichip.target").Minichip()
-    target.external = replace(hyperram(target.clock_hz), **{"platforms": ("host",), **changes})
+    target.external = replace(hyperram(target.clock_hz), **{"platforms": {"host": STAND_IN}, **changes})
     return target
 
 
@@ -67,13 +67,16 @@ def test_sizes() -> None:
 
 
 def test_platforms() -> None:
-    assert "on the platform 'board', but its platforms are host" in described(platforms=("host", "board"))
-    assert "external memory on no platform and not on host" in described(platforms=())
+    assert "on the platform 'board', but its platforms are host" in described(
+        platforms={"host": STAND_IN, "board": STAND_IN}
+    )
+    assert "external memory on no platform and not on host" in described(platforms={})
 
 
 @pytest.mark.parametrize(("field", "kind"), [("sources", "source"), ("include", "folder")])
 def test_files_that_do_not_exist(field: str, kind: str) -> None:
-    problem = described(**{field: (Path("targets/nowhere/psram"),)})
+    part = replace(STAND_IN, **{field: (Path("targets/nowhere/psram"),)})
+    problem = described(platforms={"host": part})
     assert f"names the {kind} 'targets/nowhere/psram' of its external memory, which does not exist" in problem
 
 
@@ -129,7 +132,7 @@ def with_code(place: Path, old: str, new: str) -> MatchTarget:
     assert old in code
     source = place / "external.c"
     source.write_text(code.replace(old, new, 1))
-    return target_with(sources=(source,))
+    return target_with(platforms={"host": replace(STAND_IN, sources=(source,))})
 
 
 def test_a_run_shows_nothing_where_nothing_is_wrong(layers: Layers) -> None:
@@ -146,7 +149,7 @@ def test_a_run_shows_nothing_where_nothing_is_wrong(layers: Layers) -> None:
             id="missing",
         ),
         pytest.param(
-            "    memcpy(block, pulp_external_image, bytes);\n    return MATCH_OK;",
+            "    memcpy(block, image->data, image->bytes);\n    return MATCH_OK;",
             "    return MATCH_ERROR_TRANSFER;",
             "fails in a run of a network that takes external memory",
             id="failing",
@@ -160,7 +163,7 @@ def test_what_a_run_shows(old: str, new: str, words: str, layers: Layers, tmp_pa
 
 
 def test_another_image(tmp_path: Path) -> None:
-    copy = "memcpy(block, pulp_external_image, bytes);"
+    copy = "memcpy(block, image->data, image->bytes);"
     (problem,) = check_target(with_code(tmp_path, copy, f"{copy}\n    block[0] ^= 0x7f;")).problems
     assert "target minichip computes other values for a 3x3 convolution with stride 1 of 16 to 32 channels" in problem
     assert "when its constants come from external memory" in problem

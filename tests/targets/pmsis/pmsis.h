@@ -21,6 +21,7 @@ void *pi_l2_malloc(int size);
 void pi_l2_free(void *chunk, int size);
 
 uint32_t pi_core_id(void);
+uint32_t pi_is_fc(void);
 
 typedef struct pi_task {
     int id;
@@ -51,7 +52,6 @@ void pi_cluster_conf_init(struct pi_cluster_conf *conf);
 int pi_cluster_open(struct pi_device *device);
 int pi_cluster_close(struct pi_device *device);
 struct pi_cluster_task *pi_cluster_task(struct pi_cluster_task *task, void (*entry)(void *), void *arg);
-int pi_cluster_send_task_to_cl(struct pi_device *device, struct pi_cluster_task *task);
 int pi_cluster_send_task_to_cl_async(struct pi_device *device, struct pi_cluster_task *task, pi_task_t *end);
 
 void pi_cl_team_fork(int nb_cores, void (*entry)(void *), void *arg);

@@ -1,22 +1,12 @@
 /* External memory on a PC: a bounded arena whose addresses no core can follow. Transfers happen when they are waited
- * for. The image is the project's file external.bin, which is linked in. */
+ * for. Images are part of the program. */
 #include "pulp_external.h"
 
 #include <string.h>
 
 #include "match_host_arena.h"
 #include "match_status.h"
-
-__asm__(".pushsection .rodata\n"
-        ".globl pulp_external_image, pulp_external_image_end\n"
-        "pulp_external_image:\n"
-        ".incbin \"external.bin\"\n"
-        "pulp_external_image_end:\n"
-        ".byte 0\n"
-        ".popsection\n");
-
-extern const uint8_t pulp_external_image[];
-extern const uint8_t pulp_external_image_end[];
+#include "pulp_copy.h"
 
 /* What the memory's first byte has as its address; nothing lies there on a PC. */
 static const uintptr_t FIRST = 0x10000000;
@@ -53,24 +43,14 @@ void pulp_external_free(void *block)
     }
 }
 
-int32_t pulp_external_load(void *external, uint32_t bytes)
+int32_t pulp_external_load(void *external, const match_image_t *image)
 {
     uint8_t *const block = host_address(external);
-    if (bytes > (size_t)(pulp_external_image_end - pulp_external_image) || !match_arena_holds(&memory, block, bytes)) {
+    if (image->data == NULL || !match_arena_holds(&memory, block, image->bytes)) {
         return MATCH_ERROR_TRANSFER;
     }
-    memcpy(block, pulp_external_image, bytes);
+    memcpy(block, image->data, image->bytes);
     return MATCH_OK;
-}
-
-/* Bytes from the first to behind the last one that a shape touches in external memory. */
-static size_t extent(const match_copy_t *shape)
-{
-    if (shape->planes == 0 || shape->rows == 0) {
-        return 0;
-    }
-    return (size_t)(shape->planes - 1) * shape->external_plane_stride +
-           (size_t)(shape->rows - 1) * shape->external_row_stride + shape->bytes;
 }
 
 void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,
@@ -78,7 +58,7 @@ void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, cons
 {
     const uint8_t *const first = host_address(external);
     match_host_dma_in(transfer, local, first, shape);
-    transfer->valid = match_arena_holds(&memory, first, extent(shape));
+    transfer->valid = match_arena_holds(&memory, first, pulp_copy_external_extent(shape));
 }
 
 void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
@@ -86,7 +66,7 @@ void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *loca
 {
     uint8_t *const first = host_address(external);
     match_host_dma_out(transfer, local, first, shape);
-    transfer->valid = match_arena_holds(&memory, first, extent(shape));
+    transfer->valid = match_arena_holds(&memory, first, pulp_copy_external_extent(shape));
 }
 
 int32_t pulp_external_wait(pulp_external_transfer_t *transfer)

@@ -7,6 +7,7 @@
 
 #include "match_copy.h"
 #include "match_host_dma.h"
+#include "match_image.h"
 
 #ifndef PULP_EXTERNAL_BYTES
 #define PULP_EXTERNAL_BYTES (8 * 1024 * 1024)
@@ -19,9 +20,8 @@ typedef match_host_dma_t pulp_external_transfer_t;
 void *pulp_external_alloc(uint32_t bytes);
 void pulp_external_free(void *block);
 
-/* Fill `bytes` bytes with the beginning of the image that the program comes with. MATCH_ERROR_TRANSFER if they leave
- * their block, or the image is shorter. */
-int32_t pulp_external_load(void *external, uint32_t bytes);
+/* Fill the beginning of a block with an image. MATCH_ERROR_TRANSFER if it leaves its block, or is not there. */
+int32_t pulp_external_load(void *external, const match_image_t *image);
 
 /* Start a transfer between L2 and external memory, as pulp_dma_copy_in and pulp_dma_copy_out do between L2 and L1. */
 void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,

@@ -6,6 +6,10 @@
 
 enum { PI_FS_FLAGS_READ = 0, PI_FS_FLAGS_WRITE = 1 };
 
+struct pi_fs_conf {
+    struct pi_device *flash;
+};
+
 typedef struct pi_fs_file_s pi_fs_file_t;
 
 int32_t pi_fs_mount(struct pi_device *device);

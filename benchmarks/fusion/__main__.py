@@ -1,0 +1,5 @@
+"""The entry point of ``python -m benchmarks.fusion``."""
+
+from benchmarks.fusion.cli import main
+
+main()

@@ -1,0 +1,171 @@
+"""Figures of a network on GAP8: predicted cycles and bytes moved, and what no choice can go below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+
+from benchmarks.fusion.published import network
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cover.problem import Candidate, CoverProblem
+from match.cover.solve import solve
+from match.dispatch.plan import CPU, LayerDecision
+from match.ir.layer import Layer, Role
+from match.ir.requantization import Requantizer
+from match.partitioning.choice import choose
+from match.partitioning.graph import Row as NetworkRow
+from match.partitioning.pattern import find
+from match.partitioning.pattern.rows import rows
+from match.passes.pipeline import integer_relay
+from match.relay import tvm
+from match.target.cost import CostModel
+from match.target.registry import get_target
+from match.targets.pulp.cluster import Cluster
+
+Choice = Literal["unfused", "latency", "bytes"]
+CHOICES: tuple[Choice, ...] = ("unfused", "latency", "bytes")
+
+_ENOUGH = 1 << 24
+"""Bytes of main memory: the paper's figures, too, are those of networks that lie in it."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A network, with so many bytes of L1, chosen one way.
+
+    choice: layer by layer, or fused for least latency or for least bytes. blocking: whether the core waits for each
+        transfer, as in the paper; otherwise transfers run beside kernels.
+    cycles: predicted, of all layers on the cluster. activation_bytes: moved between L2 and L1 by these; moved_bytes:
+        with constants. l2_peak_bytes: most that tensors take at a time, and all constants.
+    groups: operators of each function on the cluster, by their places in the network, where they are several.
+    once_bytes: activations if each tensor were written and read once, unfused. pairs_bytes: fused in pairs as well as
+        can be. chains_bytes: fused in any chain that the cluster has a pattern for.
+    """
+
+    network: str
+    l1: int
+    choice: Choice
+    blocking: bool
+    cycles: float
+    activation_bytes: int
+    moved_bytes: int
+    l2_peak_bytes: int
+    groups: tuple[str, ...]
+    operators: tuple[tuple[str, ...], ...]
+    once_bytes: int
+    pairs_bytes: int
+    chains_bytes: int
+
+
+class Results(msgspec.Struct, frozen=True):
+    """All rows."""
+
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class BlockingCost(PulpClusterCost):
+    """The cluster's kernels, with a DMA whose transfers are waited for one by one."""
+
+    overlap = False
+
+
+class BlockingCluster(Cluster):
+    """The cluster with such a DMA."""
+
+    def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+        """The same kernels."""
+        usual = super().cost(layer, requantizer)
+        assert isinstance(usual, PulpClusterCost)
+        return BlockingCost(usual.cores, usual.form, usual.kernel, usual.offload, usual.cycles, usual.dma)
+
+
+def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
+    """A network in a size of L1, chosen in each way."""
+    target = get_target("gap8", l1, None, _ENOUGH)
+    if blocking:
+        target.modules = (BlockingCluster(target.modules[0].memories[0]),)
+    model = network(name)
+    module = integer_relay(model, target.activations)
+    listed = rows(module["main"], find(module))
+    least = _bounds(module, listed)
+    for choice in CHOICES:
+        objective = "bytes" if choice == "bytes" else "latency"
+        options = Options.parse("exact", objective, "hardware", fuse=choice != "unfused")
+        chosen = choose(module["main"], listed, "network", target, options, Stopwatch())
+        problem = chosen.problem
+        taken = [problem.candidates[place] for place in solve(problem).chosen]
+        on_cluster = [decision for decision in chosen.decisions if decision.plan is not None]
+        yield Row(
+            name,
+            l1,
+            choice,
+            blocking,
+            sum(decision.cycles for decision in on_cluster),
+            sum(_moved(decision, activations=True) for decision in on_cluster),
+            sum(_moved(decision, activations=False) for decision in on_cluster),
+            _peak(problem, taken) + sum(len(decision.plan.constants) for decision in on_cluster if decision.plan),
+            tuple(decision.op for decision in on_cluster if "+" in decision.op),
+            tuple(
+                tuple(problem.graph.operators[place].name for place in c.operators) for c in taken if c.module != CPU
+            ),
+            *least,
+        )
+
+
+def _moved(decision: LayerDecision, *, activations: bool) -> int:
+    """Bytes that a layer moves, of activations or of everything."""
+    assert decision.plan is not None
+    taken = next(offer for offer in decision.candidates if offer.module == decision.module)
+    assert taken.cost is not None
+    roles = {operand.name: operand.role for operand in decision.plan.schedule.operands}
+    return sum(count for name, count in taken.cost.moved if not activations or roles[name] is not Role.CONSTANT)
+
+
+def _peak(problem: CoverProblem, taken: list[Candidate]) -> int:
+    """Most bytes of tensors in main memory at a time: those that are read or written, and those still to be read."""
+    tensors = problem.graph.tensors
+    last = {tensor: step for step, one in enumerate(taken) for tensor, _ in one.wants}
+    last |= dict.fromkeys(problem.graph.outputs, len(taken))
+    there: set[int] = set()
+    most = 0
+    for step, one in enumerate(taken):
+        there |= {tensor for tensor, _ in (*one.wants, *one.gives)}
+        most = max(most, sum(tensors[tensor].bytes for tensor in there))
+        there = {tensor for tensor in there if last.get(tensor, -1) > step}
+    return most
+
+
+def _bounds(module: tvm.IRModule, listed: Sequence[NetworkRow]) -> tuple[int, int, int]:
+    """Bytes of activations if each tensor is moved once: unfused, in pairs, in any chains; with all the L1 it takes."""
+    roomy = get_target("gap8", _ENOUGH, None, _ENOUGH)
+    options = Options.parse("exact", "latency", "hardware")
+    problem = choose(module["main"], listed, "network", roomy, options, Stopwatch()).problem
+    found: list[int] = []
+    for most in (1, 2, len(problem.graph.operators)):
+        some = [one for one in problem.candidates if len(one.operators) <= most or one.module == CPU]
+        whole = {one.operators for one in some if one.module != CPU}
+        some = [
+            replace(one, cost=_once(problem, one)) for one in some if one.module != CPU or one.operators not in whole
+        ]
+        found.append(round(solve(CoverProblem(problem.graph, tuple(some), problem.conversions)).cost))
+    return found[0], found[1], found[2]
+
+
+def _once(problem: CoverProblem, one: Candidate) -> float:
+    """Bytes of what a candidate on the cluster reads and writes; what the control core has is not counted."""
+    if one.module == CPU:
+        return 0.0
+    return float(sum(problem.graph.tensors[tensor].bytes for tensor, _ in (*one.wants, *one.gives)))
+
+
+def chosen_by(results: Results) -> Mapping[tuple[str, int, bool], dict[Choice, Row]]:
+    """The rows of each network, size of L1 and kind of transfers, by choice."""
+    found: dict[tuple[str, int, bool], dict[Choice, Row]] = {}
+    for row in results.rows:
+        found.setdefault((row.network, row.l1, row.blocking), {})[row.choice] = row
+    return found

@@ -1,0 +1,142 @@
+"""The kernel calls of a chain's tile as C: what each operator is told about its part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from match.codegen.nest import LoopNest
+from match.codegen.operand_text import OperandText
+from match.dispatch.plan import LayerPlan, StagePlan
+from match.ir.chain import channel_dims, column_axis, row_axis
+from match.ir.layer import Axis, Dim, Layer, Op
+
+WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
+
+Fields = Iterator[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class StageText:
+    """Operator `number` of a chain.
+
+    Tensors are numbered from the input, 0, on: `rows_1` are the rows that the tile has of the first tensor between
+    operators, `columns_1` its columns.
+    """
+
+    plan: LayerPlan
+    number: int
+    nest: LoopNest
+
+    @property
+    def layer(self) -> Layer:
+        """The operator."""
+        return self.plan.layer.stages[self.number]
+
+    @property
+    def _stage(self) -> StagePlan:
+        return self.plan.stages[self.number]
+
+    @property
+    def kernel(self) -> str:
+        """Its C function."""
+        return self._stage.kernel
+
+    @property
+    def first(self) -> bool:
+        """Whether it reads the chain's input."""
+        return self.number == 0
+
+    @property
+    def last(self) -> bool:
+        """Whether it writes the chain's output."""
+        return self.number == len(self.plan.stages) - 1
+
+    def spans(self) -> Iterator[tuple[str, str]]:
+        """Variables with the rows and columns that it reads, and of the last operator those that it writes."""
+        for name, dim, axis in (("rows", Dim.OY, row_axis(self.layer)), ("columns", Dim.OX, column_axis(self.layer))):
+            if self.last:
+                depth = len(self.nest)
+                span = f"match_span({self.nest.start(dim, depth)}, {self.nest.bound(dim, depth)})"
+                yield f"{name}_{self.number + 1}", span
+            yield f"{name}_{self.number}", self._under(f"{name}_{self.number + 1}", axis)
+
+    @staticmethod
+    def _under(written: str, axis: Axis) -> str:
+        if (axis.stride, axis.window, axis.before) == (1, 1, 0):
+            return written
+        end = f"{written}.first + {written}.count"
+        return f"match_window({written}.first, {end}, {axis.stride}, {axis.window}, {axis.before}, {axis.limit})"
+
+    def channels(self, tensor: int) -> str:
+        """How many channels of a tensor the tile has."""
+        dim = channel_dims(self.plan.layer.stages)[tensor]
+        depth = len(self.nest)
+        if dim is None or not self.nest.of(dim, depth):
+            stages = self.plan.layer.stages
+            return str(stages[tensor].input_channels if tensor < len(stages) else stages[-1].k)
+        return f"({self.nest.bound(dim, depth)} - {self.nest.start(dim, depth)})"
+
+    def tensor(self, tensor: int) -> str:
+        """Where a tensor between operators lies."""
+        offset = self.plan.chain_scratch.tensors[tensor - 1]
+        return f"l1->scratch + {offset}" if offset else "l1->scratch"
+
+    def fields(self, constants: Fields, sums: Fields, input_: OperandText, beside: OperandText | None) -> Fields:
+        """Fields of the kernel's context; `constants` are those of its parameters, `sums` of its partial sums."""
+        read, written, output = self.number, self.number + 1, "output"
+        yield "input", input_.tile_pointer if self.first else self.tensor(read)
+        if beside:
+            yield beside.name, beside.tile_pointer
+        yield from constants
+        if not self.last:
+            yield output, self.tensor(written)
+        yield from sums
+        if self.plan.schedule.scratch > self.plan.chain_scratch.kernels:
+            yield "scratch", f"l1->scratch + {self.plan.chain_scratch.kernels}"
+        yield "channels_in", self.channels(read)
+        yield "channels_out", self.channels(written)
+        yield "input_height", f"rows_{read}.count"
+        yield "input_width", f"columns_{read}.count"
+        yield from self._strides("input", read, input_ if self.first else None)
+        if beside:
+            yield from self._strides(beside.name, read, beside)
+        yield "output_height", f"rows_{written}.count"
+        yield "output_width", f"columns_{written}.count"
+        if self.layer.op in WINDOWED:
+            yield from self._window()
+        yield "clip_low", str(self.layer.clip[0])
+        yield "clip_high", str(self.layer.clip[1])
+        if self._stage.negative_step:
+            yield "negative_step", f"INT64_C({self._stage.negative_step})"
+        if self._stage.shift:
+            yield "shift", str(self._stage.shift)
+
+    def output_strides(self, output: OperandText) -> Fields:
+        """Those of what it writes."""
+        return self._strides("output", self.number + 1, output if self.last else None)
+
+    def _strides(self, name: str, tensor: int, operand: OperandText | None) -> Fields:
+        if operand:
+            yield f"{name}_row_stride", operand.row_stride
+            yield f"{name}_pixel_stride", operand.pixel_stride
+            if operand.channel_stride:
+                yield f"{name}_channel_stride", operand.channel_stride
+        else:
+            yield f"{name}_row_stride", f"columns_{tensor}.count * {self.channels(tensor)}"
+            yield f"{name}_pixel_stride", self.channels(tensor)
+
+    def _window(self) -> Fields:
+        layer, read = self.layer, self.number
+        yield "filter_height", str(layer.fy)
+        yield "filter_width", str(layer.fx)
+        yield "stride_y", str(layer.stride[0])
+        yield "stride_x", str(layer.stride[1])
+        yield "dilation_y", str(layer.dilation[0])
+        yield "dilation_x", str(layer.dilation[1])
+        if any(layer.padding):
+            yield "pad_top", f"rows_{read}.pad_before"
+            yield "pad_left", f"columns_{read}.pad_before"
+            yield "pad_bottom", f"rows_{read}.pad_after"
+            yield "pad_right", f"columns_{read}.pad_after"
+            yield "pad_value", str(layer.pad_value)

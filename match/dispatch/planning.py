@@ -1,0 +1,62 @@
+"""Makes a layer's plan of what a module would execute it with and of the schedule that was found."""
+
+from __future__ import annotations
+
+from match.dispatch.packed_constants import pack_constants
+from match.dispatch.plan import LayerPlan, ScratchPlan, StagePlan
+from match.dispatch.request import Request, Workload
+from match.ir.layer import Layer
+from match.mapping.schedule import Schedule
+from match.prediction.blocks import largest_tile
+from match.requantize.form import Form
+from match.target.chain import ChainCost, cost_of
+from match.target.hardware import HwModule, MatchTarget
+
+
+def plan_layer(request: Request, schedule: Schedule, workload: Workload, target: MatchTarget) -> LayerPlan:
+    """The plan of a layer, or of a chain, on the module of a request. The schedule's layer is the one that is computed.
+
+    Raises:
+        ScheduleError: if the module packs more bytes for a component than its operand declares.
+    """
+    layer, module, forms = schedule.layer, request.module, request.forms
+    nested = len(schedule.memories) > len(module.memories)
+    stages = tuple(_stage(module, own, form) for own, form in zip(layer.operators, forms, strict=True))
+    last = stages[-1]
+    return LayerPlan(
+        symbol=workload.symbol,
+        source=workload.source,
+        target=target.name,
+        module=module.name,
+        layer=layer,
+        requantizer=last.requantizer,
+        schedule=schedule,
+        kernel=last.kernel,
+        negative_step=last.negative_step,
+        constants=pack_constants(module, layer, request.requantizers, [form.constants for form in forms], schedule),
+        api=module.api,
+        shift=last.shift,
+        external=target.external.api if nested and target.external else None,
+        stages=stages if layer.stages else (),
+        chain_scratch=_scratch(request, schedule) if layer.stages else ScratchPlan(),
+    )
+
+
+def _stage(module: HwModule, layer: Layer, form: Form) -> StagePlan:
+    requantization, requantizer = form.constants.requantization, form.requantizer
+    one_shift = requantization is not None and requantizer is not None and not requantizer.per_channel_shift
+    return StagePlan(
+        requantizer,
+        module.kernel(layer, requantizer),
+        requantization.negative_step if requantization else 0,
+        int(requantization.shift[0]) if requantization and one_shift else 0,
+    )
+
+
+def _scratch(request: Request, schedule: Schedule) -> ScratchPlan:
+    """Where tensors lie between the operators of a chain."""
+    layer = schedule.layer
+    model = cost_of(request.module, layer, request.requantizers)
+    assert isinstance(model, ChainCost)
+    layout = model.layout(layer, largest_tile(layer, schedule.extents(len(schedule.loops))))
+    return ScratchPlan(tuple(int(offset) for offset in layout.tensors), int(layout.kernels))

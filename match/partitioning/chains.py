@@ -1,0 +1,112 @@
+"""Chains of layers: every place in a network where operators follow one another as a pattern of a module says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from match.ir.chain import chained
+from match.ir.layer import Op
+from match.partitioning.pattern import Match
+from match.relay import relay
+from match.relay.graph import users
+from match.target.hardware import MatchTarget
+
+
+@dataclass(frozen=True, eq=False)
+class ChainMatch:
+    """Layers that follow one another, by their places among the network's rows, and all of them as one."""
+
+    rows: tuple[int, ...]
+    stages: tuple[Match, ...]
+    whole: Match
+
+
+def find_chains(main: relay.Function, layers: Mapping[int, Match], target: MatchTarget) -> tuple[ChainMatch, ...]:
+    """Every occurrence of every pattern of several operators that a module of the target lists, overlapping ones too.
+
+    `layers` are by their places among the network's rows. A tensor between two operators of a chain has no other
+    reader. An addition continues a chain in place of either of its operands; what it adds comes from outside.
+    """
+    wanted = dict.fromkeys(pattern.ops for module in target.modules for pattern in module.patterns() if pattern.before)
+    used_by = users(main)
+    by_root = {match.root: place for place, match in layers.items()}
+    found: list[ChainMatch] = []
+    for place, last in layers.items():
+        for ops in wanted:
+            found += _ending(place, last, ops, layers, by_root, used_by)
+    return tuple(found)
+
+
+def _ending(
+    place: int,
+    last: Match,
+    ops: Sequence[Op],
+    layers: Mapping[int, Match],
+    by_root: Mapping[relay.Expr, int],
+    used_by: Mapping[relay.Expr, Iterable[relay.Expr]],
+) -> Iterator[ChainMatch]:
+    """The chains of some operators that end in a layer."""
+    for rows in _paths(place, ops, layers, by_root, used_by):
+        stages = [layers[row] for row in rows]
+        if last.layer.op is Op.ADD and len(stages) > 1 and last.inputs[0] != stages[-2].root:
+            stages[-1] = _swapped(last)
+        if _chainable(stages, used_by):
+            yield ChainMatch(rows, tuple(stages), _whole(stages))
+
+
+def _paths(
+    place: int,
+    ops: Sequence[Op],
+    layers: Mapping[int, Match],
+    by_root: Mapping[relay.Expr, int],
+    used_by: Mapping[relay.Expr, Iterable[relay.Expr]],
+) -> Iterator[tuple[int, ...]]:
+    layer = layers[place]
+    if layer.layer.op is not ops[-1]:
+        return
+    if len(ops) == 1:
+        yield (place,)
+        return
+    for x in dict.fromkeys(layer.inputs):
+        if x in by_root and all(user in layer.covered for user in used_by[x]):
+            for front in _paths(by_root[x], ops[:-1], layers, by_root, used_by):
+                yield (*front, place)
+
+
+def _chainable(stages: Sequence[Match], used_by: Mapping[relay.Expr, Iterable[relay.Expr]]) -> bool:
+    """Whether the operators read each other's outputs as they are, in bytes and not reshaped, and nothing else does."""
+    covered = {call for stage in stages for call in stage.covered}
+    inner = {call for stage in stages[1:] for call in stage.covered} - {stages[-1].root}
+    if any(user not in covered for call in inner for user in used_by[call]):
+        return False
+    layers = [stage.layer for stage in stages]
+    for before, after in pairwise(layers):
+        written = before.oy, before.ox, before.k, before.output_dtype
+        if written != (after.iy, after.ix, after.input_channels, after.input_dtype):
+            return False
+    inputs = stages[-1].inputs
+    return Op.ADD not in (layer.op for layer in layers[:-1]) and len({*inputs}) == len(inputs)
+
+
+def _swapped(addition: Match) -> Match:
+    """The addition with its operands in the other order."""
+    first, second = addition.inputs
+    multipliers = addition.constants.addend_multipliers
+    assert multipliers is not None
+    constants = replace(addition.constants, addend_multipliers=(multipliers[1], multipliers[0]))
+    return replace(addition, inputs=(second, first), constants=constants)
+
+
+def _whole(stages: Sequence[Match]) -> Match:
+    """The chain as one layer, with the constants of the last operator."""
+    first, last = stages[0], stages[-1]
+    return Match(
+        root=last.root,
+        inputs=(*first.inputs, *last.inputs[1:]),
+        covered=tuple(dict.fromkeys(call for stage in reversed(stages) for call in stage.covered)),
+        layer=chained([stage.layer for stage in stages]),
+        constants=last.constants,
+        accumulator=last.accumulator,
+    )

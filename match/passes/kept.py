@@ -1,0 +1,43 @@
+"""Networks in integer form that earlier compilations made, found by the network that they were made of."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from match.files.kept import Kept, content, sources
+from match.frontend.model import Model
+from match.passes.pipeline import integer_relay
+from match.relay import tvm
+
+STATIONS = "ir", "arithmetic", "relay", "passes"
+"""Packages of the compiler whose sources decide what becomes of a network."""
+
+MOST_NETWORKS = 40
+SUFFIX = ".network"
+
+
+def kept_integer_relay(model: Model, activations: Literal["uint8"] | None, folder: Path | None) -> tvm.IRModule:
+    """`integer_relay`, read from the folder if an earlier compilation left it there, else left there for the next."""
+    if folder is None:
+        return integer_relay(model, activations)
+    kept = Kept(folder, SUFFIX, MOST_NETWORKS)
+    name = _name(model, activations)
+    found = kept.look_up(name)
+    if found is not None:
+        return tvm.ir.load_json(found.decode())
+    module = integer_relay(model, activations)
+    kept.store([(name, tvm.ir.save_json(module).encode())])
+    return module
+
+
+def _name(model: Model, activations: str | None) -> str:
+    """A digest of the network, of what was asked for, and of what makes integer form of it."""
+    compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
+    network = hashlib.sha256(tvm.ir.save_json(model.module).encode()).hexdigest()
+    described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations)
+    return hashlib.sha256(msgspec.json.encode(described)).hexdigest()

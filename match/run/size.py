@@ -1,0 +1,109 @@
+"""What a network's library takes of a chip: code, constants and variables by the linker, stack by the compiler."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from match.errors import ToolchainError
+from match.files.output import whole_file
+from match.ir.names import network_prefix
+from match.run.callgraph import CallGraph, read_call_graph
+from match.run.make import make
+from match.run.project import compiler_of, platform_of, read_manifest
+from match.run.tools import call, need
+
+_SECTION = re.compile(r"^(\.\w+)\S*\s+(\d+)\s+\d+\s*$", re.MULTILINE)
+_TEXT, _RODATA, _DATA, _BSS = (".text", ".init"), (".rodata", ".srodata"), (".data", ".sdata"), (".bss", ".sbss")
+_KERNEL = re.compile(r"\((\w+), &tile\)")
+_LAYER = re.compile(r"src/\d+_\w+\.c:run")
+_FLAGS = "-ffunction-sections -fdata-sections -fcallgraph-info=su"
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of a network's library, as a program takes it that calls init and run and has a workspace of its own.
+
+    text, rodata, data, bss: sections, without what nothing names; constants of the network are `rodata`.
+    control_stack: of the task that calls run; layer_stack: of the core that executes layers; kernel_stack: of each
+        core that executes a kernel. The deepest chain of calls each, without the C library's and those by pointers,
+        which lead from one to the next: where one core does it all, the sum. None if the compiler does not tell.
+    """
+
+    platform: str
+    flags: str
+    text: int
+    rodata: int
+    data: int
+    bss: int
+    control_stack: int | None
+    layer_stack: int | None
+    kernel_stack: int | None
+
+
+def size(directory: Path, platform: str = "host") -> Size:
+    """Build a project's library for a platform and measure it; CFLAGS of the environment are the build's, else -O2.
+
+    The numbers are also written as macros, into build/size-<platform>/<name>_size.h of the project.
+
+    Raises:
+        InputError: if the folder holds no project.
+        OptionError: if the project has no such platform.
+        ToolchainError: if make, the compiler or its `size` is missing, or the build fails.
+        OutputError: if the macros cannot be written.
+    """
+    manifest = read_manifest(directory)
+    chosen = platform_of(manifest, platform)
+    compiler = compiler_of(chosen)
+    tool = compiler.split()[0]
+    tools = f"{tool.removesuffix('gcc')}size" if tool.endswith("-gcc") else "size"
+    need(("make", tool, tools), f"measuring {directory}")
+    name = network_prefix(manifest.name)
+    build = directory / "build" / f"size-{platform}"
+    flags = os.environ.get("CFLAGS", "-O2")
+    options = [f"PLATFORM={platform}", f"BUILD=build/{build.name}", f"CFLAGS={flags} {_FLAGS}"]
+    options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
+    make(
+        directory, compiler, [*options, f"build/{build.name}/{name}.o"], f"see if `{tool} --version` is GCC 10 or later"
+    )
+    sections = _SECTION.findall(call([tools, "-A", str(build / f"{name}.o")], f"measuring {directory}"))
+
+    def total(prefixes: tuple[str, ...]) -> int:
+        return sum(int(count) for section, count in sections if section in prefixes)
+
+    graph = read_call_graph(path.read_text() for path in sorted(build.rglob("*.ci")))
+    layers = [path.read_text() for path in sorted((directory / "src").glob("[0-9]*.c"))]
+    kernels = {kernel for text in layers for kernel in _KERNEL.findall(text)}
+    measured = Size(
+        platform,
+        flags,
+        total(_TEXT),
+        total(_RODATA),
+        total(_DATA),
+        total(_BSS),
+        _stack(graph, {f"{name}_run"}),
+        _stack(graph, set(filter(_LAYER.fullmatch, graph.frames))),
+        _stack(graph, kernels),
+    )
+    _write_macros(build / f"{name}_size.h", name.upper(), measured)
+    return measured
+
+
+def _stack(graph: CallGraph, roots: set[str]) -> int | None:
+    if not graph.frames:
+        return None
+    try:
+        return max((graph.stack(root) for root in roots), default=0)
+    except ValueError as error:
+        raise ToolchainError(f"the stack has no bound: {error}.") from error
+
+
+def _write_macros(path: Path, prefix: str, measured: Size) -> None:
+    numbers = {name: value for name, value in asdict(measured).items() if isinstance(value, int)}
+    lines = [f"/* Bytes of the library for {measured.platform}, built with {measured.flags}. */"]
+    lines += [f"#ifndef {prefix}_SIZE_H", f"#define {prefix}_SIZE_H", ""]
+    lines += [f"#define {prefix}_{name.upper()}_BYTES {value}" for name, value in numbers.items()]
+    with whole_file(path) as unfinished:
+        unfinished.write_text("\n".join([*lines, "", "#endif", ""]))

@@ -1,0 +1,80 @@
+"""Networks with chains, from the model to the outputs of the generated C: the integers that single layers compute."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import match
+from match.dispatch.plan import CPU, LayerDecision
+from match.ir.layer import Role
+from tests.devtools.zoo.reference import noise, small
+
+pytestmark = pytest.mark.cc
+
+CASES = (
+    ("mobilenet_v1", "gap8", 36700, "latency"),
+    ("mobilenet_v2", "gap8", 16000, "bytes"),
+    ("resnet8", "gap9", 24000, "bytes"),
+    ("ds_cnn", "pulp_open", 8192, "latency"),
+)
+
+
+@cache
+def compiled(name: str, target: str, l1: int, objective: str, fuse: bool) -> match.CompiledModel:
+    return match.compile(small(name, "uint8"), target, modules=["cluster"], l1=l1, objective=objective, fuse=fuse)
+
+
+def chains(model: match.CompiledModel) -> list[LayerDecision]:
+    return [layer for layer in model.layers if layer.plan and layer.plan.stages]
+
+
+def moved(model: match.CompiledModel) -> int:
+    """Bytes that modules move."""
+    return model.report.totals.bytes_moved
+
+
+@pytest.mark.parametrize(("name", "target", "l1", "objective"), CASES)
+def test_chains_compute_the_integers_of_their_layers(name: str, target: str, l1: int, objective: str) -> None:
+    fused, alone = (compiled(name, target, l1, objective, fuse) for fuse in (True, False))
+    assert chains(fused)
+    assert not chains(alone)
+    assert fused.report.options.fuse
+    assert not alone.report.options.fuse
+    (tensor,) = fused.report.model.inputs
+    samples = noise(small(name, "uint8"), 2)[:, None][:, 0]
+    outputs, traces = fused.trace({tensor.name: samples[0]}, sanitize=True)
+    expected = alone.run({tensor.name: samples[0]})
+    assert all(np.array_equal(outputs[key], value) for key, value in expected.items())
+    for layer, trace in zip([layer for layer in fused.layers if layer.plan], traces, strict=True):
+        timeline = fused.simulate(layer)
+        assert trace.actions == timeline.actions, layer.name
+        assert timeline.cycles == pytest.approx(layer.cycles, rel=1e-12), layer.name
+    if objective == "latency":
+        assert fused.cycles <= alone.cycles
+    else:
+        assert moved(fused) < moved(alone)
+
+
+def test_what_lies_between_operators_is_in_no_main_memory() -> None:
+    fused = compiled(*CASES[0], fuse=True)
+    for layer in chains(fused):
+        assert layer.plan
+        names = {operand.name for operand in layer.plan.schedule.operands}
+        assert names <= {"input", "addend", "weights", "output"}
+        roles = [operand.role for operand in layer.plan.schedule.operands]
+        assert roles.count(Role.INPUT) == 1 + ("add" in layer.op)
+        assert layer.plan.schedule.scratch > 0
+        assert layer.runner_up
+        assert layer.op.count("+") == len(layer.plan.stages) - 1
+
+
+def test_networks_in_external_memory_are_cut_operator_by_operator() -> None:
+    """Whose layers pass through main memory in pieces."""
+    small_memory = match.compile(small("mobilenet_v2", "uint8"), "gap8", l1=16000, l2=128 * 1024)
+    assert small_memory.report.memory
+    assert not chains(small_memory)
+    assert not small_memory.report.options.fuse
+    assert any(layer.module != CPU for layer in small_memory.layers)

@@ -1,0 +1,133 @@
+"""What builds take: by the linker and by the compiler's call graph; and that stacks have room for it at every level."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import match
+from match import zoo
+from match.report.sizes import add_size
+from match.run.callgraph import read_call_graph
+from match.run.size import size
+from match.targets.pulp.memory import L1_STACKS
+from tests.targets.test_gap_sdk import FLAGS
+
+pytestmark = pytest.mark.cc
+
+DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
+CONTROL_STACK = 8192
+"""Of pulp_open (pulp_open.ld), and what polled runs have there (pulp_async.c)."""
+
+
+def node(title: str, frame: int | None) -> str:
+    label = f"{title}\\nfile.c:1:1" + ("" if frame is None else f"\\n{frame} bytes (static)\\n0 dynamic objects")
+    return f'node: {{ title: "{title}" label: "{label}" }}\n'
+
+
+def edge(source: str, target: str) -> str:
+    return f'edge: {{ sourcename: "{source}" targetname: "{target}" label: "file.c:2:3" }}\n'
+
+
+def test_stack_of_a_call_graph() -> None:
+    """Of two files: the deepest chain, not the longest; what another has compiled counts nothing."""
+    first = "".join([node("run", 16), node("file.c:a", 100), node("b", None), node("memcpy", None)])
+    first += edge("run", "file.c:a") + edge("run", "b") + edge("file.c:a", "memcpy")
+    second = node("b", 32) + node("c", 48) + node("d", 40) + edge("b", "c") + edge("c", "d")
+    graph = read_call_graph([first, second])
+    assert graph.stack("run") == 16 + 32 + 48 + 40
+    assert graph.stack("file.c:a") == 100
+    assert graph.stack("memcpy") == 0
+    with pytest.raises(ValueError, match="b calls itself, by way of b, c, d"):
+        read_call_graph([first, second, edge("d", "b")]).stack("b")
+
+
+def test_sizes_in_the_report_and_as_macros(tmp_path: Path) -> None:
+    compiled = match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=tmp_path / "digits")
+    found = size(tmp_path / "digits")
+    constants = compiled.report.totals.constant_bytes
+    assert constants < found.rodata < 2 * constants
+    headers = subprocess.run(
+        ["objdump", "-h", str(tmp_path / "digits/build/size-host/digits.o")], capture_output=True, text=True, check=True
+    )
+    texts = re.findall(r"^\s*\d+ \.text\S*\s+([0-9a-f]+)", headers.stdout, re.MULTILINE)
+    assert found.text == sum(int(count, 16) for count in texts)
+    assert 0 < found.data + found.bss < compiled.report.totals.l2_peak_bytes
+    assert all((found.control_stack, found.layer_stack, found.kernel_stack))
+    (row,) = add_size(tmp_path / "digits/report.json", found).sizes
+    assert (row.platform, row.text, row.kernel_stack) == ("host", found.text, found.kernel_stack)
+    assert len(add_size(tmp_path / "digits/report.json", found).sizes) == 1
+    header = (tmp_path / "digits/build/size-host/digits_size.h").read_text()
+    macros = dict(re.findall(r"#define DIGITS_(\w+)_BYTES (\d+)", header))
+    assert macros["TEXT"] == str(found.text)
+    assert macros["LAYER_STACK"] == str(found.layer_stack)
+
+
+LEVELS = ("-O1", "-O2", "-O3", "-Os", "-Og")
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two networks, which together have all operators of the cluster and NE16."""
+    folder = tmp_path_factory.mktemp("sizes")
+    match.compile(DIGITS, "pulp_open", name="digits", output=folder / "digits")
+    match.compile(zoo.ds_cnn(), "pulp_open", name="keywords", output=folder / "keywords")
+    return {name: folder / name for name in ("digits", "keywords")}
+
+
+@pytest.mark.parametrize("network", ["digits", "keywords"])
+@pytest.mark.parametrize(
+    "level", [level if level == "-Os" else pytest.param(level, marks=pytest.mark.sweep) for level in LEVELS]
+)
+@pytest.mark.usefixtures("qemu")
+def test_stacks_have_room(network: str, level: str, projects: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the chip; what its own functions take in front of these is less than the quarter that is left."""
+    monkeypatch.setenv("CFLAGS", f"{level} -Wall -Wextra -Werror")
+    found = size(projects[network], "bare")
+    assert 0 < (found.control_stack or 0) < CONTROL_STACK * 3 / 4
+    assert 0 < (found.layer_stack or 0) < L1_STACKS.master * 3 / 4
+    assert 0 < (found.kernel_stack or 0) < L1_STACKS.worker * 3 / 4
+
+
+@pytest.mark.usefixtures("qemu")
+def test_a_build_without_room_is_refused(projects: dict[str, Path]) -> None:
+    command = ["make", "-s", "-C", str(projects["digits"]), "PLATFORM=bare", "BUILD=build/O0", "CFLAGS=-O0"]
+    place = "build/O0/targets/pulp_open/bare/pulp_open_cluster.o"
+    done = subprocess.run([*command, place], capture_output=True, text=True, check=False)
+    assert "need more stack than the cluster's cores have; use -Og" in done.stderr
+    assert done.returncode
+
+
+PLATFORMS = ("host", "qemu", "bare")
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("qemu")
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("level", ["-O0", *LEVELS])
+def test_every_level_builds_without_warnings(level: str, platform: str, projects: dict[str, Path]) -> None:
+    """Each network, its program and its archive, for each platform; warnings are errors."""
+    if (level, platform) == ("-O0", "bare"):
+        pytest.skip("refused: the test above")
+    for folder in projects.values():
+        command = ["make", "-s", "-C", str(folder), f"PLATFORM={platform}", f"BUILD=build/{platform}{level}"]
+        options = [f"CFLAGS={level}", "WERROR=1", "all", "lib"]
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+        assert not done.stderr
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("qemu")
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_builds_for_the_sdk_and_rtl(level: str, tmp_path: Path) -> None:
+    match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=tmp_path / "digits")
+    for platform, flags in (("gap_sdk", (*FLAGS[1:], level)), ("rtl", (level,))):
+        command = ["make", "-s", "-C", str(tmp_path / "digits"), f"PLATFORM={platform}", "WERROR=1"]
+        options = ["CC=riscv64-unknown-elf-gcc", f"CFLAGS={' '.join(flags)}", "all", "lib"]
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+        assert not done.stderr
