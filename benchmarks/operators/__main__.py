@@ -44,9 +44,9 @@ def main(
         for kind in activations.split(","):
             sys.stderr.write(f"{name} {kind}\n")
             rows.append(measure(name, kind, target, numerics, compare=compare))
-    if output is not None:
-        with whole_file(output) as unfinished:
-            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(rows=tuple(rows)))) + b"\n")
+            if output is not None:  # what is there already outlives an interruption
+                with whole_file(output) as unfinished:
+                    unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(rows=tuple(rows)))) + b"\n")
     Console(width=None if Console().is_terminal else 200).print(grid(rows))
 
 
