@@ -45,6 +45,9 @@ STRIP_SUM = 2
 SUM4 = 4
 """A window's element of four channels in an average: load, move, two additions."""
 
+MATRIX_ROW, MATRIX_WORD, MATRIX_SUM, MATRIX_OUTPUT = 20, 12, 5, 12
+"""Matrices: a row that is made signed or summed; a word of it, and of the first matrix; an output beside its form."""
+
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
 
@@ -55,7 +58,8 @@ class KernelCycles:
 
     Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
 
-    call: a kernel call, on each core. product: the outputs of some pixels, whose registers are stored before and loaded
+    call: a kernel call, on each core. group: a group of a grouped convolution, taken to be a call.
+    product: the outputs of some pixels, whose registers are stored before and loaded
     behind. pair: two of these pixels, or a last one. block: four channels of them beside their steps and outputs. rows:
     the same where vectors lie in rows. rest: the last channels of some pixels, fewer than four. last: a pixel of that.
     single: a block of two channels or one.
@@ -83,6 +87,7 @@ class KernelCycles:
     """
 
     call: float = 213.2
+    group: float = 213.2
     product: float = 47.7
     pair: float = 43.0
     block: float = 10.9
@@ -169,12 +174,17 @@ def is_pointwise(layer: Layer) -> bool:
     return (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
 
 
+def pixels_apart(layer: Layer) -> bool:
+    """Whether the pixels that a row of a window sees do not lie side by side: holes, or other groups' channels."""
+    return layer.fx > 1 and (layer.dilation[1] > 1 or layer.op is Op.GROUPED_CONV2D)
+
+
 def border_windows(layer: Layer) -> int:
     """Output columns whose windows are not copied row by row from within the input; of few columns more than there are.
 
     Spelled out, as it is asked for each tile.
     """
-    if layer.dilation[1] > 1 and layer.fx > 1:
+    if pixels_apart(layer):
         return layer.ox
     stride, left = layer.stride[1], layer.padding.left
     before = -(-left // stride)
@@ -198,7 +208,7 @@ def vectors_in_place(layer: Layer, tile: Tile) -> Vectors:
 
 def is_in_place(layer: Layer, tile: Tile, fast: bool) -> bool:
     """Whether the kernel does that; vectors in rows have loops in `fast` forms only, see `PulpClusterCost._is_fast`."""
-    if layer.dilation[1] > 1 and layer.fx > 1:
+    if pixels_apart(layer):
         return False
     words = tile.c % WORD == 0
     if vectors_in_place(layer, tile).rows == 1:
@@ -269,10 +279,12 @@ class PulpClusterCost(CostModel):
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
-        if layer.op is Op.CONV2D and not is_pointwise(layer):
+        if layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer)):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * _seen_rows(layer, tile))
+        if layer.op is Op.MATRICES:
+            return tile.k * (align4(tile.c) + WORD)
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
@@ -305,10 +317,15 @@ class PulpClusterCost(CostModel):
         match layer.op:
             case Op.CONV2D:
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
+            case Op.GROUPED_CONV2D:
+                group = self._convolution(layer, tile._replace(k=layer.group_outputs))
+                return tile.k * (self.cycles.group + group)
             case Op.DEPTHWISE_CONV2D:
                 return self._depthwise(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, Vectors(tile.c), tile)
+            case Op.MATRICES:
+                return tile.oy * self._matrices(tile)
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
@@ -328,6 +345,18 @@ class PulpClusterCost(CostModel):
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
+
+    def _matrices(self, tile: Tile) -> float:
+        """A product: each core makes its rows of the second matrix signed, then multiplies them with all of the first.
+
+        Counted in the compiled code, but for blocks and outputs, which are those of a convolution's products.
+        """
+        cycles, words = self.cycles, ceil_div(tile.c, WORD)
+        fours = ceil_div(ceil_div(tile.k, self.cores), 4)
+        signed = 4 * fours * (MATRIX_ROW + MATRIX_WORD * words)
+        sums = tile.ox * (MATRIX_ROW + MATRIX_SUM * words)
+        outputs = 8 * (self.requantize + MATRIX_OUTPUT)
+        return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
 
     def _product(self, channels: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
         """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel."""

@@ -53,9 +53,9 @@ class RiscvCoreCost(CpuCostModel):
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """By kind of operator; `macs` of pooling are the elements of its windows, and softmax is of one row."""
         match op:
-            case Op.CONV2D | Op.DEPTHWISE_CONV2D:
+            case Op.CONV2D | Op.DEPTHWISE_CONV2D | Op.GROUPED_CONV2D:
                 return self.convolution * macs + self.output * outputs
-            case Op.DENSE:
+            case Op.DENSE | Op.MATRICES:
                 return self.dense * macs + self.output * outputs
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.element * macs + self.output * outputs

@@ -129,6 +129,9 @@ typedef struct {
     int32_t input_channel_stride;
     int32_t addend_channel_stride;
     int32_t output_channel_stride;
+
+    /* Of a grouped convolution, whose channels_in and channels_out are those of one group; 0 for other operators. */
+    int32_t groups;
 } match_tile_t;
 
 /* Computes one tile. Cluster kernels run on all cores at once and split the work by core number (match_team.h). */

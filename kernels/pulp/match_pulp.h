@@ -37,6 +37,12 @@ void match_pulp_conv2d(const match_tile_t *tile);
 void match_pulp_conv2d_high(const match_tile_t *tile);
 void match_pulp_conv2d_int32(const match_tile_t *tile);
 
+/* The same in groups, tile->groups of them: group g reads input channels g * channels_in and following and writes
+ * output channels g * channels_out and following. Filters have channels_in channels, and scratch is that of one group. */
+void match_pulp_grouped_conv2d(const match_tile_t *tile);
+void match_pulp_grouped_conv2d_high(const match_tile_t *tile);
+void match_pulp_grouped_conv2d_int32(const match_tile_t *tile);
+
 /* Convolution with a 1x1 filter, stride 1, no padding. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_pointwise(const match_tile_t *tile);
 void match_pulp_pointwise_high(const match_tile_t *tile);
@@ -54,6 +60,14 @@ void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile);
 void match_pulp_dense(const match_tile_t *tile);
 void match_pulp_dense_high(const match_tile_t *tile);
 void match_pulp_dense_int32(const match_tile_t *tile);
+
+/* Products of two matrices of activations, as many as rows: output (y, x, k) is the sum over c of the products of input
+ * (y, x, c) and addend (y, k, c), each less its zero point; addend_pixel_stride is from k to k + 1. Parameters are those of
+ * one channel; weights are the two zero points, int32. Cores share out the output channels.
+ * Scratch: channels_out * (align4(channels_in) + 4). */
+void match_pulp_matrices(const match_tile_t *tile);
+void match_pulp_matrices_high(const match_tile_t *tile);
+void match_pulp_matrices_int32(const match_tile_t *tile);
 
 /* Addition of input and addend, element by element; parameters are one match_requant_add_t or match_requant_add32_t.
  * Cores share out the elements. */

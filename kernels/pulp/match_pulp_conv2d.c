@@ -135,3 +135,33 @@ void match_pulp_conv2d_int32(const match_tile_t *tile)
 {
     conv2d(tile, MATCH_FORM_32);
 }
+
+/* Cores share out each group; none waits for another. */
+static void grouped(const match_tile_t *tile, match_form_t form)
+{
+    match_tile_t group = *tile;
+    int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
+    ptrdiff_t parameters = match_parameter_bytes(match_form_of(tile, form));
+    for (int32_t g = 0; g < tile->groups; g++) {
+        conv2d(&group, form);
+        group.input += tile->channels_in;
+        group.output += tile->channels_out;
+        group.weights = (const int8_t *)group.weights + tile->channels_out * length;
+        group.parameters = (const uint8_t *)group.parameters + tile->channels_out * parameters;
+    }
+}
+
+void match_pulp_grouped_conv2d(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_FORM_64);
+}
+
+void match_pulp_grouped_conv2d_high(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_FORM_HIGH);
+}
+
+void match_pulp_grouped_conv2d_int32(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_FORM_32);
+}

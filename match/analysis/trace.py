@@ -61,6 +61,7 @@ class _Wait(msgspec.Struct, frozen=True, tag_field="event", tag="wait"):
 class _Kernel(msgspec.Struct, frozen=True, tag_field="event", tag="kernel"):
     channels_in: int
     channels_out: int
+    groups: int
     input_height: int
     input_width: int
     output_height: int
@@ -121,9 +122,12 @@ def _layer_trace(layer: _Layer, events: Iterable[_Line]) -> LayerTrace:
 
 
 def _tile(call: _Kernel, op: Op) -> Tile:
-    """The extents of a call; kernels know no C where channels do not mix, and no window where there is none."""
+    """The extents of a call; K of a grouped convolution are groups.
+
+    Kernels know no C where channels do not mix, and no window where there is none.
+    """
     return Tile(
-        k=call.channels_out,
+        k=call.groups or call.channels_out,
         c=1 if op in CHANNELWISE else call.channels_in,
         oy=call.output_height,
         ox=call.output_width,

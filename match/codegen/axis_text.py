@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from match.codegen.nest import LoopNest, size_name
-from match.ir.layer import Axis, Layer, Op
+from match.ir.layer import Axis, Dim, Layer, Op
 from match.mapping.schedule import align
 from match.target.operands import INPUT, OUTPUT
 
@@ -32,11 +32,15 @@ class AxisText:
     def limit(self) -> str:
         """Constant with the tensor's size."""
         inside = self.operand == INPUT if self.layer.stages else self.operand != OUTPUT
+        if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
+            return "IN_CHANNELS" if inside else "OUT_CHANNELS"
         if self.name == "channels":
             if inside and self.layer.stages:
                 return "IN_CHANNELS"
             own = inside and self.layer.op in (Op.CONCATENATE, Op.SLICE)
             return f"{self.operand.upper()}_CHANNELS" if own else size_name(self.axis.dim, self.layer)
+        if self.axis.dim is Dim.K:
+            return size_name(self.axis.dim, self.layer)
         side = self.operand.upper() if self.fixed else "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 
@@ -197,6 +201,9 @@ class AxisText:
 
     def span(self, start: str, end: str) -> str:
         """Span of iterations start .. end - 1."""
+        if self.name == "channels" and not self.plain:
+            group = "GROUP_OUTPUTS" if self.operand == "output" else "GROUP_INPUTS"
+            return f"match_span(({start}) * {group}, ({end}) * {group})"
         return f"match_span({start}, {end})" if self.plain else f"{self.function}({start}, {end})"
 
     @property

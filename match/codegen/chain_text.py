@@ -11,7 +11,7 @@ from match.dispatch.plan import LayerPlan, StagePlan
 from match.ir.chain import channel_dims, column_axis, row_axis
 from match.ir.layer import Axis, Dim, Layer, Op
 
-WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
+WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
 
 Fields = Iterator[tuple[str, str]]
 

@@ -14,7 +14,7 @@ from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
-from match.ir.layer import Dim
+from match.ir.layer import Dim, Op
 from match.target.operands import FILTER, REQUANTIZATION, TABLE, ZERO_POINTS
 
 POINTERS = ("input", "addend", "weights", "parameters", "output", "sums_in", "sums_out", "scratch")
@@ -23,7 +23,7 @@ NUMBERS = (
     *("addend_row_stride", "addend_pixel_stride", "output_height", "output_width", "output_row_stride"),
     *("output_pixel_stride", "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"),
     *("pad_top", "pad_left", "pad_bottom", "pad_right", "pad_value", "clip_low", "clip_high", "negative_step", "shift"),
-    *("input_channel_stride", "addend_channel_stride", "output_channel_stride"),
+    *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups"),
 )
 """The fields of match_tile_t, in its order."""
 
@@ -166,8 +166,13 @@ class KernelText(LevelText):
         yield from self._output_fields()
         if self.schedule.scratch:
             yield "scratch", "l1->scratch"
-        yield "channels_in", channels.tile_count
-        yield "channels_out", output.axes[2].tile_count
+        if layer.op is Op.GROUPED_CONV2D:
+            yield "channels_in", "GROUP_INPUTS"
+            yield "channels_out", "GROUP_OUTPUTS"
+            yield "groups", f"{output.axes[2].tile_count} / GROUP_OUTPUTS"
+        else:
+            yield "channels_in", channels.tile_count
+            yield "channels_out", output.axes[2].tile_count
         yield "input_height", rows.tile_count
         yield "input_width", columns.tile_count
         for operand in self.activations:

@@ -18,7 +18,7 @@ from match.codegen.packed_text import packed_text
 from match.codegen.part_text import PartText
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
-from match.ir.layer import Dim, Role
+from match.ir.layer import Dim, Op, Role
 from match.mapping.storage import storage
 from match.target.hardware import Allocator, ExternalApi
 
@@ -143,7 +143,7 @@ class LayerText:
     def title(self) -> str:
         """What the layer is, for the comment at the top of the file."""
         layer = self.layer
-        shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.k}"
+        shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
         window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED and not layer.stages else ""
         return comment(f"{layer.name}: {layer.what}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
 
@@ -156,9 +156,11 @@ class LayerText:
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """Constants that describe the layer, in elements."""
         layer = self.layer
-        sizes = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.k)]
-        sizes = [("CHANNELS", layer.k)] if layer.channelwise else sizes
+        channels = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.output_channels)]
+        sizes = [("CHANNELS", layer.k)] if layer.channelwise else channels
         sizes += [("SUMMED_CHANNELS", layer.c)] if layer.stages else []
+        if layer.op is Op.GROUPED_CONV2D:
+            sizes += [("GROUPS", layer.k), ("GROUP_INPUTS", layer.c), ("GROUP_OUTPUTS", layer.group_outputs)]
         sizes += [
             ("IN_HEIGHT", layer.iy),
             ("IN_WIDTH", layer.ix),

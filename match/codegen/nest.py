@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from match.ir.layer import Dim, Layer
+from match.ir.layer import Dim, Layer, Op
 from match.mapping.schedule import Loop, Schedule
 
 _MEANING = {
@@ -118,6 +118,8 @@ def _named(loops: Sequence[Loop], level: int, extents: Set[int], even: bool) -> 
 
 def size_name(dim: Dim, layer: Layer) -> str:
     """Name of the constant that holds the size of a loop dimension."""
+    if layer.op is Op.GROUPED_CONV2D and dim in (Dim.K, Dim.C):
+        return "GROUPS" if dim is Dim.K else "GROUP_INPUTS"
     return {
         Dim.K: "CHANNELS" if layer.channelwise else "OUT_CHANNELS",
         Dim.C: "SUMMED_CHANNELS" if layer.stages else "IN_CHANNELS",

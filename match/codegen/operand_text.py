@@ -12,7 +12,7 @@ from match.errors import TargetError
 from match.ir.layer import Dim, Operand, Role
 from match.ir.names import identifier
 from match.mapping.schedule import Buffer, Memory, Placement, Schedule
-from match.mapping.storage import PLACES, storage
+from match.mapping.storage import places, storage
 
 _AXES = ("rows", "columns", "channels")
 
@@ -128,7 +128,7 @@ class OperandText:
         found = tuple(
             AxisText(
                 self.name,
-                _AXES[PLACES[axis.dim]],
+                _AXES[place],
                 axis,
                 self.schedule.layer,
                 self.nest,
@@ -136,7 +136,7 @@ class OperandText:
                 other,
                 other is not None and axis.dim not in cut,
             )
-            for axis, other in zip(component.axes, outer, strict=True)
+            for axis, place, other in zip(component.axes, places(component), outer, strict=True)
         )
         for axis, group in zip(found, (1, 1, component.byte_group), strict=True):
             if not axis.cut_between_groups(group):

@@ -89,6 +89,7 @@ class Offers:
             candidates=self.candidates,
             plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
             source=self.workload.source,
+            reference=self.workload.reference,
             runner_up=runner_up,
         )
 
@@ -230,12 +231,12 @@ def _check_energy(target: MatchTarget) -> None:
 
 def outputs(layer: Layer) -> int:
     """Elements that a layer computes."""
-    return layer.k * layer.oy * layer.ox
+    return layer.output_channels * layer.oy * layer.ox
 
 
 def combined(layer: Layer) -> int:
     """Values that a layer combines to all of its outputs, by multiplication or not."""
-    return outputs(layer) * layer.c * layer.fy * layer.fx
+    return outputs(layer) * layer.channels_summed * layer.fy * layer.fx
 
 
 def _offers(

@@ -109,7 +109,7 @@ class LayerDecision:
     """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
 
     `source` is the name of the model's tensor or operator, empty if it is not known.
-    `reference` tells whether the control core is known to compute the reference's numbers.
+    `reference` tells whether the operator, as it was found, is known to compute the reference's numbers.
     `floating` tells that the control core computes it in floating point.
     `runner_up` is None where there was nothing to decide.
     """

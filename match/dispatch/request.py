@@ -23,8 +23,9 @@ Key = tuple[str, tuple[Requantizer | None, ...], Layer]
 class Workload:
     """A layer with its constants and, per channel, the smallest and largest accumulator it can reach.
 
-    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known. Of a chain
-    `stages` are its operators by themselves, and constants and accumulators those of the last one.
+    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known, `reference`
+    whether it is what the reference computes. Of a chain `stages` are its operators by themselves, and constants and
+    accumulators those of the last one.
     """
 
     layer: Layer
@@ -32,6 +33,7 @@ class Workload:
     accumulator: tuple[Int64Array, Int64Array] | None
     symbol: str
     source: str = ""
+    reference: bool = True
     stages: tuple[Workload, ...] = ()
 
     @property

@@ -1,10 +1,11 @@
 """The typed workload of one match: what a module is asked to compute, free of TVM objects.
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
-FY/FX filter rows and columns. Channelwise operators, which are all but convolutions and dense layers, use K for their
-channels and have C = 1. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Operators on each element
-and those that move it take tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are
-HWC.
+FY/FX filter rows and columns. Channelwise operators, which are all but products, use K for their channels and have
+C = 1. A grouped convolution uses K for its groups, each of `c` input channels and `group_outputs` output channels. A
+dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Matrices are OY products of two activations, (OX, C)
+and (K, C), the second one transposed. Operators on each element and those that move it take tensors of any rank: K is
+the last axis, OX the one before, OY all others. Activations are HWC.
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
@@ -38,7 +39,9 @@ class Op(enum.StrEnum):
 
     CONV2D = "conv2d"
     DEPTHWISE_CONV2D = "depthwise_conv2d"
+    GROUPED_CONV2D = "grouped_conv2d"
     DENSE = "dense"
+    MATRICES = "matrices"
     ADD = "add"
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
@@ -54,8 +57,9 @@ class Op(enum.StrEnum):
 ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
-CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.DENSE}
-TWO_INPUTS = frozenset({Op.ADD, Op.MULTIPLY, Op.CONCATENATE})
+CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES}
+
+TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.CONCATENATE})
 """Operators with a second input, the addend."""
 
 
@@ -78,7 +82,9 @@ class Layer:
     are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
     that of the values that the inputs of a layer that accumulates can have, where that is known. `first_channels` are,
     of a concatenation, those of its first input; of a slice, those in front of it, and `source_channels` all of its
-    input. `broadcast` tells that the second input of a multiplication has one pixel.
+    input. `broadcast` tells that the second input of a multiplication has one pixel. `group_outputs` are
+    the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
+    filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none.
     """
@@ -106,6 +112,8 @@ class Layer:
     source_channels: int = 0
     broadcast: bool = False
     stages: tuple[Layer, ...] = ()
+    group_outputs: int = 1
+    group_inputs: int = 0
 
     @property
     def geometry(self) -> Layer:
@@ -137,15 +145,27 @@ class Layer:
             return self.first_channels
         if self.op is Op.SLICE:
             return self.source_channels
+        if self.op is Op.GROUPED_CONV2D:
+            return self.k * self.c
         return self.k if self.channelwise else self.c
+
+    @property
+    def channels_summed(self) -> int:
+        """Input channels that an output is the sum of."""
+        return self.group_inputs or self.c
+
+    @property
+    def output_channels(self) -> int:
+        """Channels of the output tensor."""
+        return self.k * self.group_outputs
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates (convolutions and dense) or, for the other operators, none."""
         if self.stages:
             return sum(stage.macs for stage in self.stages)
-        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE):
-            return self.k * self.c * self.oy * self.ox * self.fy * self.fx
+        if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES):
+            return self.output_channels * self.channels_summed * self.oy * self.ox * self.fy * self.fx
         return 0
 
     def size(self, dim: Dim) -> int:

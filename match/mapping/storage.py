@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.errors import TargetError
-from match.ir.layer import Dim, Operand
+from match.ir.layer import Component, Dim, Operand
 from match.mapping.schedule import align
 
 PLACES = {Dim.OY: 0, Dim.OX: 1, Dim.K: 2, Dim.C: 2, Dim.FX: 2}
 """Which axis of an activation of rows, columns and channels follows a loop dimension; FX is never cut."""
+
+
+def places(component: Component) -> tuple[int, ...]:
+    """Which axis of an activation each of a component's is, -1 for none.
+
+    The second of two matrices has an axis of K and one of C: its columns and its channels.
+    """
+    dims = [axis.dim for axis in component.axes]
+    if Dim.K in dims and Dim.C in dims:
+        return tuple(1 if dim is Dim.K else PLACES.get(dim, -1) for dim in dims)
+    return tuple(PLACES.get(dim, -1) for dim in dims)
 
 
 @dataclass(frozen=True)
@@ -47,19 +58,19 @@ def storage(operand: Operand) -> Storage:
         TargetError: if the operand is no such activation.
     """
     axes = [axis for component in operand.components for axis in component.axes]
-    places = [PLACES.get(axis.dim, -1) for axis in axes]
-    if operand.transposed and sorted(places) == [0, 1, 2]:
-        places = [0, 1, 2]
-    if len(operand.components) != 1 or sorted(places) != [0, 1, 2]:
+    order = [place for component in operand.components for place in places(component)]
+    if operand.transposed and sorted(order) == [0, 1, 2]:
+        order = [0, 1, 2]
+    if len(operand.components) != 1 or sorted(order) != [0, 1, 2]:
         raise TargetError(
             f"operand {operand.name} is not an activation of rows, columns and channels (one component with an axis "
             f"of OY, one of OX and one of K or C), which generated code needs."
         )
-    rows, columns, channels = (axes[places.index(place)].limit for place in range(3))
+    rows, columns, channels = (axes[order.index(place)].limit for place in range(3))
     room = [align(axis.limit, axis.multiple) for axis in axes]
     return Storage(
         shape=(rows, columns, channels),
-        order=(places[0], places[1], places[2]),
+        order=(order[0], order[1], order[2]),
         room=(room[0], room[1], room[2]),
         byte_group=operand.components[0].byte_group,
     )

@@ -111,7 +111,8 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
     """A layer that modules are asked about, named by operator and place in the network, in C behind a prefix."""
     layer = replace(row.layer, name=f"{row.layer.op}_{index}")
     symbol = f"{prefix}_{index:02d}_{row.layer.op}{suffix}"
-    return Workload(layer, row.constants, row.accumulator, symbol, first_source(reversed(row.covered)))
+    source = first_source(reversed(row.covered))
+    return Workload(layer, row.constants, row.accumulator, symbol, source, row.reference)
 
 
 def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:

@@ -12,13 +12,13 @@ from match.relay.rewrite import New, constant, is_call, operands, operator_name,
 
 _TO_LAST = (0, 2, 3, 1)
 _TO_FIRST = (0, 3, 1, 2)
-_CONVOLUTIONS = ("nn.conv2d", "qnn.conv2d")
+_CONVOLUTIONS = ("nn.conv2d", "qnn.conv2d", "qnn.conv2d_transpose")
 _POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "qnn.avg_pool2d", "nn.global_avg_pool2d")
 _ELEMENTWISE = frozenset(
     {"clip", "cast", "nn.relu", "sigmoid", "tanh", "exp", "sqrt", "nn.leaky_relu", "abs", "negative", "round"}
     | {"right_shift", "floor_divide"}
     | {"add", "subtract", "multiply", "divide", "maximum", "minimum", "take", "qnn.add", "qnn.subtract", "qnn.mul"}
-    | {"qnn.quantize", "qnn.dequantize", "qnn.requantize", "nn.bias_add"}
+    | {"qnn.quantize", "qnn.dequantize", "qnn.requantize", "nn.bias_add", "annotation.stop_fusion"}
 )
 
 
@@ -94,6 +94,19 @@ class _Layouts:
     def _convolution(self, call: relay.Call, new: New) -> relay.Expr:
         self._last.add(call)
         attrs, groups = call.attrs, int(call.attrs.groups)
+        if is_call(call, "qnn.conv2d_transpose"):
+            return relay.qnn.op.conv2d_transpose(
+                self._channels_last(call.args[0], new),
+                *(new(argument) for argument in call.args[1:]),
+                strides=attrs.strides,
+                padding=attrs.padding,
+                channels=attrs.channels,
+                kernel_size=attrs.kernel_size,
+                output_padding=attrs.output_padding,
+                data_layout="NHWC",
+                kernel_layout=attrs.kernel_layout,
+                out_dtype=attrs.out_dtype,
+            )
         depthwise = groups > 1 and groups == shape(call.args[0])[1]
         axes = [str(attrs.kernel_layout).index(axis) for axis in ("HWOI" if depthwise else "HWIO")]
         before = shape(call.args[1])

@@ -91,7 +91,10 @@ class _Liveness:
         layer = read_layer(expr)
         if layer is not None and layer.x in self._ranges:
             self._needed(expr)
-            if isinstance(layer, Dense) or (isinstance(layer, Convolution) and not layer.depthwise):
+            if isinstance(layer, Convolution) and layer.grouped:  # groups are of one size, and stay
+                self._needed(expr)[:] = False
+                self._needed(layer.x)[:] = False
+            elif isinstance(layer, Dense) or (isinstance(layer, Convolution) and not layer.depthwise):
                 self._bound(layer.x, _foldable(layer, self._ranges[layer.x]))
             else:
                 self._same(layer.x, expr)
@@ -168,7 +171,7 @@ def _reduced_layer(layer: Layer, inputs: Mask, outputs: Mask, x: Range) -> Layer
         known = layer.weights[:, ~inputs].astype(np.int64) @ x.low[~inputs]
         requantization = requantization.moved(-known).take(outputs)
         return replace(layer, weights=layer.weights[outputs][:, inputs], requantization=requantization)
-    if not isinstance(layer, Convolution):
+    if not isinstance(layer, Convolution) or layer.grouped:
         return replace(layer, requantization=requantization.take(outputs))
     if layer.depthwise:
         weights, groups = layer.weights[:, :, inputs], int(inputs.sum())

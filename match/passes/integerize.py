@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from match.arithmetic.interface import Accumulator, Arithmetic
+from match.arithmetic.interface import Accumulator, Arithmetic, product_range
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.plane_fit import fit_plane
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.ir.step_function import reachable_sums
+from match.passes.transposed_convolution import phase_convolution
 from match.relay import float_arithmetic, integer_form, relay, tvm
 from match.relay.integer_form import Int8Array
+from match.relay.operators import Matrices
 from match.relay.qnn import Linear, clamped, quantization, read_linear
 from match.relay.readers import output_range
 from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
@@ -46,7 +48,7 @@ class Integerize:
         if is_call(root, "qnn.avg_pool2d"):
             return self._mean(root, clip, new)
         if is_call(root, "qnn.requantize"):
-            return self._table(root, clip, new) or self._mean(root, clip, new)
+            return self._table(root, clip, new) or self._mean(root, clip, new) or self._matrices(root, clip, new)
         if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
             return self._binary(root, clip, new)
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
@@ -54,7 +56,12 @@ class Integerize:
         return None
 
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
-        if is_call(linear.call, "qnn.dense"):
+        phases = None
+        if is_call(linear.call, "qnn.conv2d_transpose"):
+            phases = phase_convolution(linear)
+            linear, weights, x = phases.linear, phases.weights_by_output, new(linear.x)
+            sums = phases.sums(x)
+        elif is_call(linear.call, "qnn.dense"):
             x, sums = new(linear.x), integer_form.product(new(linear.x), linear.weights)
             weights = linear.weights
         else:
@@ -62,6 +69,13 @@ class Integerize:
             if convolution is None:
                 return None
             x, weights, sums = convolution
+        if linear.real:
+            sums = integer_form.real_sums(sums)
+        result = self._requantized(linear, x, weights, sums)
+        return result if phases is None else phases.side_by_side(result)
+
+    def _requantized(self, linear: Linear, x: relay.Expr, weights: Int8Array, sums: relay.Expr) -> relay.Expr:
+        """Sums of weights (channels, ...) to the layer's output."""
         output = linear.output
         accumulator = _accumulator(linear, weights, output_range(x, linear.input.dtype))
         try:
@@ -125,6 +139,25 @@ class Integerize:
         one = self.arithmetic.mean(inputs, window.count, output, clip)
         pooled = _pooled(new(x), shape(x), window, one, output.dtype)
         return pooled if len(shape(call)) == 4 else relay.reshape(pooled, shape(call))
+
+    def _matrices(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+        """A product of two activations; None where the reference's requantization is no line."""
+        product = call.args[0]
+        if not is_call(product, "qnn.batch_matmul"):
+            return None
+        x, y, x_zero, y_zero, x_scale, y_scale = product.args
+        a, b = quantization(x_scale, x_zero, dtype(x)), quantization(y_scale, y_zero, dtype(y))
+        output = quantization(call.args[3], call.args[4], dtype(call))
+        if a is None or b is None or output is None:
+            return None
+        low, high = (shape(x)[2] * end for end in product_range(a, b))
+        accumulator = Accumulator(np.zeros(1, np.int64), low, high, a.scale, b.scale.reshape(1))
+        try:
+            requantization = self.arithmetic.linear(accumulator, output, clip)
+        except NoLineError:
+            return None
+        matrices = Matrices((x, y), (a.zero_point, b.zero_point), requantization, output.dtype)
+        return matrices.build(new(x), new(y))
 
     def _average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """Average pooling within one quantization: cast to int32, pool, cast back."""

@@ -12,6 +12,7 @@ from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.dead_channels import DeadChannels
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import Integerize
+from match.passes.one_row import OneRow
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.simplify import RemoveIdle
@@ -35,6 +36,7 @@ def integer_relay(
     module = model.module
     passes = (
         *((FuseFixedPointGroups(),) if tflite else ()),
+        OneRow(),
         FuseQuantizedGroups(),
         ChannelsLast(),
         ComposeArithmetic(),

@@ -23,6 +23,9 @@ from match.relay.qnn import quantization
 from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
+_MATRIX_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
+_TRANSPOSED = "nn.conv2d_transpose"
+_LINEAR = ("nn.conv2d", _TRANSPOSED, "nn.dense")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if output is None:
         return None
     inner, clip = _clamped(call.args[0], output)
-    for fuse in (_linear, _binary, _average, _windowed_average, _concatenate):
+    for fuse in (_linear, _matrices, _binary, _average, _windowed_average, _concatenate):
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
@@ -86,9 +89,9 @@ def _clamped(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, tuple
 def _linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A convolution or dense layer with constant weights."""
     operator, bias = expr, None
-    if is_call(expr, "nn.bias_add", "add") and is_call(expr.args[0], "nn.conv2d", "nn.dense"):
+    if is_call(expr, "nn.bias_add", "add") and is_call(expr.args[0], *_LINEAR):
         operator, bias = expr.args[0], expr.args[1]
-    if not is_call(operator, "nn.conv2d", "nn.dense"):
+    if not is_call(operator, *_LINEAR) or (is_call(operator, _TRANSPOSED) and not _is_plain(operator)):
         return None
     real, kernel = _real(operator.args[0]), _kernel(operator)
     if real is None or kernel is None:
@@ -101,6 +104,22 @@ def _linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     if is_call(operator, "nn.dense"):
         units, axis = len(values), 1
         result = relay.qnn.op.dense(new(real.x), relay.const(values), *zero_points, *scales, units)
+    elif is_call(operator, _TRANSPOSED):
+        axis, units = 1, shape(operator)[1]
+        result = relay.qnn.op.conv2d_transpose(
+            new(real.x),
+            relay.const(values),
+            *zero_points,
+            *scales,
+            strides=attrs.strides,
+            padding=attrs.padding,
+            channels=units,
+            kernel_size=attrs.kernel_size,
+            output_padding=attrs.output_padding,
+            data_layout="NCHW",
+            kernel_layout=attrs.kernel_layout,
+        )
+        result = integer_form.real_sums(result)  # onnxruntime has no kernel in integers
     else:
         axis = str(attrs.data_layout).index("C")
         units = shape(operator)[axis]
@@ -130,6 +149,13 @@ def _linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     )
 
 
+def _is_plain(transposed: relay.Call) -> bool:
+    """Whether a transposed convolution has one image, one group, channels first and filters without holes."""
+    attrs = transposed.attrs
+    one = shape(transposed)[0] == int(attrs.groups) == 1 and all(int(step) == 1 for step in attrs.dilation)
+    return one and str(attrs.data_layout) == "NCHW"
+
+
 def _kernel(operator: relay.Call) -> tuple[npt.NDArray[Any], Float32Array, npt.NDArray[np.int32]] | None:
     """Integer weights in the operator's layout, their scales and zero points: one, or one per output channel."""
     kernel, transposed = operator.args[1], False
@@ -141,7 +167,13 @@ def _kernel(operator: relay.Call) -> tuple[npt.NDArray[Any], Float32Array, npt.N
     if values is None or scale is None or zero_point is None or str(values.dtype) not in ("int8", "uint8"):
         return None
     if scale.size > 1:
-        layout = str(operator.attrs.kernel_layout) if is_call(operator, "nn.conv2d") else "IO" if transposed else "OI"
+        layout = (
+            str(operator.attrs.kernel_layout)
+            if is_call(operator, "nn.conv2d", _TRANSPOSED)
+            else "IO"
+            if transposed
+            else "OI"
+        )
         if int(kernel.attrs.axis) % values.ndim != layout.index("O"):
             return None
     if scale.size == 1:
@@ -174,6 +206,46 @@ def _binary(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
     scales = *_parameters(left.quantization), *_parameters(right.quantization), *_parameters(output)
     return build(new(left.x), new(right.x), *scales)
+
+
+def _matrices(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A product of two activations, with what moves their values, and its own, on the way."""
+    product = _unmoved(expr, "reshape")
+    if not is_call(product, "nn.batch_matmul"):
+        return None
+    sides = [(_unmoved(operand, *_MATRIX_MOVES), operand) for operand in product.args]
+    reals = [_real(side) for side, _ in sides]
+    if None in reals or product.attrs.transpose_a or not product.attrs.transpose_b:
+        return None
+    left, right = (real for real in reals if real is not None)
+    if constant(left.x) is not None or constant(right.x) is not None:
+        return None
+    a, b = (_replayed(operand, side, new(real.x)) for (side, operand), real in zip(sides, (left, right), strict=True))
+    (sa, za), (sb, zb) = _parameters(left.quantization), _parameters(right.quantization)
+    sums = relay.qnn.op.batch_matmul(a, b, za, zb, sa, sb)
+    scale = relay.const(left.quantization.scale * right.quantization.scale)
+    result = relay.qnn.op.requantize(
+        sums, scale, relay.const(0, "int32"), *_parameters(output), axis=2, out_dtype=output.dtype
+    )
+    return _replayed(expr, product, result)
+
+
+def _unmoved(expr: relay.Expr, *names: str) -> relay.Expr:
+    """What is in front of operators that move values."""
+    while is_call(expr, *names):
+        expr = expr.args[0]
+    return expr
+
+
+def _replayed(expr: relay.Expr, source: relay.Expr, replacement: relay.Expr) -> relay.Expr:
+    """The operators from `source` to `expr`, each of one operand, on a replacement of the former."""
+    moves: list[relay.Call] = []
+    while expr != source:
+        moves.append(expr)
+        expr = expr.args[0]
+    for call in reversed(moves):
+        replacement = relay.Call(call.op, [replacement], call.attrs)
+    return replacement
 
 
 def _average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

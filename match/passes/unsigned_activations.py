@@ -8,8 +8,8 @@ import numpy as np
 
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
-from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Multiplication
-from match.relay.readers import read_addition, read_layer, read_lookup, read_multiplication
+from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Matrices, Multiplication
+from match.relay.readers import read_addition, read_layer, read_lookup, read_matrices, read_multiplication
 from match.relay.rewrite import New, constant, dtype, is_call, operator_name, rebuild, rewrite, scalar
 
 _OFFSET = 128
@@ -48,9 +48,9 @@ class _Conversion:
         addition = read_addition(call)
         if addition is not None:
             return self._mark(call, self._addition(addition, new))
-        multiplication = read_multiplication(call)
-        if multiplication is not None:
-            return self._mark(call, self._multiplication(multiplication, new))
+        product = read_multiplication(call) or read_matrices(call)
+        if product is not None:
+            return self._mark(call, self._product(product, new))
         lookup = read_lookup(call)
         if lookup is not None:
             offset = _OFFSET if lookup.dtype == "int8" else 0
@@ -124,16 +124,17 @@ class _Conversion:
         a, b = (self._unsigned(operand, new) for operand in addition.operands)
         return replace(addition, bias=bias, clip=clip, dtype="uint8").build(a, b)
 
-    def _multiplication(self, multiplication: Multiplication, new: New) -> relay.Expr:
-        first, second = (
-            zero_point + (_OFFSET if dtype(operand) == "int8" else 0)
-            for operand, zero_point in zip(multiplication.operands, multiplication.zero_points, strict=True)
-        )
-        requantization = multiplication.requantization
-        if multiplication.dtype == "int8":
+    def _product(self, product: Multiplication | Matrices, new: New) -> relay.Expr:
+        """The zero points move with what they are of."""
+        requantization = product.requantization
+        if product.dtype == "int8":
             requantization = _shifted_outputs(requantization)
-        converted = replace(multiplication, zero_points=(first, second), requantization=requantization, dtype="uint8")
-        return converted.build(*(self._unsigned(operand, new) for operand in multiplication.operands))
+        first, second = (
+            zero + (_OFFSET if dtype(operand) == "int8" else 0)
+            for operand, zero in zip(product.operands, product.zero_points, strict=True)
+        )
+        a, b = (self._unsigned(operand, new) for operand in product.operands)
+        return replace(product, zero_points=(first, second), requantization=requantization, dtype="uint8").build(a, b)
 
     def _lookup(self, lookup: Lookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""

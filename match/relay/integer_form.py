@@ -15,6 +15,7 @@ import numpy.typing as npt
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
+from match.relay.rewrite import is_call
 
 NO_PADDING = Padding()
 
@@ -55,6 +56,19 @@ def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr
     return found
 
 
+def real_sums(accumulator: relay.Expr) -> relay.Expr:
+    """Sums of a layer that the reference computes in floating point: outputs in integers are within one step of its.
+
+    The operator changes nothing; it says so to the report.
+    """
+    return relay.annotation.stop_fusion(accumulator)
+
+
+def is_real_sums(expr: relay.Expr) -> bool:
+    """Whether it is `real_sums`."""
+    return is_call(expr, "annotation.stop_fusion")
+
+
 def conv2d(
     x: relay.Expr,
     weights: Int8Array,
@@ -68,8 +82,9 @@ def conv2d(
     groups: int = 1,
     kernel_layout: KernelLayout = "HWIO",
     pad_value: int = 0,
+    real: bool = False,
 ) -> relay.Expr:
-    """Convolution, requantized: see `convolution`."""
+    """Convolution, requantized: see `convolution` and `real_sums`."""
     accumulator = convolution(
         x,
         weights,
@@ -81,7 +96,7 @@ def conv2d(
         kernel_layout=kernel_layout,
         pad_value=pad_value,
     )
-    return requantize(accumulator, requantization, dtype)
+    return requantize(real_sums(accumulator) if real else accumulator, requantization, dtype)
 
 
 def convolution(
@@ -202,6 +217,17 @@ def multiply(
         for operand, zero_point in zip((a, b), zero_points, strict=True)
     )
     return requantize(relay.multiply(first, second), requantization, dtype)
+
+
+def matrices(
+    a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
+) -> relay.Expr:
+    """Products of a (batch, rows, C) with b (batch, columns, C), transposed, less their zero points, requantized."""
+    first, second = (
+        relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
+        for operand, zero_point in zip((a, b), zero_points, strict=True)
+    )
+    return requantize(relay.nn.batch_matmul(first, second, out_dtype="int32"), requantization, dtype)
 
 
 def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str) -> relay.Expr:

@@ -12,11 +12,15 @@ from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay
 from match.relay.integer_form import Int8Array
+from match.relay.rewrite import shape
 
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """A convolution with its requantization; weights HWIO, or HWOI where `groups` is the number of input channels."""
+    """A convolution with its requantization; weights HWIO, in groups with the input channels of one, or HWOI.
+
+    `real` as in `match.relay.integer_form.real_sums`.
+    """
 
     x: relay.Expr
     weights: Int8Array
@@ -28,11 +32,18 @@ class Convolution:
     dilation: tuple[int, int]
     groups: int
     pad_value: int
+    kernel_layout: integer_form.KernelLayout
+    real: bool = False
 
     @property
     def depthwise(self) -> bool:
         """Whether each input channel has its own filters."""
-        return self.groups > 1
+        return self.kernel_layout == "HWOI"
+
+    @property
+    def grouped(self) -> bool:
+        """Whether channels are in groups, each with filters of its own, of which a depthwise convolution is none."""
+        return self.groups > 1 and not self.depthwise
 
     @property
     def weights_by_output(self) -> Int8Array:
@@ -53,8 +64,9 @@ class Convolution:
             padding=self.padding,
             dilation=self.dilation,
             groups=self.groups,
-            kernel_layout="HWOI" if self.depthwise else "HWIO",
+            kernel_layout=self.kernel_layout,
             pad_value=self.pad_value,
+            real=self.real,
         )
 
 
@@ -139,6 +151,22 @@ class Dequantize:
 
     x: relay.Expr
     outputs: Float32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """Products of two activations, (batch, rows, C) and (batch, columns, C); the requantization has one channel."""
+
+    operands: tuple[relay.Expr, relay.Expr]
+    zero_points: tuple[int, int]
+    requantization: Requantization
+    dtype: str
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands."""
+        channels = shape(self.operands[1])[1]
+        requantization = self.requantization.take(np.zeros(channels, np.intp))
+        return integer_form.matrices(a, b, self.zero_points, requantization, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)

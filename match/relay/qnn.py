@@ -11,19 +11,23 @@ import numpy.typing as npt
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.ir.dtypes import value_range
 from match.relay import relay
+from match.relay.integer_form import is_real_sums
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
+
+_CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
 
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """``[clip](qnn.requantize([bias](qnn.conv2d or qnn.dense)))`` with constant parameters.
+    """``[clip](qnn.requantize([bias](qnn.conv2d, its transpose or qnn.dense)))`` with constant parameters.
 
-    call: the qnn.conv2d or qnn.dense.
+    call: the qnn.conv2d, qnn.conv2d_transpose or qnn.dense.
     x: its input, quantized by `input` (whose dtype is that of x).
     weights: int8 with the zero point taken off, in the layout of the operator.
     weight_scale: one, or one per output channel.
     bias: int64, shape (channels,).
     output, clip: quantization of the result and the closed range of its values.
+    real: the reference computes it in floating point (`match.relay.integer_form.real_sums`).
     """
 
     call: relay.Call
@@ -34,6 +38,7 @@ class Linear:
     bias: npt.NDArray[np.int64]
     output: QuantizedType
     clip: tuple[int, int]
+    real: bool
 
 
 def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
@@ -63,7 +68,9 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     output = quantization(requantize.args[3], requantize.args[4], dtype(requantize))
     biased = requantize.args[0]
     call, bias = _without_bias(biased)
-    if output is None or not is_call(call, "qnn.conv2d", "qnn.dense"):
+    real = is_real_sums(call)
+    call = call.args[0] if real else call
+    if output is None or not is_call(call, *_CONVOLUTIONS, "qnn.dense"):
         return None
     x, kernel, input_zero, weight_zero, input_scale, weight_scale = call.args
     if not is_8bit(x):
@@ -84,12 +91,20 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if bias.size != channels or scales.size not in (1, channels):
         return None
     return Linear(
-        call, x, inputs, weights, scales.astype(np.float32).reshape(-1), bias.reshape(-1).astype(np.int64), output, clip
+        call,
+        x,
+        inputs,
+        weights,
+        scales.astype(np.float32).reshape(-1),
+        bias.reshape(-1).astype(np.int64),
+        output,
+        clip,
+        real,
     )
 
 
 def _channel_axis(call: relay.Call) -> int:
-    return str(call.attrs.data_layout).index("C") if is_call(call, "qnn.conv2d") else len(shape(call)) - 1
+    return str(call.attrs.data_layout).index("C") if is_call(call, *_CONVOLUTIONS) else len(shape(call)) - 1
 
 
 def _without_bias(expr: relay.Expr) -> tuple[relay.Expr, npt.NDArray[Any] | None]:
@@ -109,7 +124,7 @@ def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> np
     if (zero == zero[0]).all():
         zero = zero[:1]
     else:
-        axis = (str(call.attrs.kernel_layout) if is_call(call, "qnn.conv2d") else "OI").index("O")
+        axis = (str(call.attrs.kernel_layout) if is_call(call, *_CONVOLUTIONS) else "OI").index("O")
         if values.shape[axis] != zero.size:
             return None
         zero = zero.reshape([-1 if dim == axis else 1 for dim in range(values.ndim)])

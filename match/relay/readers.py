@@ -15,6 +15,7 @@ from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
+from match.relay.integer_form import is_real_sums
 from match.relay.operators import (
     Addition,
     Average,
@@ -23,6 +24,7 @@ from match.relay.operators import (
     Dequantize,
     Layer,
     Lookup,
+    Matrices,
     Multiplication,
     Quantize,
 )
@@ -35,6 +37,9 @@ def read_layer(expr: relay.Expr) -> Layer | None:
     if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
+    if is_real_sums(accumulator) and is_call(accumulator.args[0], "nn.conv2d"):
+        convolution = _convolution(accumulator.args[0], requantization, out_dtype)
+        return None if convolution is None else replace(convolution, real=True)
     if is_call(accumulator, "nn.conv2d"):
         return _convolution(accumulator, requantization, out_dtype)
     if is_call(accumulator, "nn.dense"):
@@ -165,6 +170,30 @@ def read_multiplication(expr: relay.Expr) -> Multiplication | None:
     return Multiplication((operands[0], operands[1]), (zero_points[0], zero_points[1]), *requantized[1:])
 
 
+def read_matrices(expr: relay.Expr) -> Matrices | None:
+    """Products of two activations."""
+    requantized = read_requantized(expr)
+    if requantized is None or not is_call(requantized[0], "nn.batch_matmul"):
+        return None
+    accumulator, requantization, out_dtype = requantized
+    attrs, operands, zero_points = accumulator.attrs, [], []
+    for operand in accumulator.args:
+        zero = scalar(operand.args[1]) if is_call(operand, "subtract") else None
+        if zero is None or not is_call(operand.args[0], "cast") or not is_8bit(operand.args[0].args[0]):
+            return None
+        operands.append(operand.args[0].args[0])
+        zero_points.append(int(zero))
+    alike = all(np.all(values == values[0]) for values in (requantization.multiplier, requantization.bias))
+    one = requantization.take(np.zeros(1, np.intp))
+    if attrs.transpose_a or not attrs.transpose_b or not alike or np.any(requantization.shift != one.shift):
+        return None
+    if requantization.negative_below is not None or requantization.exceptions is not None:
+        parts = [part for part in (requantization.negative_below, requantization.exceptions) if part is not None]
+        if any(np.any(part != part[0]) for part in parts):
+            return None
+    return Matrices((operands[0], operands[1]), (zero_points[0], zero_points[1]), one, out_dtype)
+
+
 def read_lookup(expr: relay.Expr) -> Lookup | None:
     """A table of one 8-bit value."""
     if not is_call(expr, "take"):
@@ -237,8 +266,8 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
     x, weights = conv.args[0], constant(conv.args[1])
     if weights is None or weights.dtype != np.int8 or not is_8bit(x) or str(attrs.data_layout) != "NHWC":
         return None
-    groups = int(attrs.groups)
-    if str(attrs.kernel_layout) != ("HWIO" if groups == 1 else "HWOI") or groups not in (1, weights.shape[2]):
+    groups, layout = int(attrs.groups), str(attrs.kernel_layout)
+    if layout not in ("HWIO", "HWOI") or weights.shape[2] * (groups if layout == "HWIO" else 1) != shape(x)[3]:
         return None
     padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
     if is_call(x, "nn.pad") and not any(padding):
@@ -259,6 +288,7 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
         (int(attrs.dilation[0]), int(attrs.dilation[1])),
         groups,
         pad_value,
+        "HWOI" if layout == "HWOI" else "HWIO",
     )
 
 

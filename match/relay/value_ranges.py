@@ -52,6 +52,8 @@ def accumulator_range(layer: Layer, x: Range) -> tuple[Int64Array, Int64Array]:
     if any(layer.padding):
         x = Range(np.minimum(x.low, layer.pad_value), np.maximum(x.high, layer.pad_value))
     weights = layer.weights.reshape(taps, *layer.weights.shape[2:]).astype(np.int64)
+    if layer.grouped:
+        return _in_groups(weights, x, layer.groups)
     if not layer.depthwise:
         return _weighted(weights.reshape(-1, weights.shape[2]), Range(np.tile(x.low, taps), np.tile(x.high, taps)))
     positive, negative = np.maximum(weights, 0).sum(axis=0), np.minimum(weights, 0).sum(axis=0)
@@ -63,6 +65,15 @@ def accumulator_range(layer: Layer, x: Range) -> tuple[Int64Array, Int64Array]:
 def output_steps(layer: Layer, x: Range) -> StepFunction:
     """The layer's requantization over the accumulators that inputs in `x` can reach."""
     return step_function(layer.requantization, *accumulator_range(layer, x))
+
+
+def _in_groups(weights: Int64Array, x: Range, groups: int) -> tuple[Int64Array, Int64Array]:
+    """Bounds of the sums of a grouped convolution, weights (taps, inputs of a group, outputs of all groups)."""
+    taps, inputs, outputs = weights.shape
+    each = weights.reshape(taps * inputs, groups, outputs // groups)
+    low, high = (np.tile(ends.reshape(groups, inputs), taps) for ends in (x.low, x.high))
+    bounds = [_weighted(each[:, group], Range(low[group], high[group])) for group in range(groups)]
+    return np.concatenate([first for first, _ in bounds]), np.concatenate([last for _, last in bounds])
 
 
 def _weighted(weights: Int64Array, x: Range) -> tuple[Int64Array, Int64Array]:

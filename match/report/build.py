@@ -165,7 +165,7 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
         platform_cycles=_on_platforms(decision, target),
         source=decision.source,
-        exact=decision.reference if requantization is None else requantization.exact,
+        exact=decision.reference and (requantization is None or requantization.exact),
         floating=decision.floating,
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
     )

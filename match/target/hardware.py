@@ -17,7 +17,7 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel, CpuCostModel
 from match.target.operands import standard_operands
-from match.target.tile_constants import pack, parameter_bytes
+from match.target.tile_constants import output_spans, pack, parameter_bytes
 
 
 class Verdict(NamedTuple):
@@ -40,7 +40,7 @@ def window_sees_input(layer: Layer) -> Verdict:
     return Verdict(sees, "some of its windows lie in the padding alone")
 
 
-_PADDED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.MAX_POOL2D})
+_PADDED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.MAX_POOL2D})
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class HwModule(ABC):
         Those of `standard_operands`, if nothing else is said. Ranges of input channels are asked for only where an
         output's operand declares `partial_bytes`.
         """
-        return pack(constants, requantizer, spans)
+        return pack(constants, requantizer, output_spans(layer, spans))
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""

@@ -18,8 +18,6 @@ REQUANTIZATION = "requantization"
 TABLE = "table"
 ZERO_POINTS = "zero_points"
 
-_ZERO_POINT_BYTES = 4
-
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
 
@@ -27,13 +25,19 @@ QUANTIZE_BYTES = 4 * (4 + 256)
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
     """An input activation, HWC, of one byte an element or four. `name` tells the two inputs of an operator apart.
 
-    That of a transposition has its last two axes the other way round.
+    That of a transposition has its last two axes the other way round; the second one of matrices has its columns along
+    the outputs.
     """
+    if name == ADDEND and layer.op is Op.MATRICES:
+        axes = (Axis(Dim.OY, layer.oy), Axis(Dim.K, layer.k), Axis(Dim.C, layer.c))
+        return Operand(name, Role.INPUT, (Component(name, axes),))
     dim = Dim.K if layer.channelwise else Dim.C
     window_y, window_x = layer.window
     rows = Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top)
     columns = Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left)
     channels = Axis(dim, layer.input_channels, before=-layer.first_channels if layer.op is Op.SLICE else 0)
+    if layer.op is Op.GROUPED_CONV2D:
+        channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
     if name == ADDEND and layer.broadcast:
         rows, columns = Axis(Dim.OY, 1, stride=0), Axis(Dim.OX, 1, stride=0)
     if name == ADDEND and layer.op is Op.CONCATENATE:
@@ -46,7 +50,8 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
     """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
-    axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.k))
+    outputs = layer.group_outputs
+    axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.output_channels, outputs, outputs))
     return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes(layer.output_dtype)),), partial_bytes)
 
 
@@ -58,14 +63,15 @@ def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> 
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:
         axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
-    return Component(FILTER, axes)
+    return Component(FILTER, axes, layer.group_outputs)
 
 
 def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
     """The requantization parameters: one entry per output channel, or one in all for an operator of two inputs."""
     if layer.op in TWO_INPUTS:
         return Component(REQUANTIZATION, (), parameter_bytes)
-    return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), parameter_bytes)
+    each = parameter_bytes * layer.group_outputs
+    return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), each)
 
 
 def element_bytes(dtype: str) -> int:
@@ -86,8 +92,8 @@ def table_component(layer: Layer) -> Component:
 
 
 def zero_points_component() -> Component:
-    """The zero points of both inputs of a multiplication, int32."""
-    return Component(ZERO_POINTS, (), 2 * _ZERO_POINT_BYTES)
+    """The zero points of both inputs of a product, int32."""
+    return Component(ZERO_POINTS, (), 2 * 4)
 
 
 def weights_operand(*components: Component) -> Operand:
@@ -109,7 +115,7 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(requantization_component(layer, parameter_bytes))
     if layer.op in ELEMENTWISE or layer.op in (Op.CONCATENATE, Op.SLICE):
         components.append(table_component(layer))
-    if layer.op is Op.MULTIPLY:
+    if layer.op in (Op.MULTIPLY, Op.MATRICES):
         components.append(zero_points_component())
     operands = [input_operand(layer)]
     if layer.op in TWO_INPUTS:

@@ -94,8 +94,17 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
     return _addition(requantizer).itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
 
 
+def output_spans(layer: Layer, spans: Spans) -> Spans:
+    """Spans whose K are output channels, from those of a layer's dimensions, whose K may be groups of them."""
+    start, extent = spans[Dim.K]
+    return {**spans, Dim.K: (start * layer.group_outputs, extent * layer.group_outputs)}
+
+
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
-    """The components of `standard_operands`: filters, parameters, tables, zero points, if there are any."""
+    """The components of `standard_operands`: filters, parameters, tables, zero points, if there are any.
+
+    `spans` are of output channels.
+    """
     components: list[bytes] = []
     if constants.weights is not None:
         components.append(rows(constants.weights, spans))
@@ -103,10 +112,10 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(requantization(constants, requantizer, spans))
     if constants.table is not None:
         components.append(constants.table.tobytes())
-    if constants.zero_points is not None:
-        components.append(np.array(constants.zero_points, "<i4").tobytes())
     if constants.quantization is not None:
         components.append(quantization(constants.quantization))
+    if constants.zero_points is not None:
+        components.append(np.array(constants.zero_points, "<i4").tobytes())
     return tuple(components)
 
 

@@ -29,6 +29,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_multiply.c",
     "kernels/pulp/match_pulp_transpose.c",
     "kernels/pulp/match_pulp_matmul.c",
+    "kernels/pulp/match_pulp_matrices.c",
     "kernels/pulp/match_pulp_pointwise.c",
     "kernels/pulp/match_pulp_pool2d.c",
     "kernels/pulp/match_pulp_quantize.c",

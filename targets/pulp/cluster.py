@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from match.cost_models.pulp_cluster import WORD, PulpClusterCost, is_pointwise
 from match.ir.constants import LayerConstants
-from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
+from match.ir.layer import Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import FILTER, standard_operands
-from match.target.tile_constants import Spans, pack, parameter_bytes, word_rows
+from match.target.tile_constants import Spans, output_spans, pack, parameter_bytes, word_rows
 from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
 
@@ -34,7 +34,9 @@ _CHANNEL_GROUP = 16
 _KERNELS = {
     Op.CONV2D: "match_pulp_conv2d",
     Op.DEPTHWISE_CONV2D: "match_pulp_depthwise_conv2d",
+    Op.GROUPED_CONV2D: "match_pulp_grouped_conv2d",
     Op.DENSE: "match_pulp_dense",
+    Op.MATRICES: "match_pulp_matrices",
     Op.ADD: "match_pulp_add",
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
@@ -102,6 +104,7 @@ class Cluster(HwModule):
         self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
     ) -> tuple[bytes, ...]:
         """Filters, parameters, a table, if there are any."""
+        spans = output_spans(layer, spans)
         packed = pack(constants, requantizer, spans)
         if constants.weights is None or not _has_word_rows(layer):
             return packed
@@ -131,7 +134,7 @@ class Cluster(HwModule):
 
 def _has_word_rows(layer: Layer) -> bool:
     """Whether the kernel reads filters of whole words, each window being copied into as many."""
-    return layer.op is Op.CONV2D and not is_pointwise(layer)
+    return layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer))
 
 
 def _with_word_rows(operand: Operand, layer: Layer) -> Operand:
@@ -139,7 +142,7 @@ def _with_word_rows(operand: Operand, layer: Layer) -> Operand:
     window = layer.fy * layer.fx
     row = Axis(Dim.C, window * layer.c, stride=window, window=window, multiple=WORD)
     components = (
-        Component(FILTER, (Axis(Dim.K, layer.k), row)) if component.name == FILTER else component
+        replace(component, axes=(Axis(Dim.K, layer.k), row)) if component.name == FILTER else component
         for component in operand.components
     )
     return replace(operand, components=tuple(components))

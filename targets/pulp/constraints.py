@@ -18,10 +18,18 @@ def accumulator_fits(layer: Layer) -> Verdict:
     )
 
 
+def matrices_fit(layer: Layer) -> Verdict:
+    """An output of matrices is the sum of at most 33,025 products, so that it fits 32 bits whatever they are."""
+    most = (2**31 - 1) // (255 * 255)
+    return Verdict(layer.c <= most, f"an output is the sum of {layer.c} products, which may overflow 32 bits")
+
+
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONV2D: (uint8_input, accumulator_fits),
     Op.DEPTHWISE_CONV2D: (uint8_input, accumulator_fits),
+    Op.GROUPED_CONV2D: (uint8_input, accumulator_fits),
     Op.DENSE: (uint8_input, accumulator_fits),
+    Op.MATRICES: (uint8_input, matrices_fit),
     Op.ADD: (uint8_input,),
     Op.AVG_POOL2D: (uint8_input,),
     Op.MAX_POOL2D: (uint8_input, no_dilation),

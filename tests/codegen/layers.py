@@ -42,7 +42,15 @@ class Case:
             if layer.op is Op.DEPTHWISE_CONV2D:
                 acc = np.einsum("yxijc,cij->yxc", _windows(self, layer.pad_value), weights[..., 0])
             else:
-                acc = np.einsum("yxijc,kijc->yxk", _windows(self, layer.pad_value), weights)
+                seen = _windows(self, layer.pad_value)
+                outputs = layer.group_outputs if layer.op is Op.GROUPED_CONV2D else layer.k
+                parts = [
+                    np.einsum(
+                        "yxijc,kijc->yxk", seen[..., g * layer.c :][..., : layer.c], weights[g * outputs :][:outputs]
+                    )
+                    for g in range(len(weights) // outputs)
+                ]
+                acc = np.concatenate(parts, axis=2)
         return requant(acc).astype(np.uint8)
 
 
@@ -76,13 +84,15 @@ def make(
     reach = [(f - 1) * d + 1 for f, d in zip(window, dilation, strict=True)]
     oy = (height + padding.top + padding.bottom - reach[0]) // stride[0] + 1
     ox = (width + padding.left + padding.right - reach[1]) // stride[1] + 1
-    weighted = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE)
+    weighted = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE)
+    grouped = op is Op.GROUPED_CONV2D  # as many groups as channels are asked for
     dense_k = op in (Op.CONV2D, Op.DENSE)
     layer = Layer(
         name=name,
         op=op,
         k=channels_out if dense_k else channels_in,
-        c=channels_in if dense_k else 1,
+        c=channels_in if dense_k else channels_out % 3 + 1 if grouped else 1,
+        group_outputs=channels_out // 3 + 1 if grouped else 1,
         oy=oy,
         ox=ox,
         iy=height,
@@ -96,8 +106,12 @@ def make(
         weight_dtype="int8" if weighted else "",
         clip=(3, 250),
     )
-    weights = rng.integers(-128, 128, (layer.k, layer.fy, layer.fx, layer.c)).astype(np.int8) if weighted else None
-    count = 1 if op is Op.ADD else layer.k
+    weights = (
+        rng.integers(-128, 128, (layer.output_channels, layer.fy, layer.fx, layer.c)).astype(np.int8)
+        if weighted
+        else None
+    )
+    count = 1 if op is Op.ADD else layer.output_channels
     terms = layer.c * layer.fy * layer.fx
     # Accumulators are spread over about 100 * 128 * sqrt(terms); pooling sums are all positive.
     scale = 2**20 / (terms if op is Op.AVG_POOL2D else 100 * max(1.0, terms**0.5) if weighted else 2)
@@ -110,7 +124,8 @@ def make(
         negative_step=2**19 if negative_step else 0,
     )
     inputs = tuple(
-        rng.integers(0, 256, (height, width, channels_in)).astype(np.uint8) for _ in range(2 if op is Op.ADD else 1)
+        rng.integers(0, 256, (height, width, layer.input_channels)).astype(np.uint8)
+        for _ in range(2 if op is Op.ADD else 1)
     )
     addend = (int(rng.integers(2**18, 2**19)), int(rng.integers(2**18, 2**19))) if op is Op.ADD else None
     requant = None if op in (Op.MAX_POOL2D, Op.LOOKUP) else requantization

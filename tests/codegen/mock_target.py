@@ -26,6 +26,7 @@ from match.target.hardware import (
     TargetApi,
 )
 from match.target.operands import standard_operands
+from match.target.tile_constants import output_spans
 
 FOLDER = Path(__file__).parent / "mock"
 SCRATCHPAD = Memory("L1", 1 << 20, alignment=8)
@@ -75,6 +76,7 @@ class MockModule(HwModule):
         constants: LayerConstants,
         spans: Mapping[Dim, tuple[int, int]],
     ) -> tuple[bytes, ...]:
+        spans = output_spans(layer, spans)
         start, extent = spans[Dim.K]
         channels = range(start, start + extent)
         parts: list[bytes] = []

@@ -4,7 +4,8 @@
  * size.
  *
  * KERNEL: 40 bytes of name, int32 fields of the tile, int64 negative_step, int32 input_channel_stride, int32 whether the
- *         tile begins and whether it ends its reduction, seven int32 offsets of the tile's pointers in their arrays, seven arrays (input, addend,
+ *         tile begins and whether it ends its reduction, int32 groups, seven int32 offsets of the tile's pointers in their
+ *         arrays, seven arrays (input, addend,
  *         weights, parameters, output, scratch, partial sums). Answer: status, the output array, the partial sums.
  * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32
  *         number of arrays, arrays. Answer: status, the last array.
@@ -35,6 +36,9 @@ static const entry_t entries[] = {
     {"match_pulp_conv2d", match_pulp_conv2d, false},
     {"match_pulp_conv2d_high", match_pulp_conv2d_high, false},
     {"match_pulp_conv2d_int32", match_pulp_conv2d_int32, false},
+    {"match_pulp_grouped_conv2d", match_pulp_grouped_conv2d, false},
+    {"match_pulp_grouped_conv2d_high", match_pulp_grouped_conv2d_high, false},
+    {"match_pulp_grouped_conv2d_int32", match_pulp_grouped_conv2d_int32, false},
     {"match_pulp_pointwise", match_pulp_pointwise, false},
     {"match_pulp_pointwise_high", match_pulp_pointwise_high, false},
     {"match_pulp_pointwise_int32", match_pulp_pointwise_int32, false},
@@ -162,6 +166,7 @@ static void read_kernel(request_t *request)
     read_bytes(&request->tile.input_channel_stride, sizeof request->tile.input_channel_stride);
     read_bytes(&request->begins, sizeof request->begins);
     read_bytes(&request->ends, sizeof request->ends);
+    read_bytes(&request->tile.groups, sizeof request->tile.groups);
     read_bytes(request->offsets, sizeof request->offsets);
     request->count = POINTERS;
     read_arrays(request);

@@ -135,6 +135,43 @@ def test_conv2d(
     expect(output, target, requantization(acc))
 
 
+@settings(max_examples=30)
+@given(geometries(most_channels=9), st.integers(1, 5), before_pixels, margins, st.integers(0, 255), forms, seeds)
+def test_grouped_conv2d(
+    harness: Harness,
+    geometry: Geometry,
+    groups: int,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    form: str,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    inputs, outputs = geometry.channels_in, geometry.channels_out
+    whole = replace(geometry, channels_in=groups * inputs, channels_out=groups * outputs)
+    source, target = embed(random_input(rng, whole), before), empty_output(whole, behind)
+    weights = random_weights(rng, (groups * outputs, *geometry.filter, inputs))
+    parts = [
+        conv2d(source.tile[..., g * inputs :][..., :inputs], weights[g * outputs :][:outputs], geometry, pad_value)
+        for g in range(groups)
+    ]
+    acc = np.concatenate(parts, axis=2)
+    requantization = requantization_of(rng, acc, form)
+    output = harness.kernel(
+        f"match_pulp_grouped_conv2d{requantization.suffix}",
+        fields_of(geometry, source, target, requantization, pad_value),
+        input=source.block,
+        weights=word_rows(weights),
+        parameters=requantization.packed(),
+        output=target.block,
+        scratch=conv2d_scratch(geometry, CORES),
+        negative_step=requantization.negative_step,
+        groups=groups,
+    )
+    expect(output, target, requantization(acc))
+
+
 @EXAMPLES
 @given(pointwise, margins, margins, clips, forms, seeds, st.sampled_from(["pointwise", "dense"]))
 def test_pointwise_and_dense(

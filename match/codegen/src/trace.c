@@ -31,7 +31,7 @@ void match_trace_wait(const void *transfer)
 void match_trace_kernel(const match_tile_t *tile)
 {
     printf("{\"event\":\"kernel\",\"channels_in\":%" PRId32, tile->channels_in);
-    printf(",\"channels_out\":%" PRId32, tile->channels_out);
+    printf(",\"channels_out\":%" PRId32 ",\"groups\":%" PRId32, tile->channels_out, tile->groups);
     printf(",\"input_height\":%" PRId32 ",\"input_width\":%" PRId32, tile->input_height, tile->input_width);
     printf(",\"output_height\":%" PRId32 ",\"output_width\":%" PRId32, tile->output_height, tile->output_width);
     printf(",\"filter_height\":%" PRId32 ",\"filter_width\":%" PRId32, tile->filter_height, tile->filter_width);

@@ -40,7 +40,7 @@ def method_problems(module: HwModule, target: str, layers: Sequence[Probe]) -> t
 
 
 def _words(layer: Layer) -> str:
-    return f"a {layer.fy}x{layer.fx} {layer.op.value} of {layer.input_channels} to {layer.k} channels"
+    return f"a {layer.fy}x{layer.fx} {layer.op.value} of {layer.input_channels} to {layer.output_channels} channels"
 
 
 def _ask(module: HwModule, match: Match) -> None:

@@ -80,9 +80,11 @@ def probes(dtype: str) -> Iterator[Probe]:
     def weights(*shape: int) -> integer_form.Int8Array:
         return rng.integers(-8, 8, shape).astype(np.int8)
 
-    def convolution(c: int, k: int, window: int, stride: int, padding: Padding, *, depthwise: bool = False) -> Build:
-        kernel = weights(window, window, c, 1 if depthwise else k)
-        parameters = requantization(k, window * window * (1 if depthwise else c))
+    def convolution(
+        c: int, k: int, window: int, stride: int, padding: Padding, *, depthwise: bool = False, groups: int = 1
+    ) -> Build:
+        kernel = weights(window, window, c // groups, 1 if depthwise else k)
+        parameters = requantization(k, window * window * (1 if depthwise else c // groups))
 
         def build(x: relay.Expr) -> relay.Expr:
             return integer_form.conv2d(
@@ -93,7 +95,7 @@ def probes(dtype: str) -> Iterator[Probe]:
                 x_dtype=dtype,
                 strides=(stride, stride),
                 padding=padding,
-                groups=c if depthwise else 1,
+                groups=c if depthwise else groups,
                 kernel_layout="HWOI" if depthwise else "HWIO",
             )
 
@@ -139,6 +141,10 @@ def probes(dtype: str) -> Iterator[Probe]:
         what = f"a 3x3 depthwise convolution with stride {stride} of {c} channels"
         build = convolution(c, c, 3, stride, _SAME, depthwise=True)
         yield Probe(Op.DEPTHWISE_CONV2D, what, dtype, (1, size, size, c), 1, build)
+    for c, k, groups in ((32, 32, 4), (12, 8, 4)):
+        what = f"a 3x3 convolution of {c} to {k} channels in {groups} groups"
+        build = convolution(c, k, 3, 1, _SAME, groups=groups)
+        yield Probe(Op.GROUPED_CONV2D, what, dtype, (1, 8, 8, c), 1, build)
     for c, k in ((64, 32), (100, 10)):
         yield Probe(Op.DENSE, f"a dense layer of {c} to {k}", dtype, (1, c), 1, dense(c, k))
     mean, table, shape = requantization(16, 2), rng.integers(low, high + 1, 256), (1, 8, 8, 16)

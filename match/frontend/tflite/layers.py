@@ -83,29 +83,31 @@ def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """TRANSPOSE_CONV: a convolution, with turned filters, of the input with zero points between its pixels."""
+    """TRANSPOSE_CONV."""
     options = operator.options(tflite.TransposeConvOptions)
     weights, output = _weights(read, operator, axis=0, position=1), read.output(operator)
     filters, *size, _ = weights.values.shape
     strides = options.StrideH(), options.StrideW()
-    zero_point = read.input_quantization(operator, 2).zero_point
-    x = relay.nn.dilate(read.expr(operator, 2), (1, *strides, 1), float(zero_point))
-    window: list[WindowAxis] = []
-    spread = read.tensor(operator, 2).shape[1:3]
+    inputs = read.input_quantization(operator, 2)
     # The forward convolution that this one transposes pads the output.
-    forward = axes_of(output.shape, size, strides, (1, 1), options.Padding())
-    for extent, stride, one, outputs in zip(spread, strides, forward, output.shape[1:3], strict=True):
-        before = one.window - 1 - one.before
-        behind = outputs + one.window - 1 - before - ((extent - 1) * stride + 1)
-        window.append(WindowAxis(one.window, 1, 1, before, behind))
-    cut = [min(one.behind, 0) for one in window]
-    if any(cut):
-        ends = [(extent - 1) * stride + 1 + less for extent, stride, less in zip(spread, strides, cut, strict=True)]
-        batch, depth = output.shape[0], weights.values.shape[3]
-        x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *ends, depth])
-        window = [WindowAxis(one.window, 1, 1, one.before, max(one.behind, 0)) for one in window]
-    kernel = weights.values[:, ::-1, ::-1].transpose(1, 2, 3, 0)
-    sums = _convolution(read, operator, x, weights, kernel, "HWIO", window, 1, filters, position=2)
+    rows, columns = axes_of(output.shape, size, strides, (1, 1), options.Padding())
+    extents = zip(read.tensor(operator, 2).shape[1:3], output.shape[1:3], (rows, columns), strict=True)
+    behind = [(extent - 1) * one.stride + one.window - one.before - outputs for extent, outputs, one in extents]
+    sums = relay.qnn.op.conv2d_transpose(
+        read.expr(operator, 2),
+        relay.const(weights.values),
+        relay.const(inputs.zero_point, "int32"),
+        weights.relay_zero_point,
+        relay.const(inputs.scale),
+        weights.relay_scale,
+        strides=strides,
+        padding=(rows.before, columns.before, *(max(0, cut) for cut in behind)),
+        output_padding=tuple(max(0, -cut) for cut in behind),
+        channels=filters,
+        kernel_size=tuple(size),
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+    )
     return _requantized(read, operator, sums, weights, 3, options.FusedActivationFunction(), position=2)
 
 
@@ -279,19 +281,31 @@ def _activations_product(
     """The rows of x times the rows of y, both activations, (batches, rows, depth) or (rows, depth)."""
     first, second = read.input_quantization(operator), read.input_quantization(operator, 1)
     output = read.output_quantization(operator)
+    flat = bias is not None
+    if flat:
+        x, y = relay.expand_dims(x, 0), relay.expand_dims(y, 0)
+    if bias is None or not read.has(operator, bias):
+        zeros = (relay.const(values.zero_point, "int32") for values in (first, second))
+        scales = relay.const(first.scale), relay.const(second.scale)
+        product = relay.qnn.op.batch_matmul(x, y, *zeros, *scales)
+        result = relay.qnn.op.requantize(
+            product,
+            relay.const(first.scale * second.scale),
+            relay.const(0, "int32"),
+            relay.const(output.scale),
+            relay.const(output.zero_point, "int32"),
+            axis=2,
+            out_dtype=output.dtype,
+        )
+        result = _clipped(read, operator, result, activation, output)
+        return relay.reshape(result, read.output(operator).shape) if flat else result
     left, right = (
         relay.subtract(relay.cast(operand, "int32"), relay.const(values.zero_point, "int32"))
         for operand, values in ((x, first), (y, second))
     )
-    flat = bias is not None
-    if flat:
-        left, right = relay.expand_dims(left, 0), relay.expand_dims(right, 0)
-    sums = relay.nn.batch_matmul(left, right, out_dtype="int32")
-    if flat:
-        sums = relay.squeeze(sums, [0])
-    if bias is not None and read.has(operator, bias):
-        sums = relay.add(sums, read.expr(operator, bias))
+    sums = relay.squeeze(relay.nn.batch_matmul(left, right, out_dtype="int32"), [0])
+    sums = relay.add(sums, read.expr(operator, bias))
     factor = np.float64(first.scale) * np.float64(second.scale) / np.float64(output.scale)
     clip = integers.clip_of(read, operator, activation, output)
     result = integers.narrowed(integers.scaled(integers.wide(sums), factor), output, clip)
-    return relay.reshape(result, read.output(operator).shape) if flat else result
+    return relay.reshape(result, read.output(operator).shape)

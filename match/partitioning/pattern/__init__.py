@@ -68,7 +68,7 @@ def _alone(match: Match, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match |
                 match.covered,
                 layer.op,
                 layer.macs,
-                layer.k * layer.oy * layer.ox,
+                layer.output_channels * layer.oy * layer.ox,
                 "another operator needs one of its intermediate values",
             )
     return match

@@ -26,11 +26,15 @@ from match.relay.operators import (
     Dense,
     Dequantize,
     Lookup,
+    Matrices,
     Multiplication,
     Quantize,
 )
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
+
+WORD = 4
+"""Channels of 8 bits that kernels multiply at once."""
 
 Table = npt.NDArray[Any]
 
@@ -48,6 +52,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     multiplication = readers.read_multiplication(root)
     if multiplication is not None:
         return _multiply(root, multiplication, ranges)
+    matrices = readers.read_matrices(root)
+    if matrices is not None:
+        return _matrices(root, matrices)
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return _lookup(root, lookup)
@@ -67,26 +74,54 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
         return _dense(root, layer, ranges)
     if isinstance(layer, Average):
         return _avg_pool2d(root, layer, ranges)
-    return _grouped_conv2d(root)
+    return None
 
 
 def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
     batch, oy, ox, k = shape(root)
-    c = 1 if conv.depthwise else shape(conv.x)[3]
+    c = shape(conv.x)[3] // conv.groups
     fy, fx = conv.weights.shape[:2]
-    op = Op.DEPTHWISE_CONV2D if conv.depthwise else Op.CONV2D
+    op = _convolution_op(conv, k)
     macs = batch * oy * ox * k * c * fy * fx
-    if conv.depthwise and k != conv.groups:
-        return _rejected(root, (conv.x,), op, f"it has {k // conv.groups} outputs per input channel, not one", macs)
     if batch != 1:
         return _rejected(root, (conv.x,), op, _not_one_map(conv.x), macs)
     layer = _windowed(op, conv.x, root, (fy, fx), conv.strides, conv.dilation, conv.padding)
     pad_value = conv.pad_value if any(layer.padding) else 0
     clip = conv.requantization.clip
     layer = replace(layer, c=c, weight_dtype="int8", pad_value=pad_value, clip=clip)
-    # HWIO, and HWOI with one output per input channel, to (K, FY, FX, C)
-    weights = np.ascontiguousarray(conv.weights.transpose((2, 0, 1, 3) if conv.depthwise else (3, 0, 1, 2)))
-    return _match(root, (conv.x,), layer, weights, conv, ranges)
+    if conv.depthwise:  # (FY, FX, channels, outputs of each)
+        weights = conv.weights.transpose(2, 3, 0, 1).reshape(k, fy, fx, 1)
+    else:
+        weights = conv.weights.transpose(3, 0, 1, 2)
+    if op is Op.GROUPED_CONV2D:
+        together = _groups_together(conv.groups, c)
+        outputs = k // conv.groups * together
+        layer = replace(layer, k=conv.groups // together, c=c * together, group_outputs=outputs, group_inputs=c)
+        weights = _joined(weights, conv.groups, together)
+    return _match(root, (conv.x,), layer, np.ascontiguousarray(weights), conv, ranges)
+
+
+def _convolution_op(conv: Convolution, outputs: int) -> Op:
+    if conv.groups == 1:
+        return Op.CONV2D
+    return Op.DEPTHWISE_CONV2D if conv.depthwise and outputs == conv.groups else Op.GROUPED_CONV2D
+
+
+def _groups_together(groups: int, channels: int) -> int:
+    """How many groups of so many input channels become one, with zeros in its filters: a word of channels, if possible.
+
+    Kernels take a word of channels as quickly as one, and fetch windows group by group.
+    """
+    return min((count for count in range(1, groups) if groups % count == 0 and count * channels >= WORD), default=1)
+
+
+def _joined(weights: Int8Array, groups: int, together: int) -> Int8Array:
+    """Filters (K, FY, FX, C) of groups as those of fewer groups, zeros where a filter has no input channel."""
+    outputs, *window, channels = weights.shape
+    joined = np.zeros((outputs, *window, together, channels), np.int8)
+    filters = np.arange(outputs, dtype=np.intp)
+    joined[filters, ..., filters // (outputs // groups) % together, :] = weights
+    return joined.reshape(outputs, *window, together * channels)
 
 
 def _dense(root: relay.Expr, dense: Dense, ranges: Ranges) -> Match:
@@ -131,7 +166,8 @@ def _match(
         return Match(root, inputs, covered(root, inputs), layer, LayerConstants(weights, None), None)
     accumulator = accumulator_range(read, values)
     constants = LayerConstants(weights, _without_idle_parts(read.requantization, *accumulator))
-    return Match(root, inputs, covered(root, inputs), layer, constants, accumulator)
+    reference = not (isinstance(read, Convolution) and read.real)
+    return Match(root, inputs, covered(root, inputs), layer, constants, accumulator, reference)
 
 
 def _without_idle_parts(requantization: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
@@ -229,6 +265,34 @@ def _ends(x: relay.Expr, channels: int, ranges: Ranges) -> Int64Array:
     return np.array([values.low.min(), values.high.max()])
 
 
+def _matrices(root: relay.Expr, matrices: Matrices) -> Match | Rejection:
+    a, b = matrices.operands
+    (batch, rows, c), (_, columns, _) = shape(a), shape(b)
+    macs = batch * rows * columns * c
+    if dtype(a) != dtype(b):
+        return _rejected(root, (a, b), Op.MATRICES, "its operands have different types", macs)
+    layer = Layer(
+        name=Op.MATRICES.value,
+        op=Op.MATRICES,
+        k=columns,
+        c=c,
+        oy=batch,
+        ox=rows,
+        iy=batch,
+        ix=rows,
+        input_dtype=dtype(a),
+        weight_dtype="",
+        output_dtype=matrices.dtype,
+        clip=matrices.requantization.clip,
+    )
+    ends = (np.array(value_range(dtype(x))) - zero for x, zero in zip((a, b), matrices.zero_points, strict=True))
+    products = c * np.multiply.outer(*ends).astype(np.int64)
+    accumulator = products.min().reshape(1), products.max().reshape(1)
+    parameters = _without_idle_parts(matrices.requantization, *accumulator)
+    constants = LayerConstants(None, parameters, zero_points=matrices.zero_points)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
 def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
     """A table."""
     layer = element_wise(Op.LOOKUP, shape(lookup.x), lookup.x_dtype, lookup.dtype)
@@ -250,20 +314,6 @@ def _dequantize(root: relay.Expr, dequantize: Dequantize) -> Match:
 def _alone(root: relay.Expr, x: relay.Expr, layer: Layer, constants: LayerConstants) -> Match:
     """A layer of one input that accumulates nothing."""
     return Match(root, (x,), covered(root, (x,)), layer, constants, None)
-
-
-def _grouped_conv2d(root: relay.Expr) -> Rejection | None:
-    """A convolution in groups of several channels, which the readers leave aside."""
-    requantized = readers.read_requantized(root)
-    if requantized is None or not is_call(requantized[0], "nn.conv2d"):
-        return None
-    conv = requantized[0]
-    groups, weights = int(conv.attrs.groups), shape(conv.args[1])
-    if groups == 1 or str(conv.attrs.data_layout) != "NHWC" or str(conv.attrs.kernel_layout) != "HWIO":
-        return None
-    macs = math.prod(shape(conv)) * math.prod(weights[:3])
-    reason = f"it has {groups} groups of channels, not one or one per channel"
-    return _rejected(root, (conv.args[0],), Op.CONV2D, reason, macs)
 
 
 def _rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: str, macs: int = 0) -> Rejection:

@@ -19,6 +19,7 @@ class Match:
     covered: the calls from the inputs to the root, and tuples between them, all of which the layer replaces.
     accumulator: smallest and largest int32 accumulator that each channel can reach, for inputs of any value; for an
         addition the range of the sum of its two products; None for an operator that does not requantize.
+    reference: whether the layer in integers is what the reference computes, which may do so in floating point.
     """
 
     root: relay.Expr
@@ -27,6 +28,7 @@ class Match:
     layer: Layer
     constants: LayerConstants
     accumulator: tuple[Int64Array, Int64Array] | None
+    reference: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,13 +43,13 @@ class Rules:
 def rules(layer: Layer) -> Rules:
     """The rules for a layer's operator."""
     match layer.op:
-        case Op.CONV2D | Op.DENSE:
+        case Op.CONV2D | Op.DENSE | Op.MATRICES:
             return Rules(frozenset(), 1, lambda dim, size: _convolution(layer, dim, size), 16, 1_000_000)
         case Op.DEPTHWISE_CONV2D:
             small = max(layer.iy, layer.ix) <= LARGEST_WHOLE_MAP
             whole = frozenset({Dim.OY, Dim.OX}) if small else frozenset({Dim.OX})
             return Rules(whole, 1, lambda dim, size: _depthwise(layer, dim, size))
-        case Op.AVG_POOL2D | Op.MAX_POOL2D:
+        case Op.AVG_POOL2D | Op.MAX_POOL2D | Op.GROUPED_CONV2D:
             return Rules(frozenset(), 10_000, lambda dim, size: _pooling(layer, dim, size))
         case Op.ADD | Op.MULTIPLY | Op.CONCATENATE | Op.SLICE | Op.TRANSPOSE | Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
             return Rules(frozenset({Dim.K, Dim.OX}), 1_000_000, lambda dim, size: size if dim is Dim.OY else 0)

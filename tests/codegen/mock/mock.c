@@ -239,6 +239,20 @@ void mock_conv2d(const match_tile_t *tile)
     }
 }
 
+void mock_grouped_conv2d(const match_tile_t *tile)
+{
+    const size_t parameters = tile->negative_step != 0 ? sizeof(match_requant_signed_t) : sizeof(match_requant_t);
+    const int32_t filter = tile->filter_height * tile->filter_width * tile->channels_in;
+    match_tile_t group = *tile;
+    for (int32_t g = 0; g < tile->groups; g++) {
+        mock_conv2d(&group);
+        group.input += tile->channels_in;
+        group.output += tile->channels_out;
+        group.weights = (const int8_t *)group.weights + tile->channels_out * filter;
+        group.parameters = (const uint8_t *)group.parameters + (size_t)tile->channels_out * parameters;
+    }
+}
+
 void mock_depthwise_conv2d(const match_tile_t *tile)
 {
     check_pads(tile);

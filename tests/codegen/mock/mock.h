@@ -31,6 +31,7 @@ int32_t mock_start(match_kernel_t kernel, const match_tile_t *tile);
 int32_t mock_wait_compute(void);
 
 void mock_conv2d(const match_tile_t *tile);
+void mock_grouped_conv2d(const match_tile_t *tile);
 void mock_depthwise_conv2d(const match_tile_t *tile);
 void mock_dense(const match_tile_t *tile);
 void mock_add(const match_tile_t *tile);

@@ -283,19 +283,32 @@ def test_a_value_needed_elsewhere_is_not_hidden_in_a_layer() -> None:
         assert all(isinstance(m, Rejection) and "intermediate values" in m.reason for m in found)
 
 
-def grouped(x: Any) -> Any:
-    return req(conv(x, weights(3, 3, 2, 6), groups=2), 6)
-
-
-def multiplied(x: Any) -> Any:
-    return req(depthwise(x, weights(3, 3, 4, 2)), 8)
+@pytest.mark.parametrize(("channels", "groups", "outputs"), [(8, 2, 6), (4, 4, 8), (6, 3, 3), (5, 5, 10)])
+def test_grouped_convolution_is_a_layer_of_groups(channels: int, groups: int, outputs: int) -> None:
+    """Filters are zero where an output does not see a channel of the groups that were joined with its own."""
+    x, each = var("x", 1, 6, 6, channels), channels // groups
+    hwio = weights(3, 3, each, outputs)
+    multiplied = hwio.reshape(3, 3, groups, outputs // groups)
+    sums = depthwise(x, multiplied) if each == 1 else conv(x, hwio, groups=groups)
+    (found,) = find(typed([x], req(sums, outputs)))
+    assert isinstance(found, Match)
+    layer, packed = found.layer, found.constants.weights
+    assert packed is not None
+    assert (layer.op, layer.input_channels, layer.output_channels) == (Op.GROUPED_CONV2D, channels, outputs)
+    assert layer.macs == layer.oy * layer.ox * 9 * each * outputs
+    dense = np.zeros((outputs, 3, 3, channels), np.int8)
+    joined = np.zeros_like(dense)
+    for k in range(outputs):
+        first = k // (outputs // groups) * each
+        dense[k, :, :, first : first + each] = hwio[:, :, :, k]
+        first = k // layer.group_outputs * layer.c
+        joined[k, :, :, first : first + layer.c] = packed[k]
+    np.testing.assert_array_equal(joined, dense)
 
 
 @pytest.mark.parametrize(
     ("build", "batch", "dtype", "reason"),
     [
-        (grouped, 1, "uint8", "2 groups"),
-        (multiplied, 1, "uint8", "2 outputs per input channel"),
         (lambda x: req(conv(x, weights(1, 1, 4, 3)), 3), 2, "uint8", "shape (2, 6, 6, 4)"),
         (lambda x: relay.nn.max_pool2d(x, (2, 2), layout="NHWC"), 3, "int8", "shape (3, 6, 6, 4)"),
     ],

@@ -1,0 +1,123 @@
+"""A transposed convolution as one convolution: the outputs between two input pixels become channels of one pixel.
+
+With a stride of s, output ``s * j + p`` is phase p of pixel j. A phase sees the input pixels around j through every
+s-th row or column of the filter, so that all phases are one convolution with as many times the outputs, whose pixels
+are then laid out side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from match.ir.layer import Padding
+from match.relay import integer_form, relay
+from match.relay.integer_form import Int8Array
+from match.relay.qnn import Linear
+from match.relay.rewrite import shape
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """One axis: for each phase (row) the filter's element at each place of the common window, -1 where there is none.
+
+    The window of pixel j begins at input ``j - before``; the last one ends `behind` the first `extent` inputs, which
+    are all that windows see.
+    """
+
+    taps: tuple[tuple[int, ...], ...]
+    before: int
+    behind: int
+    extent: int
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseConvolution:
+    """The convolution: weights HWIO, whose outputs are (row phase, column phase, channel), and what they become.
+
+    `linear` has bias and scales for each of these outputs; `seen` are the rows and columns of input that windows see,
+    `outputs` those of the result.
+    """
+
+    linear: Linear
+    weights: Int8Array
+    padding: Padding
+    phases: tuple[int, int]
+    seen: tuple[int, int]
+    outputs: tuple[int, int]
+
+    @property
+    def weights_by_output(self) -> Int8Array:
+        """Shape (channels, ...)."""
+        return self.weights.reshape(-1, self.weights.shape[3]).T
+
+    def sums(self, x: relay.Expr) -> relay.Expr:
+        """The int32 sums of an input of the transposed convolution."""
+        batch, *extents, channels = shape(self.linear.x)
+        if tuple(extents) != self.seen:
+            x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *self.seen, channels])
+        inputs = self.linear.input
+        return integer_form.convolution(
+            x, self.weights, x_dtype=inputs.dtype, padding=self.padding, pad_value=inputs.zero_point
+        )
+
+    def side_by_side(self, x: relay.Expr) -> relay.Expr:
+        """The outputs (batch, rows, columns, phases and channels) as maps."""
+        batch = shape(self.linear.x)[0]
+        (rows, columns), (down, across) = self.outputs, self.phases
+        channels = self.weights.shape[3] // (down * across)
+        pixels = -(-rows // down), -(-columns // across)
+        if down > 1:
+            x = relay.reshape(x, (batch * pixels[0], pixels[1], down, across * channels))
+            x = relay.transpose(x, (0, 2, 1, 3))
+        x = relay.reshape(x, (batch, pixels[0] * down, pixels[1] * across, channels))
+        if (pixels[0] * down, pixels[1] * across) == self.outputs:
+            return x
+        return relay.strided_slice(x, [0, 0, 0, 0], [batch, rows, columns, channels])
+
+
+def phase_convolution(linear: Linear) -> PhaseConvolution:
+    """The convolution for a `qnn.conv2d_transpose` in NHWC, of one group and without dilation."""
+    attrs, extents, outputs = linear.call.attrs, shape(linear.x), shape(linear.call)
+    layout = str(attrs.kernel_layout)
+    kernel = linear.weights.transpose([layout.index(axis) for axis in "HWIO"])
+    strides = [int(step) for step in attrs.strides]
+    top, left, _, _ = (int(side) for side in attrs.padding)
+    sizes = zip(extents[1:3], outputs[1:3], kernel.shape[:2], strides, (top, left), strict=True)
+    rows, columns = (_phases(*one) for one in sizes)
+    count = strides[0] * strides[1]
+    repeated = replace(
+        linear,
+        bias=np.tile(linear.bias, count),
+        weight_scale=linear.weight_scale if linear.weight_scale.size == 1 else np.tile(linear.weight_scale, count),
+    )
+    padding = Padding(rows.before, columns.before, rows.behind, columns.behind)
+    spread = _spread(kernel, rows, columns)
+    phases, seen = (strides[0], strides[1]), (rows.extent, columns.extent)
+    return PhaseConvolution(repeated, spread, padding, phases, seen, (outputs[1], outputs[2]))
+
+
+def _phases(extent: int, outputs: int, size: int, stride: int, pad: int) -> _Phases:
+    """Output o sums ``input[i] * filter[f]`` where ``o + pad == stride * i + f``."""
+    shifts = [divmod(phase + pad, stride) for phase in range(stride)]
+    counts = [max(0, -(-(size - first) // stride)) for _, first in shifts]
+    low = min([0, *(shift - count + 1 for (shift, _), count in zip(shifts, counts, strict=True) if count)])
+    high = max([low, *(shift for (shift, _), count in zip(shifts, counts, strict=True) if count)])
+    pixels = -(-outputs // stride)
+    behind = pixels + high - extent
+    taps = [
+        tuple(first + stride * (shift - place) if 0 <= shift - place < count else -1 for place in range(low, high + 1))
+        for (shift, first), count in zip(shifts, counts, strict=True)
+    ]
+    return _Phases(tuple(taps), -low, max(0, behind), extent + min(0, behind))
+
+
+def _spread(kernel: Int8Array, rows: _Phases, columns: _Phases) -> Int8Array:
+    """The filter (FY, FX, C, K) as that of all phases, zeros where a phase does not see a pixel of the window."""
+    down, across = np.array(rows.taps), np.array(columns.taps)
+    seen = (down[:, None, :, None] >= 0) & (across[None, :, None, :] >= 0)
+    # (row phase, column phase, window row, window column, C, K)
+    parts = kernel[down[:, None, :, None], across[None, :, None, :]] * seen[..., None, None]
+    spread = parts.transpose(2, 3, 4, 0, 1, 5)
+    return np.ascontiguousarray(spread.reshape(*spread.shape[:3], -1).astype(np.int8))

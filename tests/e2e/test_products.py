@@ -1,0 +1,80 @@
+"""Convolutions of sequences and transposed ones, from onnxruntime's files to the C that runs on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import match
+from tests.devtools.zoo.reference import run
+from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
+
+pytestmark = pytest.mark.cc
+
+
+def conv1d(model: OnnxModel, filters: int, taps: int, group: int = 1, **attributes: list[int]) -> str:
+    """A convolution of a sequence; its name."""
+    each = model.channels // group
+    weights = model.constant(model.rng.normal(0, (taps * each) ** -0.5, (filters, each, taps)))
+    bias = model.constant(model.rng.normal(0, 0.3, filters))
+    model.channels = filters
+    model.add("Conv", weights, bias, kernel_shape=[taps], group=group, **attributes)
+    return model.add("Relu")
+
+
+def test_sequences(tmp_path: Path) -> None:
+    """Strides, dilation, causal padding, groups, a sum of two branches, pooling, the mean: all of it on modules."""
+    model = OnnxModel((1, 4, 40))
+    first = conv1d(model, 16, 5, pads=[2, 2], strides=[2])
+    conv1d(model, 16, 3, pads=[4, 0], dilations=[2])
+    model.add("Add", first)
+    conv1d(model, 16, 3, group=16, pads=[1, 1])
+    model.add("MaxPool", kernel_shape=[2], strides=[2])
+    conv1d(model, 12, 3, group=4)
+    conv1d(model, 24, 1)
+    model.add("GlobalAveragePool")
+    model.add("Flatten")
+    model.gemm(24, 5)
+    path = expose_integers(quantize(model, tmp_path, "QDQ", "QInt8", per_channel=True))
+    compiled = match.compile(path, "gap9", numerics="exact", cache=False)
+    operators = [layer.op for layer in compiled.layers if layer.macs]
+    assert operators == ["conv2d", "conv2d", "depthwise_conv2d", "grouped_conv2d", "conv2d", "dense"]
+    samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
+    for found, right in zip(compiled.run({"x": samples}).values(), run(onnx.load(path), samples), strict=True):
+        np.testing.assert_array_equal(found, right)
+
+    usual = match.compile(path, "gap9", cache=False)
+    assert {layer.module for layer in usual.layers if layer.macs and layer.op != "dense"} <= {"cluster", "ne16"}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides", "pads", "spare"),
+    [
+        ((2, 2), (2, 2), (0, 0, 0, 0), (0, 0)),
+        ((4, 3), (2, 3), (1, 0, 1, 1), (1, 0)),
+        ((3, 3), (1, 2), (1, 1, 1, 1), (0, 1)),
+    ],
+)
+def test_transposed_convolution(
+    tmp_path: Path, kernel: tuple[int, int], strides: tuple[int, int], pads: tuple[int, ...], spare: tuple[int, int]
+) -> None:
+    """In floating point with onnxruntime: integers are within a step of it, and are not said to be its own."""
+    model = OnnxModel((1, 6, 5, 7))
+    model.conv(8)
+    weights = model.constant(model.rng.normal(0, 0.2, (8, 5, *kernel)))
+    bias = model.constant(model.rng.normal(0, 0.3, 5))
+    model.add("ConvTranspose", weights, bias, kernel_shape=kernel, strides=strides, pads=pads, output_padding=spare)
+    model.add("Relu")
+    path = quantize(model, tmp_path, "QDQ", "QInt8", per_channel=True)
+    compiled = match.compile(path, "gap9", cache=False)
+    convolutions = [layer for layer in compiled.layers if layer.macs]
+    assert {layer.module for layer in convolutions} <= {"cluster", "ne16"}
+    assert [layer.reference for layer in convolutions] == [True, False]
+    samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
+    (found,) = compiled.run({"x": samples}).values()
+    (right,) = run(onnx.load(path), samples)
+    step = np.abs(np.diff(np.unique(right))).min()
+    assert np.abs(found - right).max() < 2.5 * step  # a step here, and what a step before it makes

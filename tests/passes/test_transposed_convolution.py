@@ -1,0 +1,81 @@
+"""Transposed convolutions as convolutions of all phases, beside their definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from match.arithmetic.interface import QuantizedType
+from match.passes.transposed_convolution import phase_convolution
+from match.relay import relay, tvm
+from match.relay.qnn import Linear
+from tests.passes.running import Compiled
+
+pytestmark = pytest.mark.tvm
+
+ZERO_POINT = 7
+
+
+def defined(
+    x: npt.NDArray[np.int64],
+    kernel: npt.NDArray[np.int64],
+    stride: tuple[int, int],
+    before: tuple[int, int],
+    size: tuple[int, int],
+) -> npt.NDArray[np.int64]:
+    """Every input (rows, columns, C) times the filter (K, FY, FX, C), added up where it comes to lie."""
+    outputs = np.zeros((*size, len(kernel)), np.int64)
+    for y, column, fy, fx in np.ndindex(*x.shape[:2], *kernel.shape[1:3]):
+        row, place = y * stride[0] + fy - before[0], column * stride[1] + fx - before[1]
+        if 0 <= row < size[0] and 0 <= place < size[1]:
+            outputs[row, place] += kernel[:, fy, fx] @ x[y, column]
+    return outputs
+
+
+sides = st.tuples(st.integers(1, 5), st.integers(1, 5))
+
+
+@settings(max_examples=15)
+@given(sides, sides, st.tuples(st.integers(1, 3), st.integers(1, 3)), st.tuples(*[st.integers(0, 3)] * 6), st.data())
+def test_phases_are_the_transposed_convolution(
+    extents: tuple[int, int],
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    sides: tuple[int, ...],
+    data: st.DataObject,
+) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    before = sides[0] % window[0], sides[1] % window[1]
+    whole = [(extent - 1) * step + size for extent, step, size in zip(extents, stride, window, strict=True)]
+    behind = [min(side, total - first - 1) for side, total, first in zip(sides[2:4], whole, before, strict=True)]
+    if min(behind) < 0:
+        return
+    spare = [side % step for side, step in zip(sides[4:], stride, strict=True)]
+    kernel = rng.integers(-128, 128, (4, *window, 3)).astype(np.int8)
+    x = relay.var("x", shape=(1, *extents, 3), dtype="int8")
+    scales = relay.const(1.0), relay.const(1.0)
+    call = relay.qnn.op.conv2d_transpose(
+        x, relay.const(kernel), relay.const(ZERO_POINT), relay.const(0), *scales,
+        strides=stride, padding=(*before, *behind), output_padding=spare, channels=4, kernel_size=window,
+        data_layout="NHWC", kernel_layout="OHWI",
+    )  # fmt: skip
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))["main"]
+    kind, one = QuantizedType(np.float32(1), ZERO_POINT, "int8"), np.ones(1, np.float32)
+    linear = Linear(typed.body, typed.params[0], kind, kernel, one, np.arange(4), kind, (-128, 127), False)
+    phases = phase_convolution(linear)
+    assert list(phases.linear.bias) == [0, 1, 2, 3] * (stride[0] * stride[1])
+
+    sums = phases.side_by_side(phases.sums(typed.params[0]))
+    run = Compiled(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(typed.params, sums))))
+    values = rng.integers(-128, 128, (1, *extents, 3)).astype(np.int8)
+    size = tuple(
+        total - first - last + more for total, first, last, more in zip(whole, before, behind, spare, strict=True)
+    )
+    right = defined(values[0] - np.int64(ZERO_POINT), kernel.astype(np.int64), stride, before, size)
+    # Zero points count in the padding as elsewhere: what they add is taken off again with the bias.
+    weights = phases.weights_by_output.astype(np.int64).sum(axis=1).reshape(*stride, 4)
+    rows, columns = (np.arange(n) % step for n, step in zip(size, stride, strict=True))
+    np.testing.assert_array_equal(run({"x": values})[0][0], right + ZERO_POINT * weights[rows][:, columns])
