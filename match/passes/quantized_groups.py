@@ -352,12 +352,10 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
 def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
-    while True:
-        expr = _part(expr) or expr
-        if not is_call(expr, "nn.pad", *_MOVES):
-            break
+    expr = _part(expr) or expr
+    while is_call(expr, "nn.pad", *_MOVES):
         moves.append(expr)
-        expr = expr.args[0]
+        expr = _part(expr.args[0]) or expr.args[0]
     real = _real(expr)
     if real is None:
         return None
