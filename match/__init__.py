@@ -2,10 +2,12 @@
 
 `compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
 and runs it on this machine. `validate` compares a saved project with its model. `load` reads a model file alone;
-`partition` prepares a Relay module for ``tvm.relay.build``. To describe a chip, subclass `MatchTarget` and `HwModule`.
+`partition` prepares a Relay module for ``tvm.relay.build``, which `build` calls, too. To describe a chip, subclass
+`MatchTarget` and `HwModule`.
 `zoo` makes networks to try it all on.
 
-Everything is imported when it is first used: TVM alone takes a second.
+Everything is imported when it is first used: TVM alone takes a second. (lazy_loader would read the names from
+a stub file, which a type checker then sees in place of this one.)
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from match.compiler import CompiledModel, compile, partition, validate  # noqa: A004
+    from match.compiler import CompiledModel, build, compile, partition, validate  # noqa: A004
     from match.devtools import zoo
     from match.dispatch.plan import LayerDecision
     from match.errors import (
@@ -65,6 +67,7 @@ __all__ = [
     "ToolchainError",
     "Validation",
     "Verdict",
+    "build",
     "compare",
     "compile",
     "get_target",
@@ -78,7 +81,7 @@ __all__ = [
 __version__: str
 
 _HOME = {
-    "match.compiler": ("CompiledModel", "compile", "partition", "validate"),
+    "match.compiler": ("CompiledModel", "build", "compile", "partition", "validate"),
     "match.report.compare": ("Comparison", "compare"),
     "match.validation.schema": ("Validation",),
     "match.target.cost": ("CostModel", "CpuCostModel"),

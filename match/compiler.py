@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +26,9 @@ from match.codegen.capacity import shortage
 from match.codegen.network import Network
 from match.codegen.project import export
 from match.compilation.options import Numerics, Options
-from match.compilation.stopwatch import Stopwatch
+from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.dispatch.plan import LayerDecision, Layers
-from match.errors import CapacityError, InputError, OptionError, TargetError
+from match.errors import CapacityError, InputError, OptionError, TargetError, ToolchainError
 from match.external_memory.network import place_network
 from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
 from match.frontend import Model, ModelTensor, load
@@ -38,9 +39,11 @@ from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.passes.border import Border, with_border
 from match.passes.kept import kept_integer_relay
 from match.passes.pipeline import integer_relay
-from match.relay import tvm
+from match.relay import relay, tvm
+from match.relay.graph import elements_by_source
 from match.report import Report, decode, encode
 from match.report import build as build_report
+from match.report.layer_rows import html_table, layer_rows
 from match.report.measured import measurement
 from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
@@ -49,7 +52,7 @@ from match.target.chain import cost_of
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
-from match.validation import ExactSummary, Progress, Validation
+from match.validation import ExactSummary, Validation
 
 if TYPE_CHECKING:
     import onnx
@@ -122,7 +125,12 @@ class CompiledModel:
         export(self._network, self._target, Path(directory), {REPORT: encode(self._report).decode()})
 
     def run(
-        self, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False
+        self,
+        inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+        *,
+        seed: int = 0,
+        on: str = "host",
+        sanitize: bool = False,
     ) -> dict[str, npt.NDArray[Any]]:
         """Outputs by tensor name, computed by the generated C.
 
@@ -130,7 +138,8 @@ class CompiledModel:
 
         Args:
             inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
-                along a new first axis; the outputs then have that axis too.
+                along a new first axis; the outputs then have that axis too. None: a random sample.
+            seed: of the random sample.
             on: what runs it: "host" is this machine, "qemu", "rtl" and "gvsoc" are simulators, as far as the target has
                 platforms for them.
             sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
@@ -141,10 +150,10 @@ class CompiledModel:
             ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program
                 does.
         """
-        return runs.run(self._project(), inputs, on=on, sanitize=sanitize)
+        return runs.run(self._project(), self._inputs(inputs, seed), on=on, sanitize=sanitize)
 
     def measure(
-        self, inputs: Mapping[str, npt.NDArray[Any]], *, on: str
+        self, inputs: Mapping[str, npt.NDArray[Any]] | None = None, *, seed: int = 0, on: str
     ) -> tuple[dict[str, npt.NDArray[Any]], Measurement]:
         """What `run` returns, and what the layers cost, as it was counted on `on`.
 
@@ -153,18 +162,18 @@ class CompiledModel:
         Raises:
             OptionError: if nothing is counted there, too.
         """
-        outputs, counts = runs.measure(self._project(), inputs, on=on)
+        outputs, counts = runs.measure(self._project(), self._inputs(inputs, seed), on=on)
         return outputs, measurement(self._report.layers, counts)
 
     def trace(
-        self, inputs: Mapping[str, npt.NDArray[Any]], *, sanitize: bool = False
+        self, inputs: Mapping[str, npt.NDArray[Any]] | None = None, *, seed: int = 0, sanitize: bool = False
     ) -> tuple[dict[str, npt.NDArray[Any]], tuple[LayerTrace, ...]]:
         """What `run` returns, and the transfers, waits and kernel calls of each layer on a module, as they happened.
 
         With several samples, the layers of the first come before those of the second. Arguments and errors are those of
         `run`; the build is another one.
         """
-        return runs.trace(self._project(), inputs, sanitize=sanitize)
+        return runs.trace(self._project(), self._inputs(inputs, seed), sanitize=sanitize)
 
     def validate(
         self,
@@ -244,11 +253,32 @@ class CompiledModel:
         with whole_file(file) as unfinished:
             unfinished.write_text(memory_picture(title, areas), encoding="utf-8")
 
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each layer, named by it, and the columns that ``--csv`` writes.
+
+        Raises:
+            ToolchainError: if pandas is not installed.
+        """
+        try:
+            pandas: Any = import_module("pandas")
+        except ImportError as error:
+            raise ToolchainError(
+                "to_pandas needs pandas, which is not installed: `pip install 'match-compiler[pandas]'`."
+            ) from error
+        return pandas.DataFrame(layer_rows(self._report)).set_index("layer")
+
+    def _repr_html_(self) -> str:
+        """A table of the layers, for notebooks."""
+        return html_table(repr(self).strip("<>"), self._report)
+
+    def _inputs(self, given: Mapping[str, npt.NDArray[Any]] | None, seed: int) -> Mapping[str, npt.NDArray[Any]]:
+        return runs.random_inputs(runs.read_manifest(self._project()), seed) if given is None else given
+
     def _stretch(self, layer: LayerDecision) -> Stretch:
         if layer.plan is None:
-            return Stretch(layer.name, layer.module, (), layer.cycles)
+            return Stretch(layer.name, layer.module, (), layer.cycles, layer.source)
         timeline = self.simulate(layer)
-        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles)
+        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles, layer.source)
 
     def _project(self) -> Path:
         if self._built is None:
@@ -279,6 +309,7 @@ def compile(  # noqa: A001
     output_type: str | None = None,
     input_layout: str | None = None,
     output: str | PathLike[str] | None = None,
+    progress: Progress = unheard,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
 
@@ -303,11 +334,12 @@ def compile(  # noqa: A001
         output_type: the same of outputs.
         input_layout: "nhwc" or "nchw" for inputs with four axes; none: the model's.
         output: folder to `CompiledModel.save` the C project to.
+        progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
-    stopwatch = Stopwatch()
+    stopwatch = Stopwatch(progress)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse)
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
@@ -341,6 +373,7 @@ def compile(  # noqa: A001
         constant_bytes=generated.constant_bytes,
         memory=generated.memory,
         compile_seconds=stopwatch.seconds,
+        elements=elements_by_source(network.module["main"]),
     )
     compiled = CompiledModel(generated, chip, report, model=network, options=options, partitioned=partitioned)
     if output is not None:
@@ -358,7 +391,7 @@ def validate(
     seed: int = 0,
     on: str = "host",
     layers: bool = False,
-    progress: Progress = lambda text: None,
+    progress: Progress = unheard,
 ) -> Validation:
     """What `CompiledModel.validate` does, for a project that was saved.
 
@@ -464,6 +497,41 @@ def partition(
         partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module
+
+
+def build(
+    model: str | PathLike[str] | Model | tvm.IRModule,
+    target: str | MatchTarget = "gap9",
+    params: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """`partition`, then ``tvm.relay.build`` as its result has to be built: AOT, in C, without vectors.
+
+    What comes back is TVM's: `lib` with the C of the network and, as imported modules, of the layers on modules.
+
+    Args:
+        model: path of a .tflite or .onnx file, what `load` made of one, or a Relay module.
+        target: name of an installed target, or a target.
+        params: values of parameters of a Relay module's "main" that are weights.
+        options: the other arguments of `partition`.
+
+    Raises:
+        MatchError: as `load` and `partition`.
+    """
+    network = load(model) if isinstance(model, str | PathLike) else model
+    chip = get_target(target)
+    module = partition(network, chip, params, **options)
+    name = network.name if isinstance(network, Model) else "the Relay module"
+    with (
+        tvm_failures(name),
+        tvm.transform.PassContext(opt_level=3, config={"tir.disable_vectorize": True, "tir.usmp.enable": True}),
+    ):
+        return relay.build(
+            module,
+            target=f"match/{chip.name}",
+            executor=relay.backend.Executor("aot", {"interface-api": "c", "unpacked-api": True}),
+            runtime=relay.backend.Runtime("crt"),
+        )
 
 
 def _named(model: Model, name: str | None) -> Model:

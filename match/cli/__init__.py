@@ -37,7 +37,6 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, by default on the process's arguments, and exit with its status."""
     app = typer.Typer(
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

@@ -22,7 +22,19 @@ def number_of_bytes(text: str) -> int:
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to 8 bits.")]
 ProjectPath = Annotated[Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`.")]
-TargetName = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
+
+
+def _targets(incomplete: str) -> list[str]:
+    """Installed targets, for the shell."""
+    from match.target.registry import target_names
+
+    return [name for name in target_names() if name.startswith(incomplete.lower())]
+
+
+TargetName = Annotated[
+    str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.", autocompletion=_targets)
+]
+Target = Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.", autocompletion=_targets)]
 Modules = Annotated[
     str | None,
     typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
@@ -193,6 +205,13 @@ Samples = Annotated[
     ),
 ]
 ByLayers = Annotated[bool, typer.Option("--layers", help="Compare operator by operator, too.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print errors and warnings only.")]
+Verbose = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Print what is under way, line by line, with the seconds so far.")
+]
+CsvFile = Annotated[
+    Path | None, typer.Option("--csv", metavar="L.csv", help="Write a line for each layer, with what it costs.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")

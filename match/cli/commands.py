@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from match.cli.arguments import (
     ByLayers,
     Classes,
     CName,
+    CsvFile,
     Engine,
     FirstReport,
     InputFile,
@@ -40,13 +42,16 @@ from match.cli.arguments import (
     OutputType,
     PlatformName,
     ProjectPath,
+    Quiet,
     Samples,
     Sanitize,
     SecondReport,
     Seed,
+    Target,
     TargetName,
     TimelineFile,
     TraceFile,
+    Verbose,
 )
 from match.cli.status import USAGE_ERROR
 from match.errors import OptionError
@@ -78,6 +83,10 @@ def compile_model(
     input_layout: InputLayout = None,
     timeline: TimelineFile = None,
     memory_map: MemoryMapFile = None,
+    csv: CsvFile = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -85,7 +94,9 @@ def compile_model(
     import match
     from match.codegen.project import check_folder
     from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending
-    from match.report import show
+    from match.report import encode, show
+    from match.report.layer_rows import CSV_ENDINGS, write_csv
+    from match.report.table import warnings
 
     # A search may take minutes: what is wrong with the outputs is said before.
     check_folder(output.resolve())
@@ -93,7 +104,9 @@ def compile_model(
         check_ending(timeline, TIMELINE_ENDINGS, "a timeline")
     if memory_map is not None:
         check_ending(memory_map, MEMORY_MAP_ENDINGS, "a memory map")
-    with _progress(f"Compiling {model.name} for {target}"):
+    if csv is not None:
+        check_ending(csv, CSV_ENDINGS, "a list of layers")
+    with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
             target,
@@ -110,29 +123,47 @@ def compile_model(
             input_type=input_type,
             output_type=output_type,
             input_layout=input_layout,
+            progress=update,
         )
         if timeline is not None:
             compiled.save_timeline(timeline)
         if memory_map is not None:
             compiled.save_memory_map(memory_map)
+        if csv is not None:
+            write_csv(csv, compiled.report)
         compiled.save(output)
+    if as_json:
+        sys.stdout.write(encode(compiled.report).decode())
+    if quiet:
+        sys.stderr.write("".join(f"match: {line}\n" for line in warnings(compiled.report)))
+    if as_json or quiet:
+        return
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
 
 
-def build_project(directory: ProjectPath, platform: PlatformName = "host", sanitize: Sanitize = False) -> None:
+def build_project(
+    directory: ProjectPath,
+    platform: PlatformName = "host",
+    sanitize: Sanitize = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
     """Build the program of the C project in DIR for one of its platforms."""
     from rich.console import Console
 
     from match.run import build
 
-    with _progress(f"Building {directory} for {platform}"):
+    with _progress(f"Building {directory} for {platform}", quiet, verbose):
         program = build(directory, platform, sanitize=sanitize)
-    Console().print(str(program), highlight=False, markup=False, soft_wrap=True)
+    if not quiet:
+        Console().print(str(program), highlight=False, markup=False, soft_wrap=True)
 
 
-def size_project(directory: ProjectPath, platform: PlatformName = "host") -> None:
+def size_project(
+    directory: ProjectPath, platform: PlatformName = "host", quiet: Quiet = False, verbose: Verbose = False
+) -> None:
     """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
     from rich.console import Console
 
@@ -140,9 +171,10 @@ def size_project(directory: ProjectPath, platform: PlatformName = "host") -> Non
     from match.report.sizes import add_size
     from match.run.size import size
 
-    with _progress(f"Measuring {directory} for {platform}"):
+    with _progress(f"Measuring {directory} for {platform}", quiet, verbose):
         report = add_size(directory / "report.json", size(directory, platform))
-    show_sizes(report, Console())
+    if not quiet:
+        show_sizes(report, Console())
 
 
 def run(
@@ -153,6 +185,8 @@ def run(
     on: On = "host",
     sanitize: Sanitize = False,
     trace: TraceFile = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run the C project in DIR, building it where that is due; what a platform counts joins its report."""
     from rich.console import Console
@@ -169,7 +203,7 @@ def run(
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
     counts: Counts | None = None
-    with _progress(f"Running {manifest.name}"):
+    with _progress(f"Running {manifest.name}", quiet, verbose):
         if trace is not None:
             computed, layers = trace_project(directory, given, on=on, sanitize=sanitize)
             steps_per_second = 1e6
@@ -181,7 +215,7 @@ def run(
             computed = run_project(directory, given, on=on, sanitize=sanitize)
     if outputs is not None:
         npz.write(outputs, computed)
-    console = Console()
+    console = Console(quiet=quiet)
     for name, array in computed.items():
         console.print(f"{name}: {array.dtype} {list(array.shape)}", highlight=False, markup=False)
         if outputs is None:
@@ -203,6 +237,8 @@ def validate(
     on: On = "host",
     layers: ByLayers = False,
     as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Compare the C project in DIR with its model: TFLite Micro, onnxruntime, or the network's own integers.
 
@@ -222,7 +258,7 @@ def validate(
 
         own = any(tensor.name == LABELS for tensor in read_manifest(directory).inputs)
         given, named = (given, {}) if own else ({n: a for n, a in given.items() if n != LABELS}, named)
-    with _progress(f"Validating {directory}") as update:
+    with _progress(f"Validating {directory}", quiet, verbose) as update:
         result = match.validate(
             directory,
             against,
@@ -236,7 +272,7 @@ def validate(
         )
     if as_json:
         sys.stdout.write(encode(result).decode())
-    else:
+    elif not quiet:
         show(result, Console())
     if not result.equal:
         raise typer.Exit(DIFFERENT)
@@ -273,25 +309,31 @@ def targets() -> None:
     sys.stderr.write("".join(f"match: {problem}\n" for problem in problems))
 
 
-def zoo(name: NetworkName = None, output: NetworkFile = None, classes: Classes = None) -> None:
+def zoo(
+    name: NetworkName = None,
+    output: NetworkFile = None,
+    classes: Classes = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
     """List networks that can be made for a try, or write one as a quantized ONNX model with random weights."""
     from rich.console import Console
 
     from match.devtools.zoo.catalogue import show_networks, write_network
 
-    console = Console()
+    console = Console(quiet=quiet and name is not None)
     if name is None:
         if output is not None or classes is not None:
             raise OptionError("--output and --classes need the name of a network; `match zoo` lists them.")
         show_networks(console)
         return
     path = output or Path(f"{name}.onnx")
-    with _progress(f"Making {name}"):
+    with _progress(f"Making {name}", quiet, verbose):
         write_network(name, path, classes)
     console.print(f"{name}: {path} (`match compile {path} -o DIR` compiles it)", highlight=False, soft_wrap=True)
 
 
-def ops(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:
+def ops(target: Target) -> None:
     """Print which operators the modules of TARGET take, and under which conditions, as Markdown."""
     from match.report.targets import markdown
     from match.target.registry import get_target
@@ -313,7 +355,7 @@ def new_target(
     Console().print(text, highlight=False, soft_wrap=True)
 
 
-def check_target(target: Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.")]) -> None:
+def check_target(target: Target, quiet: Quiet = False, verbose: Verbose = False) -> None:
     """Compile and run small layers of every pattern of TARGET and say what its description gets wrong."""
     from rich.console import Console
 
@@ -321,36 +363,66 @@ def check_target(target: Annotated[str, typer.Argument(metavar="TARGET", help="A
     from match.devtools.check.table import show_coverage
     from match.target.registry import get_target
 
-    with _progress(f"Checking {target}"):
-        result = check(get_target(target))
+    with _progress(f"Checking {target}", quiet, verbose) as update:
+        result = check(get_target(target), update)
     if result.problems:
         sys.stderr.write("".join(f"match: {problem}\n" for problem in result.problems))
         raise typer.Exit(USAGE_ERROR)
-    show_coverage(result.coverage, Console())
+    if not quiet:
+        show_coverage(result.coverage, Console())
 
 
-def demo(target: TargetName = "gap9") -> None:
+def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = False) -> None:
     """Compile, build and run a small network that reads handwritten digits, and show what it costs."""
     from rich.console import Console
 
     from match.devtools.demo import run_demo
     from match.report import show
 
-    with _progress(f"Compiling, building and running the demo for {target}"):
-        result = run_demo(target)
-    console = Console()
+    with _progress(f"Compiling, building and running the demo for {target}", quiet, verbose) as update:
+        result = run_demo(target, update)
+    console = Console(quiet=quiet)
     console.print(result.summary(), "", highlight=False, sep="\n")
     show(result.report, console)
 
 
 @contextmanager
-def _progress(text: str) -> Generator[Callable[[str], None]]:
-    """Shows that something is going on, where someone may be watching; gives what shows another text."""
+def _progress(what: str, quiet: bool, verbose: bool) -> Generator[Callable[[str], None]]:
+    """Shows `what` is going on and for how long, where someone may be watching; gives what shows the state of it.
+
+    With `verbose` every state is a line on stderr, wherever that goes.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(text) as status:
-            yield status.update
+    if quiet:
+        yield lambda state: None
+    elif verbose:
+        yield _Lines(what).tell
+    elif console.is_terminal:
+        from rich.markup import escape
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=console, transient=True) as shown:
+            task = shown.add_task(escape(what), total=None)
+            yield lambda state: shown.update(task, description=escape(f"{what}: {state}"))
     else:
-        yield lambda text: None
+        yield lambda state: None
+
+
+class _Lines:
+    """What is under way as lines on stderr, with the seconds so far; of one that counts, one line a second."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._began = time.perf_counter()
+        self._last = "", self._began
+
+    def tell(self, state: str) -> None:
+        """Write a line, if it is another phase or time for one."""
+        phase, now = state.partition(",")[0], time.perf_counter()
+        if phase != self._last[0] or now - self._last[1] >= 1:
+            self._last = phase, now
+            sys.stderr.write(f"{now - self._began:8.2f} s  {self._what}: {state}\n")
+            sys.stderr.flush()

@@ -136,11 +136,12 @@ class KernelText(LevelText):
             return (KernelCall(self.plan.kernel, "tile", tuple(self._tile())),)
         stages = [StageText(self.plan, number, self.nest) for number in range(len(self.layer.stages))]
         spans = tuple(span for stage in reversed(stages) for span in stage.spans())
+        first, *others = self.inputs
         found: list[KernelCall] = []
         for stage in stages:
-            beside = self.inputs[1] if stage.last and len(self.inputs) > 1 else None
+            beside = others[0] if stage.last and others else None
             constants = self._constant_fields(f"_{stage.number}")
-            fields = stage.fields(constants, self._output_fields() if stage.last else iter(()), self.inputs[0], beside)
+            fields = stage.fields(constants, self._output_fields() if stage.last else iter(()), first, beside)
             named = (*fields, *stage.output_strides(self.kernel_output))
             found.append(KernelCall(stage.kernel, f"tile_{stage.number}", named, () if found else spans))
         return tuple(found)

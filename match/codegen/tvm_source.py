@@ -7,6 +7,9 @@ export marks go, functions become static, truth values are int8_t in all of them
 names (TVM's is that of a hash table) without those that nothing reads, unread parameters are marked, and calls in
 ``main`` are numbered (``MATCH_CALL``), so that it returns the status of one that fails instead of -1 and each can
 be counted.
+
+This is done to the text, as none of it is in TIR when the last pass that a plugin can add has run: TVM's C printer
+makes guards, export marks, the order of pointers and the status -1, and the pointers come from a pass behind it.
 """
 
 from __future__ import annotations

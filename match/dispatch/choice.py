@@ -111,7 +111,9 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
                 problems[answer.key] = problem(answer, workload.layer, options)
     with stopwatch.phase("search"):
         cache = Cache(options.cache) if options.cache else None
-        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+        found = dict(
+            zip(problems, solutions(list(problems.values()), cache, options.jobs, stopwatch.count), strict=True)
+        )
     return [_offers(workload, answers, found, target) for workload, answers in zip(workloads, asked, strict=True)]
 
 
@@ -149,7 +151,9 @@ def search_again(
             problems.setdefault((answer.key, again.memory), nested)
     with stopwatch.phase("search"):
         cache = Cache(options.cache) if options.cache else None
-        found = dict(zip(problems, solutions(list(problems.values()), cache, options.jobs), strict=True))
+        found = dict(
+            zip(problems, solutions(list(problems.values()), cache, options.jobs, stopwatch.count), strict=True)
+        )
     return [
         _changed(again, {answer.module.name: (answer, found[answer.key, again.memory]) for answer in answers}, target)
         for again, answers in zip(asked, requests, strict=True)

@@ -112,6 +112,7 @@ class LayerDecision:
     `reference` tells whether the operator, as it was found, is known to compute the reference's numbers.
     `floating` tells that the control core computes it in floating point.
     `runner_up` is None where there was nothing to decide.
+    `input_shapes` and `output_shapes` are those of the tensors that it reads and writes, weights aside.
     """
 
     name: str
@@ -126,6 +127,8 @@ class LayerDecision:
     reference: bool = True
     floating: bool = False
     runner_up: RunnerUp | None = None
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    output_shapes: tuple[tuple[int, ...], ...] = ()
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

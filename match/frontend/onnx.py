@@ -60,6 +60,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         raise ModelError(f"{path} keeps its weights in a file that cannot be read: {reason(error)}") from error
     except onnx.checker.ValidationError as error:
         raise ModelError(f"{path} is not a valid ONNX model: {reason(error)}; export it again") from error
+    _check_version(proto, path)
     graph = proto.graph
     constants = {initializer.name: initializer for initializer in graph.initializer}
     inputs = tuple(_tensor(value, path) for value in graph.input if value.name not in constants)
@@ -105,6 +106,16 @@ def _tensor(value: Any, path: Path) -> ModelTensor:
         raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
     layout = "NCHW" if len(dimensions) == 4 else ""
     return ModelTensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type], layout=layout)
+
+
+def _check_version(proto: onnx.ModelProto, path: Path) -> None:
+    known = onnx.defs.onnx_opset_version()
+    newest = max((opset.version for opset in proto.opset_import if opset.domain in ("", "ai.onnx")), default=0)
+    if newest > known:
+        raise ModelError(
+            f"{path} uses version {newest} of ONNX's operators, and version {known} is the last one known here; export "
+            "it for that version, or install a newer onnx"
+        )
 
 
 def _check_domains(graph: Any, path: Path) -> None:

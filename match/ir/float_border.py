@@ -46,7 +46,7 @@ class FloatQuantization:
 
     @cached_property
     def steps(self) -> npt.NDArray[np.int32]:
-        """For each output but the largest, the `order` of the last number that has it or a smaller one; (255,)."""
+        """For each output but the largest the `order` of the last number that has it or a smaller one; shape (255,)."""
         wanted = np.arange(1, 256) + self.lowest
         low, high = np.full(255, -_INFINITE - 1), np.full(255, _INFINITE)
         while np.any(high - low > 1):

@@ -14,7 +14,7 @@ from match.dispatch import plan
 from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import Workload
-from match.ir.graph import Operator
+from match.ir.graph import Graph, Operator
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage, storage
@@ -90,7 +90,9 @@ def choose(
         candidates.made[place](_counted(runner_up, options))
         for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)
     ]
-    rows, decisions = zip(*taken, strict=True) if taken else ((), ())
+    rows = tuple(row for row, _ in taken)
+    chosen = [problem.candidates[place] for place in cover.chosen]
+    decisions = tuple(_shaped(made, one, problem.graph) for (_, made), one in zip(taken, chosen, strict=True))
     workloads = tuple(offers.workload for offers in (*offered.values(), *summed.values(), *fused))
     return ChosenNetwork(rows, decisions, workloads, problem, cover.cost)
 
@@ -100,6 +102,18 @@ def _counted(runner_up: RunnerUp | None, options: Options) -> RunnerUp | None:
     if runner_up is None or options.objective != "bytes":
         return runner_up
     return replace(runner_up, cost=float(math.floor(runner_up.cost)))
+
+
+def _shaped(decision: LayerDecision, candidate: Candidate, graph: Graph) -> LayerDecision:
+    """The decision with the shapes of what its operators read from others, and of what they hand on."""
+    operators = [graph.operators[place] for place in candidate.operators]
+    inner = {tensor for operator in operators[:-1] for tensor in operator.writes}
+    reads = dict.fromkeys(tensor for operator in operators for tensor in operator.reads if tensor not in inner)
+    return replace(
+        decision,
+        input_shapes=tuple(graph.tensors[tensor].shape for tensor in reads),
+        output_shapes=tuple(graph.tensors[tensor].shape for tensor in operators[-1].writes),
+    )
 
 
 def layouts(schedule: Schedule) -> list[Storage]:
@@ -112,7 +126,7 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
     layer = replace(row.layer, name=f"{row.layer.op}_{index}")
     symbol = f"{prefix}_{index:02d}_{row.layer.op}{suffix}"
     source = first_source(reversed(row.covered))
-    return Workload(layer, row.constants, row.accumulator, symbol, source, row.reference)
+    return Workload(layer, row.constants, row.accumulator, symbol, source, reference=row.reference)
 
 
 def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
@@ -122,7 +136,8 @@ def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
     layer = replace(chain.whole.layer, name=f"chain_{first}_{last}", stages=tuple(stage.layer for stage in stages))
     source = first_source(reversed(chain.whole.covered))
     symbol = f"{prefix}_{last:02d}_chain"
-    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, stages)
+    reference = all(stage.reference for stage in stages)
+    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, reference, stages)
 
 
 def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:

@@ -54,7 +54,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if output is None:
         return None
     inner, clip = _clamped(call.args[0], output)
-    for fuse in (_linear, _matrices, _binary, _average, _windowed_average, _concatenate):
+    for fuse in (_linear, _rows, _matrices, _binary, _average, _windowed_average, _concatenate):
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
@@ -208,6 +208,27 @@ def _binary(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     return build(new(left.x), new(right.x), *scales)
 
 
+def _rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A dense layer on the last axis of a tensor of more than two: it stands between reshapes."""
+    product = _unmoved(expr, "reshape")
+    if not is_call(product, "nn.dense"):
+        return None
+    source, kernel = _unmoved(product.args[0], *_MATRIX_MOVES), _kernel(product)
+    real = _real(source)
+    if real is None or kernel is None:
+        return None
+    values, scale, zero_point = kernel
+    x = _replayed(product.args[0], source, new(real.x))
+    zero_points = relay.const(real.quantization.zero_point, "int32"), relay.const(zero_point)
+    scales = relay.const(real.quantization.scale), relay.const(scale)
+    sums = relay.qnn.op.dense(x, relay.const(values), *zero_points, *scales, len(values))
+    accumulator_scale, zero = relay.const(real.quantization.scale * scale), relay.const(0, "int32")
+    result = relay.qnn.op.requantize(
+        sums, accumulator_scale, zero, *_parameters(output), axis=1, out_dtype=output.dtype
+    )
+    return _replayed(expr, product, result)
+
+
 def _matrices(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A product of two activations, with what moves their values, and its own, on the way."""
     product = _unmoved(expr, "reshape")
@@ -240,7 +261,7 @@ def _unmoved(expr: relay.Expr, *names: str) -> relay.Expr:
 def _replayed(expr: relay.Expr, source: relay.Expr, replacement: relay.Expr) -> relay.Expr:
     """The operators from `source` to `expr`, each of one operand, on a replacement of the former."""
     moves: list[relay.Call] = []
-    while expr != source:
+    while expr != source and isinstance(expr, relay.Call):
         moves.append(expr)
         expr = expr.args[0]
     for call in reversed(moves):

@@ -10,7 +10,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
 from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Matrices, Multiplication
 from match.relay.readers import read_addition, read_layer, read_lookup, read_matrices, read_multiplication
-from match.relay.rewrite import New, constant, dtype, is_call, operator_name, rebuild, rewrite, scalar
+from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar
 
 _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
@@ -88,11 +88,12 @@ class _Conversion:
         if isinstance(expr, relay.Constant):
             return relay.const((expr.data.numpy().astype(np.int16) + _OFFSET).astype(np.uint8))
         if expr not in self._converted:
-            self._converted[expr] = (
+            converted = (
                 _unsigned_quantize(expr, new)
                 or _unsigned_saturation(expr, new)
                 or integer_form.lookup(new(expr), _SIGNED + _OFFSET, "int8", "uint8")
             )
+            self._converted[expr] = named(converted, expr)
         return self._converted[expr]
 
     def _mark(self, call: relay.Call, result: relay.Expr) -> relay.Expr:

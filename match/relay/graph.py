@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from match.relay import relay
+from match.relay import relay, tvm
+from match.relay.rewrite import shape, source_name
 
 
 def post_order(function: relay.Function) -> list[relay.Expr]:
@@ -20,6 +22,16 @@ def users(function: relay.Function) -> dict[relay.Expr, list[relay.Expr]]:
     for expr in post_order(function):
         for child in _children(expr):
             found.setdefault(child, []).append(expr)
+    return found
+
+
+def elements_by_source(function: relay.Function) -> dict[str, int]:
+    """Elements of the tensors that the model has names for; of several operators of a name those of the last."""
+    found: dict[str, int] = {}
+    for expr in post_order(function):
+        name = source_name(expr)
+        if name and isinstance(expr.checked_type, tvm.ir.TensorType):
+            found[name] = math.prod(shape(expr))
     return found
 
 

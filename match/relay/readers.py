@@ -176,7 +176,9 @@ def read_matrices(expr: relay.Expr) -> Matrices | None:
     if requantized is None or not is_call(requantized[0], "nn.batch_matmul"):
         return None
     accumulator, requantization, out_dtype = requantized
-    attrs, operands, zero_points = accumulator.attrs, [], []
+    attrs = accumulator.attrs
+    operands: list[relay.Expr] = []
+    zero_points: list[int] = []
     for operand in accumulator.args:
         zero = scalar(operand.args[1]) if is_call(operand, "subtract") else None
         if zero is None or not is_call(operand.args[0], "cast") or not is_8bit(operand.args[0].args[0]):

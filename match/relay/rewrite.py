@@ -47,7 +47,7 @@ def rewrite(
 def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
     if isinstance(node, relay.Call):
         result = rule(node, new)
-        return rebuild(node, new) if result is None else _named(result, node)
+        return rebuild(node, new) if result is None else named(result, node)
     if isinstance(node, relay.Tuple):
         return relay.Tuple([new(field) for field in node.fields])
     if isinstance(node, relay.TupleGetItem):
@@ -55,9 +55,9 @@ def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
     return node
 
 
-def _named(result: relay.Expr, call: relay.Call) -> relay.Expr:
+def named(result: relay.Expr, call: relay.Expr) -> relay.Expr:
     """What a call became, with the call's place in the model if it has none of its own."""
-    if not isinstance(result, relay.Call) or result.span is not None or call.span is None:
+    if not (isinstance(result, relay.Call) and isinstance(call, relay.Call)) or result.span or not call.span:
         return result
     return relay.Call(result.op, result.args, result.attrs, result.type_args, call.span)
 

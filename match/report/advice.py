@@ -111,7 +111,7 @@ def _layouts(report: Report) -> Iterator[Advice]:
     if converted:
         yield Advice(
             kind="layouts",
-            sentence=f"Tensors change their layout {len(converted)} times between units, which takes "
+            sentence=f"Tensors change their layout {_times(len(converted))} between units, which takes "
             f"{_sum(converted):,} cycles on the control core: keep neighbouring layers on one module.",
             cycles=_sum(converted),
             layers=_names(converted),
@@ -137,11 +137,12 @@ def _control_core(report: Report) -> Iterator[Advice]:
         why = "; ".join(f"{name} refused because {reason}" for name, reason in reasons.items()) or "no module is asked"
         if op == _REQUANTIZE:
             sentence = (
-                f"The requantization of {len(layers)} layers runs on the control core and takes {_sum(layers):,} "
+                f"The requantization of {_listed(layers)} runs on the control core and takes {_sum(layers):,} "
                 f"cycles, since no module executes their scales: {why}."
             )
         else:
-            sentence = f"{op} runs on the control core in {len(layers)} places for {_sum(layers):,} cycles: {why}."
+            places = "one place" if len(layers) == 1 else f"{len(layers)} places"
+            sentence = f"{op} runs on the control core in {places} for {_sum(layers):,} cycles: {why}."
         kind = "requantization" if op == _REQUANTIZE else "control core"
         yield Advice(kind=kind, sentence=sentence, cycles=_sum(layers), layers=_names(layers))
 
@@ -273,6 +274,10 @@ def _listed(layers: Sequence[LayerSummary]) -> str:
     """The first names, and how many more."""
     first = ", ".join(_names(layers)[:3])
     return first if len(layers) <= 3 else f"{first} and {len(layers) - 3} more"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _percent(part: int, whole: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 
@@ -49,6 +50,7 @@ def build(
     constant_bytes: int,
     compile_seconds: Mapping[str, float],
     memory: NetworkMemory | None = None,
+    elements: Mapping[str, int] | None = None,
 ) -> Report:
     """The report of one compilation.
 
@@ -62,8 +64,9 @@ def build(
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         memory: Where the network lies, if main memory cannot hold it.
+        elements: Those of the model's tensors, by the names that decisions have as sources.
     """
-    layers = tuple(_layer(decision, target) for decision in decisions)
+    layers = tuple(_layer(decision, target, elements or {}) for decision in decisions)
     cycles = round(memory.plan.latency.cycles) if memory else sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     report = Report(
@@ -122,6 +125,7 @@ def _tensor(tensor: ModelTensor) -> TensorSummary:
 
 def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummary:
     scratchpads = {module.name: module.memories for module in target.modules}
+    peaks = {module.name: module.peak_macs for module in target.modules}
 
     def module(name: str) -> ModuleSummary:
         mine = [layer for layer in layers if layer.module == name]
@@ -131,6 +135,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
             layers=len(mine),
             macs=sum(layer.macs for layer in mine),
             cycles=sum(layer.cycles for layer in mine),
+            peak_macs=peaks.get(name),
         )
 
     return TargetSummary(
@@ -141,7 +146,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
     )
 
 
-def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
+def _layer(decision: LayerDecision, target: MatchTarget, elements: Mapping[str, int]) -> LayerSummary:
     taken = next((c for c in decision.candidates if c.module == decision.module and c.refusal is None), None)
     schedule = decision.plan.schedule if decision.plan else None
     cost = taken.cost if taken and schedule else None
@@ -168,7 +173,19 @@ def _layer(decision: LayerDecision, target: MatchTarget) -> LayerSummary:
         exact=decision.reference and (requantization is None or requantization.exact),
         floating=decision.floating,
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
+        input_shapes=decision.input_shapes,
+        output_shapes=decision.output_shapes,
+        removed_channels=_removed(decision, elements),
     )
+
+
+def _removed(decision: LayerDecision, elements: Mapping[str, int]) -> int:
+    """Channels that the layer has in the model and not here; with channels last, the rest of the shape is the same."""
+    whole = elements.get(decision.source)
+    if whole is None or len(decision.output_shapes) != 1:
+        return 0
+    *places, channels = decision.output_shapes[0]
+    return max(0, whole // math.prod(places) - channels) if whole % math.prod(places) == 0 else 0
 
 
 def _on_platforms(decision: LayerDecision, target: MatchTarget) -> dict[str, int]:

@@ -55,13 +55,17 @@ class MemorySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModuleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A unit of the chip, its scratchpads outermost first, and its part in the network (predicted cycles)."""
+    """A unit of the chip, its scratchpads outermost first, and its part in the network (predicted cycles).
+
+    `peak_macs` are the MACs that it can do in a cycle at most, null where the target does not say.
+    """
 
     name: str
     memories: tuple[MemorySummary, ...]
     layers: int
     macs: int
     cycles: int
+    peak_macs: int | None = None
 
 
 class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -196,7 +200,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predicted for what is less than the chip, by the name that `match run --on` has for it. `source` is what the model
     calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
     to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
-    floating point. `runner_up` is null where there was no other choice.
+    floating point. `runner_up` is null where there was no other choice. The shapes are those of the tensors that it
+    reads and writes, weights aside. `removed_channels` of its output are proven to be of no
+    use and are not computed.
     """
 
     name: str
@@ -219,6 +225,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exact: bool = True
     floating: bool = False
     runner_up: RunnerUpSummary | None = None
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    output_shapes: tuple[tuple[int, ...], ...] = ()
+    removed_channels: int = 0
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import UNSET
 from rich.console import Console
 from rich.text import Text
 
 from match.report.columns import Column, fitted, left_out
+from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table
 from match.report.schema import CandidateSummary, LayerSummary, Measurement, Report, ScheduleSummary
 
@@ -42,8 +45,11 @@ def show(report: Report, console: Console) -> None:
 
 
 def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSummary]) -> list[Column[LayerSummary]]:
+    peaks = {module.name: module.peak_macs for module in report.target.modules}
     return [
         Column[LayerSummary]("layer", lambda layer: _shortened(layer.name), folds=True),
+        Column[LayerSummary]("tensor", lambda layer: _shortened(layer.source), rank=1),
+        Column[LayerSummary]("shapes", _shapes, rank=1),
         Column[LayerSummary]("module", lambda layer: layer.module),
         Column[LayerSummary]("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         Column[LayerSummary]("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
@@ -51,7 +57,13 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
         Column[LayerSummary](
             "share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right", rank=7
         ),
+        Column[LayerSummary]("ms", lambda layer: f"{1e3 * layer.cycles / report.target.clock_hz:.3f}", "right", rank=1),
+        Column[LayerSummary]("MAC per\ncycle", _rate, "right", rank=1),
+        Column[LayerSummary]("of\npeak", lambda layer: _of_peak(layer, peaks), "right", rank=1),
         Column[LayerSummary]("bound", lambda layer: layer.bound or "", rank=5),
+        Column[LayerSummary](
+            "bytes\nmoved", lambda layer: f"{moved:,}" if (moved := bytes_moved(layer)) else "", "right", rank=1
+        ),
         Column[LayerSummary]("loops (tile/extent)", lambda layer: _loops(layer.schedule), rank=3),
         Column[LayerSummary]("buffers", lambda layer: _buffers(layer.schedule), rank=1),
         exact,
@@ -111,6 +123,20 @@ def _shortened(name: str) -> str:
     return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 15]}...{name[-12:]}"
 
 
+def _shapes(layer: LayerSummary) -> str:
+    removed = f" (-{layer.removed_channels} channels)" if layer.removed_channels else ""
+    return f"{shapes(layer.input_shapes)} > {shapes(layer.output_shapes)}{removed}" if layer.output_shapes else ""
+
+
+def _rate(layer: LayerSummary) -> str:
+    return f"{layer.macs / layer.cycles:.2f}" if layer.macs and layer.cycles else ""
+
+
+def _of_peak(layer: LayerSummary, peaks: Mapping[str, int | None]) -> str:
+    reached = peak_share(layer, peaks)
+    return "" if reached is None else f"{reached:.1%}"
+
+
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
@@ -165,10 +191,16 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
         ),
         *(_measured_total(measurement, report) for measurement in report.measured),
         *map(Text, _memory(report)),
+        *map(Text, _removed(report)),
         *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
         *map(Text, _exactness(report, explained=explained)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
+
+
+def warnings(report: Report) -> list[str]:
+    """What is no success: sentences about modules that take nothing."""
+    return [one.sentence for one in report.advice if one.warning]
 
 
 def _advice(report: Report) -> list[Text]:
@@ -197,6 +229,17 @@ def _memory(report: Report) -> list[str]:
         f"Memory: {main.name} peak {totals.l2_peak_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB, of which constants "
         f"{totals.constant_bytes / KIB:.1f} KiB; {totals.bytes_moved / KIB:.1f} KiB moved between it and the "
         "scratchpads."
+    ]
+
+
+def _removed(report: Report) -> list[str]:
+    layers = [layer for layer in report.layers if layer.removed_channels and layer.macs]
+    if not layers:
+        return []
+    channels = sum(layer.removed_channels for layer in layers)
+    return [
+        f"Removed: {_count(channels, 'channel')} in {_count(len(layers), 'layer')}, proven to be constant or read by "
+        "nobody, are not computed."
     ]
 
 

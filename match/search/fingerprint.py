@@ -1,4 +1,7 @@
-"""Digests of cost models: of a model's state, and of the source of the code that it runs."""
+"""Digests of cost models: of a model's state, and of the source of the code that it runs.
+
+cloudpickle and joblib.hash stop at a class that can be imported by name: an edited cost model would keep its digest.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import IO
@@ -45,10 +45,13 @@ def available_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def solve_all(problems: Sequence[SearchProblem], jobs: int) -> list[Solution]:
+def solve_all(
+    problems: Sequence[SearchProblem], jobs: int, count: Callable[[int, int], None] | None = None
+) -> list[Solution]:
     """Solutions in the order of `problems`, found by up to `jobs` processes: the same for any number of them.
 
-    What a worker cannot do, because it cannot import a cost model or dies, this process does.
+    What a worker cannot do, because it cannot import a cost model or dies, this process does. `count` is told how many
+    are done, and of how many.
 
     Raises:
         CostModelError: if a cost model fails; of several failures that of the first problem.
@@ -67,6 +70,8 @@ def solve_all(problems: Sequence[SearchProblem], jobs: int) -> list[Solution]:
     workers = _Workers(problems, waiting)
     try:
         while True:
+            if count is not None:
+                count(len(solved) + len(failed), len(problems))
             if (index := workers.take()) is not None:
                 solve_here(index)
                 elapsed = time.perf_counter() - started

@@ -1,4 +1,8 @@
-"""Whether targets and modules have what they must have, each of its kind: authors need not run a type checker."""
+"""Whether targets and modules have what they must have, each of its kind: authors need not run a type checker.
+
+Validation by annotations (typeguard, pydantic) would say neither which module of which target is wrong nor what to give
+it, and needs a subclass or a decorator of theirs on classes that authors write.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,7 @@ _MODULE = (
     _Kind("memories", (Memory,), "Memory objects", several=True),
     _Kind("api", (ModuleApi,), "a ModuleApi"),
     _Kind("sums", (Op,), "operators", several=True),
+    _Kind("peak_macs", (int, type(None)), "a number of MACs or None"),
 )
 _FORMS = _Kind("requantizers", (Requantizer,), "Requantizers", several=True)
 _COST = _Kind("cost_model", (CostModel,), "a CostModel")

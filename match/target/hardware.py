@@ -227,6 +227,8 @@ class HwModule(ABC):
     kernels can execute, the module's own first; with `numerics="exact"` the first one that is exact is taken.
     `sums` are the operators whose kernels can also hand out their int32 sums as they are: layers without requantization
     (`LayerConstants.requantization` is None), `output_dtype` "int32", four bytes for an element of the output operand.
+    `peak_macs` are the multiply-accumulates of 8 bits that its multipliers do in a cycle at most; reports say what
+    share of them a layer reaches. None: not known.
     """
 
     name: str
@@ -235,6 +237,7 @@ class HwModule(ABC):
     requantizers: tuple[Requantizer, ...]
     api: ModuleApi
     sums: frozenset[Op] = frozenset()
+    peak_macs: int | None = None
 
     @abstractmethod
     def patterns(self) -> tuple[Pattern, ...]:

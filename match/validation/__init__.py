@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from match import run as runs
 from match.codegen.project import Manifest
+from match.compilation.stopwatch import Progress, unheard
 from match.errors import InputError, OptionError
 from match.frontend.model import Model, ModelTensor
 from match.partitioning.partitioner import Partitioned
@@ -41,7 +42,6 @@ SAMPLES = 16
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
-Progress = Callable[[str], None]
 
 
 def validate(
@@ -55,7 +55,7 @@ def validate(
     on: str = "host",
     partitioned: Callable[[], Partitioned] | None = None,
     exact: Callable[[], ExactSummary] | None = None,
-    progress: Progress = lambda text: None,
+    progress: Progress = unheard,
 ) -> Validation:
     """Run a project's C beside its reference.
 

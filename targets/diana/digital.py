@@ -57,6 +57,7 @@ class Digital(HwModule):
     name = "digital"
     memories = (L1,)
     requantizers = (SHIFT, SHIFT_SUM)
+    peak_macs = 16 * 16  # an array of 16 by 16 multipliers
     api = ModuleApi(
         headers=("diana.h", "match_diana.h"),
         platform=PlatformApi(offload="diana_offload"),

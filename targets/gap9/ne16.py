@@ -59,6 +59,7 @@ class Ne16(HwModule):
 
     name = "ne16"
     requantizers = (*NORM_QUANT, *STREAM_OUT)
+    peak_macs = 9 * 9 * 16 // 8  # 9 blocks of 9 by 16 multipliers of 8 by 1 bit
     api = ModuleApi(
         headers=("gap9.h", "match_ne16.h"),
         platform=PlatformApi(offload="pulp_cluster_offload"),

@@ -43,6 +43,9 @@ CLUSTER_INCLUDE = ("kernels/include", "kernels/pulp", "targets/pulp/include")
 RISCV_INCLUDE = "targets/pulp/riscv"
 """Headers of programs for a RISC-V core without an operating system."""
 
+ASYNC_INCLUDE = "targets/pulp/async"
+"""Runs on a stack of their own on a RISC-V core."""
+
 _HOST_SOURCES = (
     "kernels/host/match_host_arena.c",
     "kernels/host/match_host_dma.c",
@@ -50,7 +53,7 @@ _HOST_SOURCES = (
     "targets/pulp/host/pulp_host.c",
 )
 _PC = ("kernels/host/match_host_async.c", "kernels/host/match_host_team.c", "targets/pulp/host/pulp_machine.c")
-_QEMU = ("kernels/host/match_single_team.c", "targets/pulp/qemu/pulp_machine.c", "targets/pulp/riscv/pulp_async.c")
+_QEMU = ("kernels/host/match_single_team.c", "targets/pulp/qemu/pulp_machine.c", "targets/pulp/async/pulp_async.c")
 
 _HOST_INCLUDE = ("kernels/host", "targets/pulp/host")
 
@@ -95,7 +98,7 @@ def platforms(
         Platform(tuple(map(Path, (*shared, *_PC))), folders, defines, flags=("-pthread",)),
         Platform(
             tuple(map(Path, (*shared, *_QEMU))),
-            (*folders, Path(RISCV_INCLUDE)),
+            (*folders, Path(RISCV_INCLUDE), Path(ASYNC_INCLUDE)),
             {**defines, "PULP_CLUSTER_CORES": "1"},
             name="qemu",
             compiler="riscv64-unknown-elf-gcc",
@@ -181,7 +184,7 @@ _GAP_SDK_SOURCES = (
     "targets/pulp/gap_sdk/pulp_gap_sdk.c",
     "targets/pulp/gap_sdk/pulp_gap_sdk_dma.c",
     "targets/pulp/gap_sdk/pulp_gap_sdk_main.c",
-    "targets/pulp/riscv/pulp_async.c",
+    "targets/pulp/async/pulp_async.c",
 )
 
 
@@ -196,7 +199,7 @@ def gap_sdk_platform(
     return Platform(
         name="gap_sdk",
         sources=tuple(map(Path, (*CLUSTER_SOURCES, *_GAP_SDK_SOURCES, *sources))),
-        include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", RISCV_INCLUDE, *include))),
+        include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", ASYNC_INCLUDE, *include))),
         defines={
             **memory_sizes(target.modules, l1, l2),
             "MATCH_ASYNC": "1",

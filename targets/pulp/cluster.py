@@ -58,6 +58,7 @@ class Cluster(HwModule):
     name = "cluster"
     requantizers = (INT32, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED)
     sums = _ACCUMULATING
+    peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
     api = ModuleApi(
         headers=("pulp.h", "match_pulp.h"),
         platform=PlatformApi(offload="pulp_cluster_offload"),

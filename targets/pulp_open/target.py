@@ -92,11 +92,14 @@ class PulpOpen(MatchTarget):
     @property
     def bare(self) -> Platform:
         """The chip without an operating system: what is in the folder `bare`, and picolibc."""
-        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "kernels/chip/match_stack.c", "targets/pulp/riscv/pulp_async.c")
+        shared = (*chip.CLUSTER_SOURCES, *NE16_CHIP, "kernels/chip/match_stack.c", "targets/pulp/async/pulp_async.c")
         return Platform(
             name="bare",
             sources=(*map(Path, shared), *(_FOLDER / name for name in _SOURCES)),
-            include=(*map(Path, (*chip.CLUSTER_INCLUDE, chip.RISCV_INCLUDE, *NE16_INCLUDE)), _FOLDER),
+            include=(
+                *map(Path, (*chip.CLUSTER_INCLUDE, chip.RISCV_INCLUDE, chip.ASYNC_INCLUDE, *NE16_INCLUDE)),
+                _FOLDER,
+            ),
             defines={**chip.memory_sizes(self.modules, L1, L2), "MATCH_ASYNC": "1", "MATCH_PULP_ISA_XPULP2": "1"},
             compiler="riscv64-unknown-elf-gcc",
             flags=(*chip.RV32IMC, "--specs=picolibc.specs", "-ffunction-sections", "-fdata-sections"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -24,7 +26,7 @@ from match.search import pool as workers
 from match.search.problem import SearchProblem, Solution
 from match.search.solve import solve
 from match.validation.exact_session import exact_session
-from tests.cli.conftest import DIGITS, Command
+from tests.cli.conftest import DIGITS, Command, Outcome
 
 pytestmark = pytest.mark.cc
 
@@ -169,6 +171,51 @@ def lane_of(timeline: dict[str, Any], mark: dict[str, Any]) -> str:
     """Name of the lane that a bar is in."""
     lanes = {m["tid"]: m["args"]["name"] for m in timeline["traceEvents"] if m["name"] == "thread_name"}
     return lanes[mark["tid"]] if mark["ph"] == "X" else ""
+
+
+def test_layers_as_a_list(command: Command, tmp_path: Path) -> None:
+    listed = tmp_path / "layers.csv"
+    outcome = command("compile", DIGITS, "-o", tmp_path / "x", "--csv", listed, "--json", "-v")
+    report = decode(outcome.out.encode())
+    assert report == decode((tmp_path / "x" / "report.json").read_bytes())
+    with listed.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["layer"] for row in rows] == [layer.name for layer in report.layers]
+    conv = next(row for row in rows if row["module"] == "ne16")
+    layer = next(layer for layer in report.layers if layer.name == conv["layer"])
+    assert (int(conv["macs"]), int(conv["cycles"]), conv["source"]) == (layer.macs, layer.cycles, layer.source)
+    assert float(conv["milliseconds"]) == pytest.approx(1e3 * layer.cycles / 260e6)
+    assert float(conv["peak_share"]) == pytest.approx(layer.macs / layer.cycles / 162)
+    assert conv["output"] == "x".join(map(str, layer.output_shapes[0]))
+    phases = [line.rpartition(": ")[2].partition(",")[0] for line in outcome.err.splitlines()]
+    assert list(dict.fromkeys(phases)) == list(report.totals.compile_seconds)
+
+
+def test_quiet(command: Command, project: Path, tmp_path: Path) -> None:
+    assert command("compile", DIGITS, "-o", tmp_path / "x", "-q") == Outcome(0, "", "")
+    assert command("run", project, "-q") == Outcome(0, "", "")
+    assert command("build", project, "-q") == Outcome(0, "", "")
+    outcome = command("compile", DIGITS, "-o", tmp_path / "x", "-q", "--target", "diana")
+    assert (outcome.status, outcome.out) == (0, "")
+    assert outcome.err.startswith("match: digital takes no layer; mostly")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = {"bash": "complete_bash", "zsh": "complete_zsh", "fish": "complete_fish"}[shell]
+    environment = {
+        **os.environ,
+        "_MATCH_COMPLETE": line,
+        "COMP_WORDS": "match compile x.tflite --target ga",
+        "COMP_CWORD": "4",
+        "_TYPER_COMPLETE_ARGS": "match compile x.tflite --target ga",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    match_program = Path(sys.executable).parent / "match"
+    done = subprocess.run([match_program], env=environment, capture_output=True, text=True, check=False)
+    assert "gap8" in done.stdout
+    assert "gap9" in done.stdout
+    assert "diana" not in done.stdout
 
 
 def test_build_prints_the_program(command: Command, project: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
-from match.ir.layer import Layer, Op, Padding
+from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
 from match.ir.requantization import Requantization
 
 Uint8 = npt.NDArray[np.uint8]
@@ -34,6 +34,11 @@ class Case:
             assert self.constants.addend_multipliers is not None
             a, b = (x.astype(np.int64) * m for x, m in zip(self.inputs, self.constants.addend_multipliers, strict=True))
             return requant((a + b).reshape(-1, 1)).reshape(a.shape).astype(np.uint8)
+        if layer.op is Op.MATRICES:
+            assert self.constants.zero_points is not None
+            a, b = (x.astype(np.int64) - zero for x, zero in zip(self.inputs, self.constants.zero_points, strict=True))
+            acc = np.einsum("yxc,ykc->yxk", a, b)
+            return requant(acc.reshape(-1, 1)).reshape(acc.shape).astype(np.uint8)
         if layer.op is Op.AVG_POOL2D:
             acc = _windows(self, layer.pad_value).sum(axis=(2, 3))
         else:
@@ -86,7 +91,7 @@ def make(
     ox = (width + padding.left + padding.right - reach[1]) // stride[1] + 1
     weighted = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE)
     grouped = op is Op.GROUPED_CONV2D  # as many groups as channels are asked for
-    dense_k = op in (Op.CONV2D, Op.DENSE)
+    dense_k = op in (Op.CONV2D, Op.DENSE, Op.MATRICES)
     layer = Layer(
         name=name,
         op=op,
@@ -111,13 +116,15 @@ def make(
         if weighted
         else None
     )
-    count = 1 if op is Op.ADD else layer.output_channels
+    count = 1 if op in TWO_INPUTS else layer.output_channels
     terms = layer.c * layer.fy * layer.fx
     # Accumulators are spread over about 100 * 128 * sqrt(terms); pooling sums are all positive.
-    scale = 2**20 / (terms if op is Op.AVG_POOL2D else 100 * max(1.0, terms**0.5) if weighted else 2)
+    scale = 2**20 / (
+        terms if op is Op.AVG_POOL2D else 100 * max(1.0, terms**0.5) if weighted or op is Op.MATRICES else 2
+    )
     requantization = Requantization(
         multiplier=np.ones(1, np.int64) if op is Op.ADD else (scale * rng.uniform(0.5, 1, count)).astype(np.int64) + 1,
-        bias=rng.integers(0, 2**27 if weighted else 2**10, count),
+        bias=rng.integers(0, 2**27 if weighted or op is Op.MATRICES else 2**10, count),
         shift=np.full(count, 20, np.int64),
         clip=layer.clip,
         negative_below=rng.integers(-1000, 0, count) if negative_step else None,
@@ -127,7 +134,10 @@ def make(
         rng.integers(0, 256, (height, width, layer.input_channels)).astype(np.uint8)
         for _ in range(2 if op is Op.ADD else 1)
     )
+    if op is Op.MATRICES:
+        inputs = (inputs[0], rng.integers(0, 256, (height, channels_out, channels_in)).astype(np.uint8))
     addend = (int(rng.integers(2**18, 2**19)), int(rng.integers(2**18, 2**19))) if op is Op.ADD else None
     requant = None if op in (Op.MAX_POOL2D, Op.LOOKUP) else requantization
     table = rng.permutation(256).astype(np.uint8) if op is Op.LOOKUP else None
-    return Case(layer, LayerConstants(weights, requant, addend, table), inputs)
+    zero_points = (int(rng.integers(256)), int(rng.integers(256))) if op is Op.MATRICES else None
+    return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)

@@ -78,7 +78,7 @@ class MockModule(HwModule):
     ) -> tuple[bytes, ...]:
         spans = output_spans(layer, spans)
         start, extent = spans[Dim.K]
-        channels = range(start, start + extent)
+        channels = range(start, start + extent) if constants.zero_points is None else range(1)
         parts: list[bytes] = []
         if constants.weights is not None:
             first, count = spans[Dim.C]
@@ -107,6 +107,8 @@ class MockModule(HwModule):
         parts.append(
             signed.tobytes() if requantizer.negative_step else np.array([r[:3] for r in rows], "<i8,<i4,<i4").tobytes()
         )
+        if constants.zero_points is not None:
+            parts.append(np.array(constants.zero_points, "<i4").tobytes())
         return tuple(parts)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:

@@ -158,7 +158,7 @@ def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, to
     assert "digits_run" in names
     assert not [name for name in names if not name.startswith(("digits_", *PREFIXES))]
     assert "match_pulp_avg_pool2d_int32" in names
-    assert "match_pulp_pointwise" not in names
+    assert "match_pulp_conv2d" not in names
     assert not names & {"main", "match_io_open", "match_application"}
 
 
@@ -217,13 +217,16 @@ def test_as_a_library_of_cmake_and_of_another_makefile(folder: Path, tmp_path: P
 
 def test_names_lead_back_to_the_model(digits: CompiledModel, folder: Path) -> None:
     graph = onnx.load(DIGITS).graph
-    known = {name for node in graph.node for name in (node.name, *node.output)}
+    known = {name for node in graph.node for name in (node.name, *node.output)} | {t.name for t in graph.input}
     layers = [layer for layer in digits.layers if layer.plan]
     assert len({layer.source for layer in layers}) == len(layers)
     assert {layer.source for layer in layers} <= known
     assert [layer.source for layer in digits.report.layers] == [layer.source for layer in digits.layers]
     network = (folder / "src/network.c").read_text()
+    digits.save_timeline(folder.parent / "timeline.json")
+    bars = (folder.parent / "timeline.json").read_text()
     for layer in layers:
+        assert f'"model":"{layer.source}"' in bars
         number = layer.name.rpartition("_")[2]
         (file,) = (folder / "src").glob(f"{int(number):02d}_*.c")
         assert f" * In the model: {layer.source}\n" in file.read_text()

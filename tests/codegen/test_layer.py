@@ -181,7 +181,7 @@ def test_nested_loops_over_one_dimension(op: Op, tmp_path: Path) -> None:
 @st.composite
 def random_cases(draw: st.DrawFn) -> Case:
     op = draw(st.sampled_from([op for op in Op if op not in (Op.QUANTIZE, Op.DEQUANTIZE)]))  # they have float32
-    pixelwise = op in (Op.ADD, Op.LOOKUP, Op.DENSE)
+    pixelwise = op in (Op.ADD, Op.LOOKUP, Op.DENSE, Op.MATRICES)
     window = (1, 1) if pixelwise else draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     convolution = op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D)
     dilation = draw(st.tuples(st.integers(1, 2), st.integers(1, 2))) if convolution else (1, 1)
@@ -209,7 +209,7 @@ def random_cases(draw: st.DrawFn) -> Case:
 @st.composite
 def random_plans(draw: st.DrawFn) -> tuple[Case, list[Loop], dict[str, int], dict[str, int]]:
     case = draw(random_cases())
-    inputs = [] if case.layer.op is Op.GROUPED_CONV2D else [Dim.C]
+    inputs = [] if case.layer.op in (Op.GROUPED_CONV2D, Op.MATRICES) else [Dim.C]
     dims = draw(st.lists(st.sampled_from([*TILES, *inputs]), max_size=5))
     loops = loops_of(case, [(dim, draw(st.integers(1, max(1, case.layer.size(dim) - 1)))) for dim in dims])
     operands = plan(case).schedule.operands

@@ -37,7 +37,7 @@ SAMPLE = {
     ("resnet8", "gap9", None, "exact"),
     ("resnet8", "diana", None, "hardware"),
     ("ds_cnn", "pulp_open", 16000, "hardware"),
-    ("mobilenet_v2", "gap8", None, "exact"),
+    ("ds_cnn", "gap8", None, "exact"),
     ("digits", "gap9", 8000, "exact"),
 }
 
@@ -129,6 +129,7 @@ def powers_of_two(network: onnx.ModelProto) -> onnx.ModelProto:
     return result
 
 
+@pytest.mark.sweep
 def test_less_where_layouts_meet() -> None:
     """Some layers between others on the control core, which are too small to pay for two conversions."""
     chip = get_target("diana")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import match
+import match.run
 from match.relay import relay, tvm
 from tests.dispatch.test_partition import add, conv, req
 
@@ -58,6 +61,42 @@ def test_the_generated_c_computes_what_tvm_does(module: Any, compiled: match.Com
     outputs = compiled.run({"x": values})
     assert list(outputs) == ["output"]
     assert np.array_equal(outputs["output"], [reference(value).numpy() for value in values])
+
+
+def test_random_inputs_follow_the_seed(compiled: match.CompiledModel) -> None:
+    drawn = match.run.random_inputs(match.run.read_manifest(compiled._project()), 3)
+    (again,) = compiled.run(seed=3).values()
+    np.testing.assert_array_equal(again, next(iter(compiled.run(drawn).values())))
+    assert not np.array_equal(again, next(iter(compiled.run().values())))
+
+
+def test_layers_as_tables(compiled: match.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = compiled.to_pandas()
+    assert list(table.index) == [layer.name for layer in compiled.layers]
+    assert table.loc["conv2d_0", "output"] == "1x10x9x24"
+    assert table["cycles"].sum() == compiled.report.totals.cycles
+    assert (table["macs_per_cycle"] * table["cycles"]).sum() == pytest.approx(compiled.report.model.macs)
+    document = ElementTree.fromstring(f"<div>{compiled._repr_html_()}</div>")
+    assert [row.find("td").text for row in document.iter("tr") if row.find("td") is not None] == list(table.index)  # type: ignore[union-attr]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(match.ToolchainError, match=r"pip install 'match-compiler\[pandas\]'"):
+        compiled.to_pandas()
+
+
+def test_progress_tells_phases_and_counts(module: Any) -> None:
+    told: list[str] = []
+    compiled = match.compile(module, "gap9", cache=False, progress=told.append)
+    assert list(dict.fromkeys(text.partition(",")[0] for text in told)) == list(compiled.report.totals.compile_seconds)
+    counts = [[int(number) for number in re.findall(r"\d+", text)] for text in told if "search, " in text]
+    first = [count for count in counts if count[1] == counts[0][1]]
+    assert [done for done, _ in first] == list(range(first[0][1] + 1))
+
+
+def test_build_is_partition_and_relay_build(module: Any) -> None:
+    library = match.build(module, "gap9", l1=6000, numerics="exact")
+    sources = [part.get_source() for part in library.lib.imported_modules]
+    assert sum("match_model_" in source or "model_0" in source for source in sources) >= 2
+    assert "tvmgen_default" in library.lib.get_source()
 
 
 def test_layers_cycles_and_report_agree(compiled: match.CompiledModel) -> None:
@@ -124,14 +163,9 @@ def test_mistakes_are_one_sentence(model: Any, arguments: dict[str, Any], error:
     assert "\n" not in str(caught.value)
 
 
-def test_importing_is_quick_and_leaves_tvm_alone() -> None:
-    code = (
-        "import sys, time; start = time.process_time(); import match; seconds = time.process_time() - start;"
-        "assert 'tvm' not in sys.modules and 'numpy' not in sys.modules;"
-        "sys.stdout.write(str(seconds))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 0.3
+def test_importing_leaves_tvm_alone() -> None:
+    code = "import sys, match; assert 'tvm' not in sys.modules and 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_public_name_exists() -> None:

@@ -50,6 +50,28 @@ def test_sequences(tmp_path: Path) -> None:
     assert {layer.module for layer in usual.layers if layer.macs and layer.op != "dense"} <= {"cluster", "ne16"}
 
 
+def test_products_of_activations(tmp_path: Path) -> None:
+    """An attention without softmax, two heads of it at once: every product is on a module, and onnxruntime's."""
+    model, parts = OnnxModel((2, 9, 16)), []
+    for width in (12, 12, 10):
+        model.current = "x"
+        parts.append(model.add("MatMul", model.constant(model.rng.normal(0, 0.25, (16, width)))))
+    model.current = parts[1]
+    turned = model.add("Transpose", perm=[0, 2, 1])
+    model.current = parts[0]
+    model.add("MatMul", turned)
+    model.add("MatMul", parts[2])
+    path = expose_integers(quantize(model, tmp_path, "QDQ", "QInt8", per_channel=False))
+    compiled = match.compile(path, "gap9", numerics="exact", cache=False)
+    products = [(layer.op, layer.module, layer.macs) for layer in compiled.layers if layer.macs]
+    dense = [("dense", "cluster", 2 * 9 * 16 * width) for width in (12, 12, 10)]
+    wanted = [("matrices", "cluster", 2 * 9 * 9 * 12), ("matrices", "cluster", 2 * 9 * 9 * 10)]
+    assert sorted(products) == sorted([*dense, *wanted])
+    samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
+    for found, right in zip(compiled.run({"x": samples}).values(), run(onnx.load(path), samples), strict=True):
+        np.testing.assert_array_equal(found, right)
+
+
 @pytest.mark.parametrize(
     ("kernel", "strides", "pads", "spare"),
     [

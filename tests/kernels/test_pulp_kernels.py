@@ -172,6 +172,48 @@ def test_grouped_conv2d(
     expect(output, target, requantization(acc))
 
 
+@settings(max_examples=40)
+@given(
+    st.tuples(st.integers(1, 3), st.integers(1, 7), st.integers(1, 21), st.integers(1, 35)),
+    st.tuples(margins, margins, margins),
+    st.tuples(st.integers(0, 255), st.integers(0, 255)),
+    forms,
+    seeds,
+)
+def test_matrices(
+    harness: Harness,
+    sizes: tuple[int, int, int, int],
+    gaps: tuple[tuple[int, int, int, int], ...],
+    zeros: tuple[int, int],
+    form: str,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    count, rows, columns, depth = sizes
+    a, b, target = (
+        embed(rng.integers(0, 256, shape, np.uint8), gap)
+        for shape, gap in zip(
+            ((count, rows, depth), (count, columns, depth), (count, rows, columns)), gaps, strict=True
+        )
+    )
+    acc = np.einsum("yxc,ykc->yxk", a.tile.astype(np.int64) - zeros[0], b.tile.astype(np.int64) - zeros[1])
+    requantization = requantization_of(rng, acc.reshape(count, -1, 1), form)
+    geometry = Geometry(depth, columns, (count, rows), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    fields = fields_of(geometry, a, target, requantization, 0)
+    output = harness.kernel(
+        f"match_pulp_matrices{requantization.suffix}",
+        replace(fields, addend_row_stride=b.row_stride, addend_pixel_stride=b.pixel_stride),
+        input=a.block,
+        addend=b.block,
+        weights=np.array(zeros, "<i4").view(np.uint8),
+        parameters=requantization.packed(),
+        output=target.block,
+        scratch=columns * (align4(depth) + 4),
+        negative_step=requantization.negative_step,
+    )
+    expect(output, target, requantization(acc.reshape(count, -1, 1)).reshape(acc.shape))
+
+
 @EXAMPLES
 @given(pointwise, margins, margins, clips, forms, seeds, st.sampled_from(["pointwise", "dense"]))
 def test_pointwise_and_dense(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import email
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -35,7 +38,17 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     for name in ("match", *LINKED):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / name, source / name, symlinks=True, ignore=ignored)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("docs", "examples"):
+        shutil.copytree(PROJECT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (
+        "pyproject.toml",
+        "MANIFEST.in",
+        "CITATION.cff",
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+    ):
         shutil.copy(PROJECT / name, source / name)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(built), str(source)]
     subprocess.run(command, check=True, capture_output=True, text=True)
@@ -54,6 +67,34 @@ def test_source_distribution_needs_no_links(distributions: tuple[Path, Path]) ->
     assert not [member.name for member in members if member.issym() or member.islnk()]
     names = {member.name.partition("/")[2] for member in members if member.isfile()}
     assert project_files() <= names
+
+
+def test_the_description_has_no_relative_links(distributions: tuple[Path, Path]) -> None:
+    """Nothing lies beside it on PyPI."""
+    with zipfile.ZipFile(distributions[1]) as wheel:
+        name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(wheel.read(name))
+    links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
+    assert links
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert metadata["Author"] == "The MATCH maintainers"
+    assert "TVM" in metadata["Keywords"]
+
+
+def test_pages_of_the_source_distribution_lead_to_files(distributions: tuple[Path, Path]) -> None:
+    with tarfile.open(distributions[0]) as archive:
+        names = {member.name.partition("/")[2] for member in archive.getmembers()}
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    links = {link.rstrip("/") for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", readme)}
+    assert links - names == set()
+
+
+def test_the_citation_names_this_version() -> None:
+    pyproject = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    lines = (PROJECT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {pyproject['version']}" in lines
+    assert f"license: {pyproject['license']}" in lines
+    assert f"  - name: {pyproject['authors'][0]['name']}" in lines
 
 
 def test_package_data_is_there() -> None:

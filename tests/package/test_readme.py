@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,20 +53,40 @@ def test_commands() -> None:
         with pytest.raises(SystemExit) as ending:
             main(arguments)
         assert not ending.value.code, line
-    for written in ("outputs.npz", "timeline.json", "memory.svg", "model.onnx", "mychip", "build/model/report.json"):
+    for written in (
+        "outputs.npz",
+        "timeline.json",
+        "memory.svg",
+        "layers.csv",
+        "model.onnx",
+        "mychip",
+        "build/model/report.json",
+    ):
         assert Path(written).exists(), written
 
 
 @pytest.mark.usefixtures("place", "qemu")
 def test_programs() -> None:
     programs = blocks("python")
-    assert len(programs) == 2
-    results: list[dict[str, object]] = [{}, {}]
+    assert len(programs) == 3
+    results: list[dict[str, Any]] = [{}, {}, {}]
     for program, names in zip(programs, results, strict=True):
         exec(program, names)
     assert Path("build/model/Makefile").exists()
     assert results[0]["outputs"]
-    sources = results[1]["sources"]
-    assert isinstance(sources, list)
+    sources = results[2]["sources"]
+    assert results[1]["library"].lib.get_source() == sources[0], "match.build does these steps"
     assert sum(re.search(r"\bmodel_\d\d_", str(source)) is not None for source in sources) > 3, "layers on modules"
     assert "match" in sys.modules
+
+
+def test_the_first_number_is_the_predicted_one() -> None:
+    """It stands beside what was measured in the table of all predictions, which a test of its own keeps current."""
+    row = r"\| ResNet8 \| {} \| ([\d.]+) \| ([\d.]+) \|"
+    table = (README.parent / "docs" / "cost-models.md").read_text(encoding="utf-8")
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    on_chip, predicted = re.findall(row.format(r"cluster \+ ne16"), table)[0]
+    alone, alone_predicted = re.findall(row.format(r"control core \(TVM\)"), table)[0]
+    assert f"**{predicted} ms are predicted at 260 MHz.**" in text
+    assert f"measured {on_chip} ms on the chip" in text
+    assert f"{alone} ms for TVM's C alone, for which {alone_predicted} ms are predicted here" in text

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import pytest
 from tflite_micro.python.tflite_micro import runtime
 
 import match
+from match import zoo
 from match.frontend import load
 from match.frontend.model import Quantization
 from match.report.schema import TensorSummary
@@ -52,6 +54,25 @@ def test_a_quantize_and_a_transpose_become_the_callers(
     whole = match.compile(DIGITS, "gap9", numerics="exact")
     assert compiled.cycles < whole.cycles - 0.9 * whole.layers[0].cycles
     assert "divide" in whole.layers[0].op
+
+
+@pytest.mark.sweep
+def test_a_network_that_takes_real_numbers(tmp_path: Path) -> None:
+    """What a converter leaves in front of a MobileNet, a quantize and a transposition, is the caller's."""
+    path = tmp_path / "net.onnx"
+    onnx.save(zoo.mobilenet_v1(0.25, 96, 10), path)
+    whole = match.compile(path, "gap9", numerics="exact")
+    options = {"numerics": "exact", "input_type": "int8", "input_layout": "nhwc"}
+    compiled = match.compile(path, "gap9", name="net", output=tmp_path / "net", **options)
+    (tensor,), (result,) = compiled.report.model.inputs, compiled.report.model.outputs
+    macros = dict(
+        re.findall(r"#define NET_INPUT_\w+_(SCALE|ZERO_POINT) (\S+)", (tmp_path / "net/include/net.h").read_text())
+    )
+    border = Quantization(float(np.float32(macros["SCALE"].rstrip("f"))), int(macros["ZERO_POINT"].strip("()")))
+    q = np.random.default_rng(2).integers(-128, 128, tensor.shape).astype(np.int8)
+    (wanted,) = exact_session(path).run([result.name], {tensor.name: real(q, border).transpose(0, 3, 1, 2)})
+    assert np.array_equal(compiled.run({tensor.name: q})[result.name], wanted)
+    assert compiled.cycles < whole.cycles
 
 
 def test_unsigned_in_and_signed_out(integers: npt.NDArray[Any], scores: npt.NDArray[Any], tmp_path: Path) -> None:

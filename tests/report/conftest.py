@@ -64,12 +64,18 @@ def report() -> Report:
             COST.cycles,
             (taken, slower),
             LayerPlan("match_conv", "chip", "array", LAYER, REQUANTIZER, SCHEDULE, "kernel", 0, b"", API),
+            source="model/relu",
+            input_shapes=((1, 8, 8, 8),),
+            output_shapes=((1, 8, 8, 16),),
         ),
         LayerDecision(
             "softmax", "nn.softmax", "cpu", 0, 10, 2999.6, (Offer("array", refusal="it has no such operator"),)
         ),
     )
-    memories = SimpleNamespace(name="array", memories=(L1,)), SimpleNamespace(name="cores", memories=(L1,))
+    memories = (
+        SimpleNamespace(name="array", memories=(L1,), peak_macs=64),
+        SimpleNamespace(name="cores", memories=(L1,), peak_macs=None),
+    )
     target = SimpleNamespace(
         name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories, platforms=()
     )

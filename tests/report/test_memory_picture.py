@@ -149,7 +149,7 @@ def test_scratchpads_have_each_layers_buffers(compiled: match.CompiledModel) -> 
     areas = network_areas(compiled.report, compiled._network, names(compiled))
     (scratchpad,) = areas.scratchpads
     layers = {layer.name: layer for layer in compiled.report.layers if layer.schedule}
-    assert (scratchpad.name, scratchpad.size, len(layers)) == ("L1", 116 * 1024, 10)
+    assert (scratchpad.name, scratchpad.size, len(layers)) == ("L1", 116 * 1024, 11)
     for step, name in enumerate(areas.steps):
         buffers = [area for area in scratchpad.areas if area.first == area.last == step]
         assert bool(buffers) == (name in layers)

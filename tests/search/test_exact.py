@@ -21,8 +21,13 @@ from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost
 from tests.mapping.walk import walk
 from tests.search.brute_force import rank, schedules, size_of_search
 from tests.search.problems import searched
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
+
+
+CUT = (4, 7, 9, 11, 19, 28, 37, 42, 46, 47)
+"""Seeds of small layers whose best mapping cuts the input channels."""
 
 
 @dataclass(frozen=True)
@@ -110,52 +115,60 @@ def check_optimal(
     return any(loop.dim is Dim.C for loop in best.loops)
 
 
-def test_equals_brute_force() -> None:
-    rng = random.Random(10)
-    for _ in range(100):
-        check_optimal(rng, random_cost(rng), most=1500)
+@seeded(30, 70)
+def test_equals_brute_force(seed: int) -> None:
+    rng = random.Random(seed)
+    check_optimal(rng, random_cost(rng), most=1500)
 
 
-def test_equals_brute_force_over_an_event_by_event_walk() -> None:
-    rng = random.Random(11)
-    for _ in range(25):
-        check_optimal(rng, random_cost(rng), most=300, by_walking=True)
+@seeded(10, 15)
+def test_equals_brute_force_over_an_event_by_event_walk(seed: int) -> None:
+    rng = random.Random(seed)
+    check_optimal(rng, random_cost(rng), most=300, by_walking=True)
 
 
-def test_equals_brute_force_where_operands_have_rooms_of_their_own() -> None:
-    rng = random.Random(14)
-    for _ in range(60):
-        check_optimal(rng, random_cost(rng), most=800, private=True)
+@seeded(20, 40)
+def test_equals_brute_force_where_operands_have_rooms_of_their_own(seed: int) -> None:
+    rng = random.Random(seed)
+    check_optimal(rng, random_cost(rng), most=800, private=True)
 
 
-def test_equals_brute_force_where_input_channels_may_be_cut() -> None:
-    rng = random.Random(15)
-    cut = [
-        check_optimal(rng, random_cost(rng), most=1500, private=number % 4 == 0, reduced=True) for number in range(70)
-    ]
-    cut += [check_optimal(rng, random_cost(rng), most=300, by_walking=True, reduced=True) for _ in range(15)]
-    cut += [check_optimal(rng, ErraticCost(seed=seed), most=800, reduced=True) for seed in range(15)]
-    assert sum(cut) > 12
+@seeded(20, 50)
+def test_equals_brute_force_where_input_channels_may_be_cut(seed: int) -> None:
+    rng = random.Random(seed)
+    check_optimal(rng, random_cost(rng), most=1500, private=seed % 4 == 0, reduced=True)
 
 
-def test_equals_brute_force_whatever_tiles_cost() -> None:
-    rng = random.Random(12)
-    for seed in range(25):
-        check_optimal(rng, ErraticCost(seed=seed, overlap=rng.random() < 0.8), most=800)
+@pytest.mark.parametrize("seed", CUT)
+def test_equals_brute_force_where_input_channels_are_cut(seed: int) -> None:
+    rng = random.Random(seed)
+    assert check_optimal(rng, random_cost(rng), most=300, by_walking=True, reduced=True)
 
 
-def test_equals_brute_force_where_cutting_pays() -> None:
-    """And the same is found whether the cost model is asked in arrays or one by one."""
-    rng = random.Random(16)
-    for number in range(40):
-        check_optimal(rng, JumpyCost(**vars(random_cost(rng))), most=700, reduced=number % 2 == 0)
-    model = JumpyCost()
-    for _ in range(5):
-        layer = random_layer(rng, 20)
-        operands, memory = operands_of(layer), Memory("L1", 900)
-        with suppress(ScheduleError):
-            found = searched("exact", layer, operands, (memory,), model)
-            assert found == searched("exact", layer, operands, (memory,), replace(model, arrays=False))
+@seeded(5, 10)
+def test_equals_brute_force_where_channels_are_cut_whatever_tiles_cost(seed: int) -> None:
+    check_optimal(random.Random(seed), ErraticCost(seed=seed), most=800, reduced=True)
+
+
+@seeded(10, 15)
+def test_equals_brute_force_whatever_tiles_cost(seed: int) -> None:
+    rng = random.Random(seed)
+    check_optimal(rng, ErraticCost(seed=seed, overlap=rng.random() < 0.8), most=800)
+
+
+@seeded(14, 26)
+def test_equals_brute_force_where_cutting_pays(seed: int) -> None:
+    rng = random.Random(seed)
+    check_optimal(rng, JumpyCost(**vars(random_cost(rng))), most=700, reduced=seed % 2 == 0)
+
+
+@seeded(5)
+def test_the_same_is_found_whether_the_cost_model_is_asked_in_arrays_or_one_by_one(seed: int) -> None:
+    layer = random_layer(random.Random(seed), 20)
+    operands, memory = operands_of(layer), Memory("L1", 900)
+    with suppress(ScheduleError):
+        found = searched("exact", layer, operands, (memory,), JumpyCost())
+        assert found == searched("exact", layer, operands, (memory,), JumpyCost(arrays=False))
 
 
 def test_bounds_of_a_cost_model_on_plain_numbers_are_those_of_one_on_arrays() -> None:
@@ -174,24 +187,35 @@ def test_bounds_of_a_cost_model_on_plain_numbers_are_those_of_one_on_arrays() ->
         assert (one.end == other.end)[fits].all()
 
 
-def test_beats_or_equals_random_mappings_of_larger_layers() -> None:
-    rng = random.Random(13)
-    for _ in range(25):
-        layer = random_layer(rng, 24)
-        operands = operands_of(layer)
-        model = random_cost(rng)
-        memory = Memory("L1", rng.choice([2000, 6000, 20000]))
-        try:
-            best = predict(searched("exact", layer, operands, (memory,), model), model)
-        except ScheduleError:
-            continue
+def test_finds_the_same_in_small_boxes_of_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(17)
+    found: list[list[Schedule]] = []
+    layers = [random_layer(rng, 12) for _ in range(6)]
+    for most in (1 << 16, 5):
+        monkeypatch.setattr("match.search.exact.tables.MOST_TILES", most)
+        some: list[Schedule] = []
+        for layer in layers:
+            with suppress(ScheduleError):
+                some.append(searched("exact", layer, operands_of(layer), (Memory("L1", 700),), SteppedCost()))
+        found.append(some)
+    assert len(found[0]) > 3
+    assert found[0] == found[1]
+
+
+@seeded(10, 15)
+def test_beats_or_equals_random_mappings_of_larger_layers(seed: int) -> None:
+    rng = random.Random(seed)
+    layer = random_layer(rng, 24)
+    operands = operands_of(layer)
+    model = random_cost(rng)
+    memory = Memory("L1", rng.choice([2000, 6000, 20000]))
+    with suppress(ScheduleError):  # not even the smallest tile fits
+        best = predict(searched("exact", layer, operands, (memory,), model), model)
         for _ in range(40):
             schedule = random_single_cuts(rng, layer, operands)
-            try:
+            with suppress(ScheduleError):
                 other = replace(schedule, memories=(memory,), scratch=scratch_of(schedule, model))
-            except ScheduleError:
-                continue
-            assert best.cycles <= predict(other, model).cycles + 1 / 256
+                assert best.cycles <= predict(other, model).cycles + 1 / 256
 
 
 def random_single_cuts(rng: random.Random, layer: Layer, operands: tuple[Operand, ...]) -> Schedule:

@@ -16,6 +16,7 @@ from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost
 from tests.mapping.walk import walk
 from tests.search.brute_force import rank, schedules, size_of_search
 from tests.search.problems import searched
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
@@ -45,28 +46,28 @@ def two_channels(rng: random.Random) -> TwoChannels:
     return TwoChannels(**vars(random_cost(rng)))
 
 
-def test_views_hold_what_an_event_by_event_walk_counts() -> None:
-    rng = random.Random(30)
-    for _ in range(40):
-        schedule = random_schedule(rng, random_layer(rng, 8), depth=4)
-        model = Recorded(**vars(random_cost(rng)))
-        object.__setattr__(model, "views", [])
-        cost = predict(schedule, model)
-        (view,) = model.views
-        line = walk(schedule, model)
-        starts = [(kind, name) for kind, name, _, _ in line.events if kind == "start"]
-        for operand, stream in zip(schedule.operands, view.streams, strict=True):
-            assert stream.placement == schedule.placement(operand.name, schedule.inner_memory)
-            assert stream.blocks == starts.count(("start", operand.name))
-            assert stream.bytes == line.moved[operand.name]
-        assert sum(stream.transfer for stream in view.streams) == pytest.approx(line.transfer)
-        assert view.calls == sum(1 for _ in schedule.blocks(len(schedule.loops)))
-        assert view.compute == pytest.approx(line.compute)
-        assert view.least == pytest.approx(model.offload + view.calls * model.fixed + line.compute)
-        assert view.cycles == cost.cycles == pytest.approx(line.cycles)
-        assert (view.layer, view.loops) == (schedule.layer, schedule.loops)
-        extents = schedule.extents(len(schedule.loops))
-        assert (view.tile.k, view.tile.oy, view.tile.ox) == (extents[Dim.K], extents[Dim.OY], extents[Dim.OX])
+@seeded(40)
+def test_views_hold_what_an_event_by_event_walk_counts(seed: int) -> None:
+    rng = random.Random(seed)
+    schedule = random_schedule(rng, random_layer(rng, 8), depth=4)
+    model = Recorded(**vars(random_cost(rng)))
+    object.__setattr__(model, "views", [])
+    cost = predict(schedule, model)
+    (view,) = model.views
+    line = walk(schedule, model)
+    starts = [(kind, name) for kind, name, _, _ in line.events if kind == "start"]
+    for operand, stream in zip(schedule.operands, view.streams, strict=True):
+        assert stream.placement == schedule.placement(operand.name, schedule.inner_memory)
+        assert stream.blocks == starts.count(("start", operand.name))
+        assert stream.bytes == line.moved[operand.name]
+    assert sum(stream.transfer for stream in view.streams) == pytest.approx(line.transfer)
+    assert view.calls == sum(1 for _ in schedule.blocks(len(schedule.loops)))
+    assert view.compute == pytest.approx(line.compute)
+    assert view.least == pytest.approx(model.offload + view.calls * model.fixed + line.compute)
+    assert view.cycles == cost.cycles == pytest.approx(line.cycles)
+    assert (view.layer, view.loops) == (schedule.layer, schedule.loops)
+    extents = schedule.extents(len(schedule.loops))
+    assert (view.tile.k, view.tile.oy, view.tile.ox) == (extents[Dim.K], extents[Dim.OY], extents[Dim.OX])
 
 
 def test_equals_brute_force() -> None:

@@ -24,6 +24,9 @@ pytestmark = pytest.mark.unit
 
 NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 SIZES = [8192, 16384, 32768, 65536, 131072]
+LARGE = pytest.mark.parametrize(
+    "layer", [DEEP, pytest.param(WIDE, marks=pytest.mark.sweep)], ids=lambda layer: layer.name
+)
 
 
 def searches(
@@ -104,7 +107,7 @@ def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], effort: E
             effort.allow(4000, 1000, 150)
 
 
-@pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
+@LARGE
 def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, effort: Effort) -> None:
     for module in Gap9().modules:
         effort.allow(100_000, 10_000, 1000)
@@ -112,10 +115,10 @@ def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, effort: Effort)
         assert effort.predicts
 
 
-@pytest.mark.parametrize("layer", [WIDE, DEEP], ids=lambda layer: layer.name)
+@LARGE
 def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, effort: Effort) -> None:
     (cluster,) = Gap8().modules
-    effort.allow(20_000, 10_000, 1000)
+    effort.allow(30_000, 10_000, 1000)
     search(cluster, layer, (Memory("L2", 1 << 17, Gap8().main_memory.alignment), *cluster.memories))
     assert effort.predicts
 

@@ -16,13 +16,14 @@ _LAYERS, _CORE = "layers", "core"
 class Stretch(msgspec.Struct, frozen=True):
     """A part of the timeline: a layer, the unit that executes it, what happens, and how long it takes in all.
 
-    Times are in cycles, or whatever else the clock counts.
+    Times are in cycles, or whatever else the clock counts. `source` is what the model calls it, if that is known.
     """
 
     name: str
     unit: str
     events: tuple[Event, ...]
     cycles: float
+    source: str = ""
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,7 +90,8 @@ _Bar = tuple[str, str, float, float, dict[str, str | int]]
 
 def _bars(stretch: Stretch) -> Iterator[_Bar]:
     """Lane, text, begin, end and details of everything that takes time."""
-    yield _LAYERS, stretch.name, 0.0, stretch.cycles, {"unit": stretch.unit}
+    model: dict[str, str | int] = {"model": stretch.source} if stretch.source else {}
+    yield _LAYERS, stretch.name, 0.0, stretch.cycles, {"unit": stretch.unit, **model}
     for event in stretch.events:
         action = event.action
         text = f"{action.operand or stretch.name} {action.number}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from match.compilation.stopwatch import Progress, unheard
 from match.devtools.check.description import description_problems
 from match.devtools.check.execution import Coverage, execution_problems
 from match.target.hardware import MatchTarget
@@ -19,11 +20,11 @@ class Check:
     coverage: tuple[Coverage, ...]
 
 
-def check_target(target: MatchTarget) -> Check:
+def check_target(target: MatchTarget, progress: Progress = unheard) -> Check:
     """Check a description, then compile and run small layers of every pattern on this machine.
 
     Each layer's outputs are compared, byte by byte, with those of TVM's C for the same layer. What the description
-    gets wrong is reported first; layers are tried only when nothing is.
+    gets wrong is reported first; layers are tried only when nothing is. `progress` is told what is tried.
 
     Raises:
         ToolchainError: there is no C compiler or make.
@@ -31,5 +32,5 @@ def check_target(target: MatchTarget) -> Check:
     problems = description_problems(target)
     if problems:
         return Check(problems, ())
-    problems, coverage = execution_problems(target)
+    problems, coverage = execution_problems(target, progress)
     return Check(problems, coverage)

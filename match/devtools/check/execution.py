@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.compilation.stopwatch import Progress, unheard
 from match.compiler import CompiledModel
 from match.compiler import compile as compile_model
 from match.devtools.check.external_run import external_run_problems
@@ -43,7 +44,9 @@ class Coverage:
     tried: int
 
 
-def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Coverage, ...]]:
+def execution_problems(
+    target: MatchTarget, progress: Progress = unheard
+) -> tuple[tuple[str, ...], tuple[Coverage, ...]]:
     """Sentences about patterns, methods, cost models, kernels and C functions that do not do what the description says.
 
     Raises:
@@ -54,6 +57,7 @@ def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Cove
     problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers)]
     if problems:
         return tuple(problems), ()
+    progress(f"{len(layers)} layers on the control core")
     try:
         compiled = compile_model(network(layers), target, modules=[], numerics="exact")
     except MatchError as error:
@@ -67,7 +71,8 @@ def execution_problems(target: MatchTarget) -> tuple[tuple[str, ...], tuple[Cove
         return (_undefined(f"target {target.name}", missing),), ()
     coverage: list[Coverage] = []
     constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
-    for module in target.modules:
+    for number, module in enumerate(target.modules, 1):
+        progress(f"{module.name}, module {number} of {len(target.modules)}")
         patterns = {pattern.op for pattern in module.patterns() if not pattern.before}
         chosen = [n for n, probe in enumerate(layers) if probe.op in patterns]
         wanted = [list(expected.values())[n] for n in chosen]

@@ -112,6 +112,9 @@ def probes(dtype: str) -> Iterator[Probe]:
     def addition(a: relay.Expr, b: relay.Expr) -> relay.Expr:
         return integer_form.add(a, b, (1, 1), 0, 1, (low, high), dtype)
 
+    def products(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        return integer_form.matrices(a, b, (high - 3, low + 5), requantization(1, 64).take(np.zeros(9, np.intp)), dtype)
+
     def average(x: relay.Expr) -> relay.Expr:
         return integer_form.avg_pool2d(x, mean, dtype, window=(8, 8), whole_map=True)
 
@@ -149,6 +152,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         yield Probe(Op.DENSE, f"a dense layer of {c} to {k}", dtype, (1, c), 1, dense(c, k))
     mean, table, shape = requantization(16, 2), rng.integers(low, high + 1, 256), (1, 8, 8, 16)
     yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, addition)
+    yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, products)
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, average)
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, maximum)
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, lookup)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.compilation.stopwatch import Progress, unheard
 from match.compiler import compile as compile_model
 from match.files import npz
 from match.report import Report
@@ -49,7 +50,7 @@ class DemoResult:
         return f"{right / self.images:.2%} right ({right} of {self.images})"
 
 
-def run_demo(target: str) -> DemoResult:
+def run_demo(target: str, progress: Progress = unheard) -> DemoResult:
     """Compile the demo's network for a target, build it, and run it on the held-out images.
 
     Raises:
@@ -58,7 +59,8 @@ def run_demo(target: str) -> DemoResult:
     with as_file(files(__name__)) as folder:
         model = folder / "digits.onnx"
         images, labels = load_images(folder / "digits.npz")
-        compiled = compile_model(model, target)
+        compiled = compile_model(model, target, progress=progress)
+        progress("building and running")
         digits = _digits(compiled.run({INPUT: images})[OUTPUT])
         reference = _onnxruntime(model, images)
     return DemoResult(

@@ -4,6 +4,9 @@ Each function returns an ONNX model in QDQ form, as onnxruntime's static quantiz
 scale per channel, activations "uint8" or "int8" with ranges from a calibration, float32 input and output. The same
 arguments give the same bytes. `build` makes a network by the name that `names` lists.
 
+onnxruntime's own quantizer would need onnxruntime, which is no dependency of the compiler, and a float network with
+inputs to calibrate on; the bytes that it writes are another version's other bytes.
+
 On x86, onnxruntime computes all layers in integers if activations are uint8; of those with int8 it leaves some in
 floating point, unless the session's entry ``session.qdqisint8allowed`` is "1".
 """

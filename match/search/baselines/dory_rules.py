@@ -9,8 +9,8 @@ the matrix product, eight rows keep eight cores busy and few channels do not spo
 - Convolution, and fully connected layers as convolutions of one pixel: everything but input channels may be cut.
 - Depthwise convolution: maps of at most 32 x 32 inputs are kept whole, wider ones are cut along rows, not columns.
 - Pooling: everything may be cut, channels last.
-- Addition: rows alone. Of other operators on elements, and of those that move them, DORY has none: they are taken for
-  additions.
+- Addition: rows alone. DORY has no other operators on elements, nor those that move them: they are taken for
+  additions, grouped convolutions for pooling, matrices for convolutions.
 """
 
 from __future__ import annotations

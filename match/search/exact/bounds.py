@@ -232,9 +232,10 @@ class TileGroup:
             shared.append(there + one.sums)
         which = self.residencies.which
         least = _total(taken.min(axis=1)[way] for taken, way in zip(shared, which, strict=True))
-        rows = np.flatnonzero(least <= self.room.max())
+        rows = np.flatnonzero(np.broadcast_to(least <= self.room.max(), which.shape[1]))
         taken = _total(taken[way] for taken, way in zip(shared, which[:, rows], strict=True))
-        row, tile = np.nonzero(taken <= self.room)
+        # Where no operand is left for this memory, nothing has made a table of the sum yet.
+        row, tile = np.nonzero(np.broadcast_to(taken <= self.room, (len(rows), len(self.room))))
         return rows[row], tile
 
 

@@ -77,10 +77,13 @@ class Tables:
     """The tables of a layer in one memory.
 
     Without a memory outside, the largest tile is the layer. Else it is an outer block, and figures are those of all
-    outer blocks, one after the other; `held` are the operands that lie in these.
+    outer blocks, one after the other; `held` are the operands that lie in these. If `alone`, each of their blocks lies
+    there by itself.
     """
 
-    def __init__(self, prices: Prices, sizes: Sizes, held: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, prices: Prices, sizes: Sizes, held: frozenset[str] = frozenset(), *, alone: bool = False
+    ) -> None:
         self.prices = prices
         self.sizes = sizes
         self.whole = prices.layer.extents | {dim: int(sizes[dim][-1]) for dim in TILED}
@@ -89,6 +92,7 @@ class Tables:
         self.outer_counts = {dim: int(counts[-1]) for dim, counts in self.counts.items()}
         self.outer_blocks = math.prod(self.outer_counts.values())
         self._held = held
+        self._alone = alone
         self.largest = max(size for _, size in prices.memory.rooms)
         self.figures = [self._figures(number) for number in range(len(prices.operands))]
 
@@ -206,6 +210,8 @@ class Tables:
         looks = {dim: iter([along_axis(dim, look) for look in one.looks]) for dim, one in classes.items()}
         lengths = [_next(operand, axis, looks, self.whole) for axis in axes]
         limits = [_next(operand, axis, looks, self.whole) for axis in axes] if inside else None
+        if inside and self._alone:
+            limits = lengths
         cycles, moved = prices.transfers(number, lengths, limits, self.largest)
         shape = [len(classes[dim].looks[0]) if dim in own else 1 for dim in TILED]
         cycles, moved = np.broadcast_to(cycles, shape), np.broadcast_to(moved, shape)

@@ -33,8 +33,11 @@ from match.search.exact.tables import TILED, Tables, all_sizes, along_axis, refu
 from match.search.problem import SearchProblem
 from match.target.cost import Cost
 
-BOUNDED = 512
+BOUNDED = 4096
 """Outer tiles whose mappings onto the outer memory are bounded: those with the best bounds by themselves."""
+
+LISTED = 512
+"""Those of them that are sorted by the bounds of their mappings; also, how many are bounded at a time."""
 
 SEARCHED = 10
 """Outer tiles that are searched, at least until there is a mapping."""
@@ -80,7 +83,7 @@ class TwoMemories:
         sizes = all_sizes((), layer.extents, multiples)
         tables = Tables(Prices(layer, self.held, problem.memories[0], problem.cost_model), sizes)
         least = inside.rank.second if problem.objective != "latency" else inside.rank.objective
-        tiles = self.outer_tiles(tables, np.maximum(least, expected_cycles(whole)))
+        tiles = self.outer_tiles(tables, np.maximum(least, self.expected_cycles(whole)))
         if not tiles:
             raise refusal(tables, scratch=False)
         searched: Counter[tuple[int, ...]] = Counter()
@@ -107,20 +110,48 @@ class TwoMemories:
         found: list[tuple[float, float, tuple[int, ...]]] = []
         box = tables.box(0)
         bound, fits = tile_bound(tables, box, cycles), tables.room(box, scratch=False)[1]
-        objective, _ = self.keys(bound.cycles, bound.moved, np.zeros(()))
+        least = np.broadcast_to(self.keys(bound.cycles, bound.moved, np.zeros(()))[0], fits.shape)
         every = np.array(np.nonzero(fits))
-        every = every[:, np.argsort(np.broadcast_to(objective, fits.shape)[*every], kind="stable")[:BOUNDED]]
-        for chosen in chosen_of(tables, every, cycles[*every]):
-            _, tile, bound = chosen.bounds(any_may_win)
-            objective, _ = self.keys(bound.cycles, bound.moved, np.zeros(()))
-            least = np.full(chosen.index.shape[1], math.inf)
-            np.minimum.at(least, tile, objective)
-            sizes = [tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]
-            volumes = np.prod(sizes, axis=0)
-            for column in np.flatnonzero(np.isfinite(least)).tolist():
-                place = tuple(chosen.index[:, column].tolist())
-                found.append((float(least[column]), -float(volumes[column]), place))
-        return [(bound, np.array(place)) for bound, _, place in sorted(found)]
+        every = every[:, np.argsort(least[*every], kind="stable")[:BOUNDED]]
+        for first in range(0, every.shape[1], LISTED):
+            limit = found[LISTED - 1][0] if len(found) >= LISTED else math.inf
+            some = every[:, first : first + LISTED]
+            if least[*some[:, 0]] > limit:
+                break
+            for chosen in chosen_of(tables, some, cycles[*some]):
+                found += self.bounded(chosen, limit)
+            found.sort()
+        return [(bound, np.array(place)) for bound, _, place in found[:LISTED]]
+
+    def bounded(self, chosen: TileGroup, limit: float) -> Iterator[tuple[float, float, tuple[int, ...]]]:
+        """The least bound, minus the volume and the place of each tile with a bound of at most `limit`."""
+
+        def objective(bound: Bound) -> Floats:
+            return self.keys(bound.cycles, bound.moved, np.zeros(()))[0]
+
+        _, tile, bound = chosen.bounds(lambda _, bound: objective(bound) <= limit)
+        least = np.full(chosen.index.shape[1], math.inf)
+        np.minimum.at(least, tile, objective(bound))
+        sizes = [chosen.tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]
+        volumes = np.prod(sizes, axis=0)
+        for column in np.flatnonzero(np.isfinite(least)).tolist():
+            yield float(least[column]), -float(volumes[column]), tuple(chosen.index[:, column].tolist())
+
+    def expected_cycles(self, whole: Tables) -> Floats:
+        """Cycles of the mapping onto the inner memory of all blocks of each outer tile, when half of its DMA is hidden.
+
+        That is as if each block were a tile, and lay in the outer memory by itself; a table.
+        """
+        prices, held = self.inner, frozenset(operand.name for operand in self.held)
+        blocks = Tables(prices, whole.sizes, held, alone=True)
+        box = whole.box(len(whole.sizes[Dim.C]) - 1)
+        kernels, _ = whole.kernels(box)
+        transfers = np.zeros(())
+        for operand, figures in zip(prices.operands, blocks.figures, strict=True):
+            others = [along_axis(dim, whole.counts[dim]) for dim in TILED[:-1] if dim not in operand.dims]
+            transfers = transfers + within(figures.transfer, box) * math.prod(others)
+        issues = whole.calls(box) * (prices.issue * len(prices.operands))
+        return prices.overhead + kernels + issues + transfers / 2
 
     def search_tile(self, tables: Tables, index: Ints, multiples: Mapping[Dim, int]) -> None:
         """Search the mappings with one outer tile."""
@@ -220,22 +251,6 @@ class BlockSearch(Search):
             work = inner.work(spans, arrays)
             cycles, moved, last = cycles + times * work.cycles, moved + times * sum(work.moved), work.cycles
         return cycles, last, moved
-
-
-def expected_cycles(tables: Tables) -> Floats:
-    """Cycles of the mapping onto the inner memory of all blocks of each outer tile, when half of its DMA is hidden.
-
-    That is as if each block were a tile; a table.
-    """
-    prices = tables.prices
-    box = tables.box(len(tables.sizes[Dim.C]) - 1)
-    kernels, _ = tables.kernels(box)
-    transfers = np.zeros(())
-    for operand, figures in zip(prices.operands, tables.figures, strict=True):
-        others = [along_axis(dim, tables.counts[dim]) for dim in TILED[:-1] if dim not in operand.dims]
-        transfers = transfers + within(figures.transfer, box) * math.prod(others)
-    issues = tables.calls(box) * (prices.issue * len(prices.operands))
-    return prices.overhead + kernels + issues + transfers / 2
 
 
 def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[TileGroup]:

@@ -30,7 +30,7 @@ def lanes(made: Document) -> dict[str, list[Mark]]:
 def two_layers() -> list[Stretch]:
     first, second = (simulate(schedule, RowCost()) for schedule in (rows_in_three_tiles(RowCost()), nested()))
     return [
-        Stretch("first", "unit", first.events, first.cycles),
+        Stretch("first", "unit", first.events, first.cycles, "model/conv"),
         Stretch("softmax", "cpu", (), 38),
         Stretch("second", "unit", second.events, second.cycles),
     ]
@@ -42,7 +42,7 @@ def test_lanes() -> None:
     assert list(made) == ["layers", "core", "DMA L1", "unit", "DMA L2"]
     bars = [(mark.name, mark.ts, mark.dur, mark.args) for mark in made["layers"]]
     assert bars == [
-        ("first", 0, 199 / 2, {"unit": "unit"}),
+        ("first", 0, 199 / 2, {"unit": "unit", "model": "model/conv"}),
         ("softmax", 199 / 2, 38 / 2, {"unit": "cpu"}),
         ("second", 237 / 2, 362 / 2, {"unit": "unit"}),
     ]

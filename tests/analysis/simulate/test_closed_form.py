@@ -14,6 +14,7 @@ from match.target.cost import Cost
 from tests.mapping.random_schedules import random_cost, random_layer, random_memories, random_schedule
 from tests.search.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.search.test_networks import searches
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
@@ -29,15 +30,15 @@ def check(cost: Cost, timeline: Timeline) -> None:
     assert cost.moved == timeline.moved
 
 
-@pytest.mark.parametrize(("levels", "count"), [(1, 1000), (2, 300), (3, 200)])
-def test_random_schedules(levels: int, count: int) -> None:
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@seeded(100, 400)
+def test_random_schedules(levels: int, seed: int) -> None:
     """All figures of valid schedules are equal, and then so are all ranks."""
-    rng = random.Random(levels)
-    for _ in range(count):
-        layer = random_layer(rng, 12)
-        schedule = random_schedule(rng, layer, 4 + levels, random_memories(rng, layer, levels))
-        model = random_cost(rng)
-        check(predict(schedule, model), simulate(schedule, model))
+    rng = random.Random(seed)
+    layer = random_layer(rng, 12)
+    schedule = random_schedule(rng, layer, 4 + levels, random_memories(rng, layer, levels))
+    model = random_cost(rng)
+    check(predict(schedule, model), simulate(schedule, model))
 
 
 @pytest.mark.parametrize("network", NETWORKS)

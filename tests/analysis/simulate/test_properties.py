@@ -13,6 +13,7 @@ from match.ir.layer import Role
 from match.mapping.schedule import Memory, Placement, Schedule
 from match.target.cost import Tile
 from tests.mapping.random_schedules import SteppedCost, random_cost, random_layer, random_memories, random_schedule
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
@@ -49,34 +50,34 @@ def check(schedule: Schedule, timeline: Timeline) -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
-def test_invariants(levels: int) -> None:
-    rng = random.Random(levels)
-    for _ in range(150):
-        schedule, model = random_nested(rng, levels), random_cost(rng)
-        check(schedule, simulate(schedule, model))
+@seeded(50, 100)
+def test_invariants(levels: int, seed: int) -> None:
+    rng = random.Random(seed)
+    schedule, model = random_nested(rng, levels), random_cost(rng)
+    check(schedule, simulate(schedule, model))
 
 
-def test_a_memory_that_cuts_nothing_adds_a_transfer_of_everything() -> None:
+@seeded(40, 60)
+def test_a_memory_that_cuts_nothing_adds_a_transfer_of_everything(seed: int) -> None:
     """The inner events are those of the mapping onto one memory; whole operands come before them, and leave after."""
-    rng = random.Random(4)
-    for _ in range(100):
-        inner = random_nested(rng, 1)
-        placed = tuple(Placement(operand.name, "L2", 0, rng.choice([1, 2])) for operand in inner.operands)
-        loops = tuple(replace(loop, level=1) for loop in inner.loops)
-        outer = Schedule(
-            inner.layer,
-            inner.operands,
-            (Memory("L2", 1 << 30), *inner.memories),
-            loops,
-            (*placed, *inner.placements),
-        )
-        alone, nested = (simulate(schedule, SteppedCost()).actions for schedule in (inner, outer))
-        fetched = [operand for operand in inner.operands if operand.role is not Role.OUTPUT]
-        inside = nested[2 * len(fetched) : -2]
-        assert [(a.kind, a.operand, a.number, a.memory, a.tile) for a in inside] == [
-            (a.kind, a.operand, a.number, a.memory, a.tile) for a in alone
-        ]
-        assert {a.memory for a in (*nested[: 2 * len(fetched)], *nested[-2:])} == {"L2"}
+    rng = random.Random(seed)
+    inner = random_nested(rng, 1)
+    placed = tuple(Placement(operand.name, "L2", 0, rng.choice([1, 2])) for operand in inner.operands)
+    loops = tuple(replace(loop, level=1) for loop in inner.loops)
+    outer = Schedule(
+        inner.layer,
+        inner.operands,
+        (Memory("L2", 1 << 30), *inner.memories),
+        loops,
+        (*placed, *inner.placements),
+    )
+    alone, nested = (simulate(schedule, SteppedCost()).actions for schedule in (inner, outer))
+    fetched = [operand for operand in inner.operands if operand.role is not Role.OUTPUT]
+    inside = nested[2 * len(fetched) : -2]
+    assert [(a.kind, a.operand, a.number, a.memory, a.tile) for a in inside] == [
+        (a.kind, a.operand, a.number, a.memory, a.tile) for a in alone
+    ]
+    assert {a.memory for a in (*nested[: 2 * len(fetched)], *nested[-2:])} == {"L2"}
 
 
 def test_events_one_by_one() -> None:

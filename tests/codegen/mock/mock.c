@@ -287,6 +287,24 @@ void mock_dense(const match_tile_t *tile)
     }
 }
 
+void mock_matrices(const match_tile_t *tile)
+{
+    const int32_t *zero = tile->weights;
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        for (int32_t x = 0; x < tile->output_width; x++) {
+            for (int32_t k = 0; k < tile->channels_out; k++) {
+                const uint8_t *a = tile->input + y * tile->input_row_stride + x * tile->input_pixel_stride;
+                const uint8_t *b = tile->addend + y * tile->addend_row_stride + k * tile->addend_pixel_stride;
+                int32_t acc = 0;
+                for (int32_t c = 0; c < tile->channels_in; c++) {
+                    acc += (a[c] - zero[0]) * (b[c] - zero[1]);
+                }
+                *output_at(tile, y, x, k) = requantize(tile, 0, acc);
+            }
+        }
+    }
+}
+
 void mock_add(const match_tile_t *tile)
 {
     const match_requant_add_t *p = tile->parameters;

@@ -34,6 +34,7 @@ void mock_conv2d(const match_tile_t *tile);
 void mock_grouped_conv2d(const match_tile_t *tile);
 void mock_depthwise_conv2d(const match_tile_t *tile);
 void mock_dense(const match_tile_t *tile);
+void mock_matrices(const match_tile_t *tile);
 void mock_add(const match_tile_t *tile);
 void mock_avg_pool2d(const match_tile_t *tile);
 void mock_max_pool2d(const match_tile_t *tile);

@@ -288,7 +288,7 @@ def test_grouped_convolution_is_a_layer_of_groups(channels: int, groups: int, ou
     """Filters are zero where an output does not see a channel of the groups that were joined with its own."""
     x, each = var("x", 1, 6, 6, channels), channels // groups
     hwio = weights(3, 3, each, outputs)
-    multiplied = hwio.reshape(3, 3, groups, outputs // groups)
+    multiplied = hwio.reshape(3, 3, groups, -1)
     sums = depthwise(x, multiplied) if each == 1 else conv(x, hwio, groups=groups)
     (found,) = find(typed([x], req(sums, outputs)))
     assert isinstance(found, Match)

@@ -1,0 +1,93 @@
+"""The layers of a report as rows of plain values: for CSV files, pandas, and tables in notebooks."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from match.files.output import whole_file
+from match.report.schema import LayerSummary, Report
+
+Row = dict[str, str | int | float | bool | None]
+
+CSV_ENDINGS = (".csv",)
+_SHOWN = ("layer", "module", "output", "macs", "cycles", "milliseconds", "macs_per_cycle", "bound")
+
+
+def layer_rows(report: Report) -> list[Row]:
+    """A row for each layer: names, shapes, what it is predicted to cost, and what holds it there."""
+    peaks = {module.name: module.peak_macs for module in report.target.modules}
+    return [_row(layer, report.target.clock_hz, peaks) for layer in report.layers]
+
+
+def peak_share(layer: LayerSummary, peaks: Mapping[str, int | None]) -> float | None:
+    """What a layer reaches of the MACs that its unit can do; None if it has none, or the peak is not known."""
+    peak = peaks.get(layer.module)
+    return layer.macs / layer.cycles / peak if peak and layer.macs and layer.cycles else None
+
+
+def bytes_moved(layer: LayerSummary) -> int:
+    """Bytes that a layer's schedule moves between memories."""
+    return sum(operand.bytes_moved for operand in layer.schedule.operands) if layer.schedule else 0
+
+
+def shapes(given: Iterable[tuple[int, ...]]) -> str:
+    """Shapes in short: extents with an x between them."""
+    return " ".join("x".join(map(str, shape)) or "scalar" for shape in given)
+
+
+def write_csv(path: Path, report: Report) -> None:
+    """Write the rows, with a line of names above.
+
+    Raises:
+        OutputError: if the file cannot be written.
+    """
+    rows = layer_rows(report)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["layer"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with whole_file(path) as unfinished:
+        unfinished.write_text(text.getvalue(), encoding="utf-8")
+
+
+def html_table(title: str, report: Report) -> str:
+    """The most important columns as an HTML table under a title."""
+    head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in _SHOWN)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(_text(row[name]))}</td>" for name in _SHOWN) + "</tr>"
+        for row in layer_rows(report)
+    )
+    return f"<p>{html.escape(title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) -> Row:
+    return {
+        "layer": layer.name,
+        "source": layer.source,
+        "op": layer.op,
+        "module": layer.module,
+        "input": shapes(layer.input_shapes),
+        "output": shapes(layer.output_shapes),
+        "removed_channels": layer.removed_channels,
+        "macs": layer.macs,
+        "cycles": layer.cycles,
+        "milliseconds": 1e3 * layer.cycles / clock_hz,
+        "macs_per_cycle": layer.macs / layer.cycles if layer.macs and layer.cycles else None,
+        "peak_share": peak_share(layer, peaks),
+        "bound": layer.bound,
+        "bytes_moved": bytes_moved(layer),
+        "l1_bytes": layer.l1_bytes,
+        "exact": layer.exact,
+    }
+
+
+def _text(value: str | float | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,0 +1,213 @@
+"""Thirty ways to be wrong: each is one sentence that names what is wrong, status 2, and nothing half-written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from match.devtools.demo import INPUT
+from match.interrupt.watch import INTERRUPTED, MESSAGE
+from tests.cli.conftest import DIGITS, Command
+
+pytestmark = pytest.mark.cc
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with what a case is given, and a compiled project in it, which every case may spoil."""
+
+    folder: Path
+    project: Path
+
+    def given(self, name: str, content: bytes) -> Path:
+        """A file of some content."""
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+    def changed(self, name: str, change: Callable[[onnx.ModelProto], None]) -> Path:
+        """The demo's network with something else in it."""
+        model = onnx.load(DIGITS)
+        change(model)
+        return self.given(name, model.SerializeToString())
+
+    def tensors(self, **arrays: np.ndarray) -> Path:
+        """A file of tensors."""
+        path = self.folder / "x.npz"
+        np.savez(path, **arrays)  # pyright: ignore[reportArgumentType]
+        return path
+
+    def edited(self, name: str, change: Callable[[dict], object]) -> Path:
+        """The project with something else in one of its JSON files."""
+        path = self.project / name
+        document = json.loads(path.read_text())
+        change(document)
+        path.write_text(json.dumps(document))
+        return self.project
+
+
+@pytest.fixture
+def place(project: Path, tmp_path: Path) -> Place:
+    copy = shutil.copytree(project, tmp_path / "project", ignore=shutil.ignore_patterns("build"))
+    return Place(tmp_path, copy)
+
+
+IMAGE = np.zeros((1, 1, 16, 16), np.float32)
+Line = list[str | Path]
+
+
+def compiling(model: Path | str, *options: str | Path) -> Line:
+    return ["compile", model, "-o", "out", *options]
+
+
+def without_outputs(model: onnx.ModelProto) -> None:
+    del model.graph.output[:]
+
+
+def of_doubles(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+
+
+def without_weights(model: onnx.ModelProto) -> None:
+    del model.graph.initializer[:]
+
+
+def of_a_future_version(model: onnx.ModelProto) -> None:
+    del model.opset_import[:]
+    model.opset_import.append(helper.make_opsetid("", 999))
+
+
+def with_outside_weights(model: onnx.ModelProto) -> None:
+    tensor = model.graph.initializer[0]
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.ClearField("raw_data")
+    tensor.external_data.append(onnx.StringStringEntryProto(key="location", value="gone.bin"))
+
+
+def with_an_unknown_input(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = "nowhere"
+
+
+CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
+    "a TFLite file of another format": (
+        lambda p: compiling(p.given("x.tflite", b"\x1c\x00\x00\x00TFL9" + bytes(64))),
+        ["x.tflite"],
+    ),
+    "zeros for a TFLite file": (lambda p: compiling(p.given("x.tflite", bytes(4096))), ["x.tflite"]),
+    "an archive for an ONNX file": (lambda p: compiling(p.given("x.onnx", b"PK\x03\x04" + bytes(99))), ["x.onnx"]),
+    "an ONNX file without outputs": (lambda p: compiling(p.changed("x.onnx", without_outputs)), ["x.onnx"]),
+    "an ONNX file of doubles": (lambda p: compiling(p.changed("x.onnx", of_doubles)), ["x.onnx"]),
+    "an ONNX file without weights": (lambda p: compiling(p.changed("x.onnx", without_weights)), ["x.onnx"]),
+    "an ONNX file of a future version": (lambda p: compiling(p.changed("x.onnx", of_a_future_version)), ["x.onnx"]),
+    "weights in a file that is gone": (lambda p: compiling(p.changed("x.onnx", with_outside_weights)), ["gone.bin"]),
+    "an operator that reads nothing": (lambda p: compiling(p.changed("x.onnx", with_an_unknown_input)), ["nowhere"]),
+    "a name that is no identifier": (lambda p: compiling(DIGITS, "--name", "my-net"), ["'my-net'", "lower-case"]),
+    "a name that begins with a digit": (lambda p: compiling(DIGITS, "--name", "3d"), ["'3d'", "a letter first"]),
+    "a name that is empty": (lambda p: compiling(DIGITS, "--name", ""), ["''"]),
+    "an input type that is unknown": (lambda p: compiling(DIGITS, "--input-type", "int4"), ["int4", "int8"]),
+    "an output type that is unknown": (lambda p: compiling(DIGITS, "--output-type", "bool"), ["bool", "uint8"]),
+    "a layout that is unknown": (lambda p: compiling(DIGITS, "--input-layout", "chwn"), ["chwn", "nhwc"]),
+    "a target in a typo": (lambda p: compiling(DIGITS, "--target", "GAP-99"), ["GAP-99", "did you mean 'gap9'?"]),
+    "a target that is a path": (lambda p: compiling(DIGITS, "--target", "./gap9.py"), ["./gap9.py", "installed"]),
+    "a size in another unit": (lambda p: compiling(DIGITS, "--l1", "64g"), ["'64g'", "64k"]),
+    "a list in another format": (lambda p: compiling(DIGITS, "--csv", "layers.xlsx"), ["layers.xlsx", ".csv"]),
+    "a list in a missing folder": (lambda p: compiling(DIGITS, "--csv", "gone/layers.csv"), ["gone/layers.csv"]),
+    "a project in a file": (
+        lambda p: ["compile", DIGITS, "-o", p.given("taken", b"") / "out"],
+        ["taken"],
+    ),
+    "a manifest that is no JSON": (
+        lambda p: ["run", p.given("project/project.json", b"{").parent],
+        ["project"],
+    ),
+    "a manifest of another kind": (
+        lambda p: ["run", p.edited("project.json", lambda d: d.update(inputs="none"))],
+        ["project"],
+    ),
+    "labels without an axis": (
+        lambda p: ["validate", p.project, "--against", DIGITS, "--input", p.tensors(image=IMAGE, labels=np.array("a"))],
+        ["labels"],
+    ),
+    "another model to compare with": (
+        lambda p: [
+            "validate",
+            p.project,
+            "--against",
+            p.changed("x.onnx", lambda m: setattr(m, "producer_name", "another")),
+        ],
+        ["x.onnx", "is not the model"],
+    ),
+    "no samples": (lambda p: ["validate", p.project, "--against", DIGITS, "--samples", "0"], ["--samples"]),
+    "inputs of numbers that are none": (
+        lambda p: ["run", p.project, "--input", p.tensors(**{INPUT: np.array([["a", "b"]])})],
+        [INPUT],
+    ),
+    "an image of objects": (
+        lambda p: ["run", p.project, "--input", p.tensors(**{INPUT: np.array([{}], object)})],
+        ["x.npz"],
+    ),
+    "a report of another version": (
+        lambda p: ["compare", p.edited("report.json", lambda d: d.update(schema_version=99)), DIGITS.parent],
+        ["report.json"],
+    ),
+    "a comparison with a model": (lambda p: ["compare", p.project, DIGITS], ["digits.onnx"]),
+    "a network of no width": (lambda p: ["zoo", "mobilenet_v1-0-96"], ["width", "0.0"]),
+    "a target's package in a typo": (lambda p: ["new-target", "my chip"], ["'my chip'"]),
+}
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_sentence(case: str, command: Command, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, words = CASES[case]
+    line = make(place)
+    monkeypatch.chdir(place.folder)
+    before = content(place.folder)
+    sentence = command(*line).error
+    assert all(word in sentence for word in words), sentence
+    assert content(place.folder) == before
+
+
+@pytest.mark.parametrize("full", ["out", "layers.csv"])
+def test_a_full_disk(full: str, command: Command, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was begun goes; what was whole before stays."""
+    whole = Path.write_text
+
+    def write_text(path: Path, *arguments: object, **options: object) -> int:
+        if full in str(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return whole(path, *arguments, **options)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    monkeypatch.chdir(place.folder)
+    monkeypatch.setattr(Path, "write_text", write_text)
+    before = content(place.folder)
+    sentence = command(*compiling(DIGITS, "--csv", "layers.csv")).error
+    assert "No space left on device" in sentence
+    left = content(place.folder)
+    assert left.keys() - before.keys() <= {"layers.csv"} - {full}
+    assert before.items() <= left.items()
+
+
+def test_an_interrupt(command: Command, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(place.folder)
+    monkeypatch.setattr("match.report.layer_rows.write_csv", interrupted)
+    before = content(place.folder)
+    outcome = command(*compiling(DIGITS, "--csv", "layers.csv"))
+    assert (outcome.status, outcome.out, outcome.err) == (INTERRUPTED, "", f"match: {MESSAGE}\n")
+    assert content(place.folder) == before

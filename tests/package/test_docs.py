@@ -1,0 +1,83 @@
+"""The commands and programs in the pages of docs/ work as they are written there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from match.cli import main
+from match.run import platform_on, random_inputs, read_manifest
+from tests.cli.conftest import DIGITS, command, project
+from tests.package.test_architecture import PROJECT
+
+__all__ = ["command", "project"]
+
+pytestmark = pytest.mark.cc
+
+DOCS = PROJECT / "docs"
+COMMANDS = ("compare.md", "pulp-open.md", "running.md", "timeline.md", "validate.md")
+SLOW_COMMANDS = ("external-memory.md", "pypi.md")
+PROGRAMS = ("timeline.md",)
+SLOW_PROGRAMS = ("pypi.md",)
+ELSEWHERE = ("engines.md", "new-target.md", "firmware.md")
+"""Pages whose lines take an hour, install packages or need a board's SDK; what they are about has tests of its own."""
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def place(project: Path, models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the pages speak of: models, projects called DIR, A and B, and inputs."""
+    for name in ("DIR", "A", "B"):
+        shutil.copytree(project, tmp_path / name)
+    shutil.copy(DIGITS, tmp_path / "model.onnx")
+    shutil.copy(DIGITS, tmp_path)
+    shutil.copy(models_dir / "kws_ref_model.tflite", tmp_path / "model.tflite")
+    np.savez(tmp_path / "x.npz", **random_inputs(read_manifest(project), 0))  # pyright: ignore[reportArgumentType]
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def missing(arguments: list[str]) -> tuple[str, ...]:
+    """What a platform that a line runs on needs and this machine does not have."""
+    if "gvsoc" in arguments:
+        return ("gvsoc",)
+    platform = "qemu" if "qemu" in arguments else "bare" if "bare" in arguments else None
+    manifest = read_manifest(Path(arguments[1])) if platform else None
+    return platform_on(manifest, "qemu").missing if manifest else ()
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("page", [*COMMANDS, *(pytest.param(page, marks=pytest.mark.sweep) for page in SLOW_COMMANDS)])
+def test_commands(page: str) -> None:
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    assert lines
+    for line in lines:
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "match", line
+        if missing(arguments):
+            continue
+        with pytest.raises(SystemExit) as ending:
+            main(arguments)
+        # The project that is compiled here has layers that are not exact: validation says so by its status.
+        assert not ending.value.code or (arguments[0] == "validate" and ending.value.code == 1), line
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("page", [*PROGRAMS, *(pytest.param(page, marks=pytest.mark.sweep) for page in SLOW_PROGRAMS)])
+def test_programs(page: str) -> None:
+    for program in blocks(page, "python"):
+        exec("import match\n" + program, {})
+
+
+def test_every_page_with_commands_is_here() -> None:
+    with_commands = {page.name for page in DOCS.glob("*.md") if blocks(page.name, "sh")}
+    assert with_commands - {*COMMANDS, *SLOW_COMMANDS, *ELSEWHERE} == set()

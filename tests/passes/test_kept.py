@@ -1,0 +1,80 @@
+"""Networks in integer form are read from the folder only if everything that they depend on is the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import match.frontend
+from match.frontend.model import Model, Rounding
+from match.passes import kept
+from match.passes.kept import kept_integer_relay
+from match.relay import tvm
+
+pytestmark = pytest.mark.tvm
+
+DIGITS = Path(match.frontend.__file__).parents[1] / "devtools" / "demo" / "digits.onnx"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return match.frontend.load(DIGITS)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
+    """The models that were brought to integer form, not read."""
+    asked: list[Model] = []
+    whole = kept.integer_relay
+
+    def counted(model: Model, activations: str | None) -> tvm.IRModule:
+        asked.append(model)
+        return whole(model, activations)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(kept, "integer_relay", counted)
+    return asked
+
+
+def test_what_is_read_is_what_was_made(model: Model, made: list[Model], tmp_path: Path) -> None:
+    first = kept_integer_relay(model, None, tmp_path)
+    second = kept_integer_relay(model, None, tmp_path)
+    assert len(made) == 1
+    assert tvm.ir.structural_equal(first, second, map_free_vars=False)
+    assert tvm.ir.save_json(first) == tvm.ir.save_json(second)
+    assert second["main"].body.checked_type == first["main"].body.checked_type
+
+
+def test_another_network_type_or_reference_is_another_entry(model: Model, made: list[Model], tmp_path: Path) -> None:
+    kept_integer_relay(model, None, tmp_path)
+    kept_integer_relay(model, "uint8", tmp_path)
+    kept_integer_relay(replace(model, rounding=Rounding.TFLITE), None, tmp_path)
+    assert len(made) == 3
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_is_damaged_is_made_anew(model: Model, made: list[Model], tmp_path: Path) -> None:
+    kept_integer_relay(model, None, tmp_path)
+    (entry,) = tmp_path.iterdir()
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[: len(whole) // 2])
+    kept_integer_relay(model, None, tmp_path)
+    assert len(made) == 2
+    assert entry.read_bytes() == whole
+
+
+def test_the_oldest_go(model: Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kept, "MOST_NETWORKS", 1)
+    kept_integer_relay(model, None, tmp_path)
+    kept_integer_relay(model, "uint8", tmp_path)
+    assert len(list(tmp_path.iterdir())) < 2
+
+
+def test_without_a_folder_nothing_is_kept(model: Model, made: list[Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is to be written")
+
+    monkeypatch.setattr(kept, "Kept", refused)
+    assert kept_integer_relay(model, None, None)["main"]
+    assert len(made) == 1
