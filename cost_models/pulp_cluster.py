@@ -82,6 +82,8 @@ class KernelCycles:
     the products of one, and its output's requantization, which hardly depends on the form there.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
     maximum4: a window's element of these.
+    multiply: an element of a multiplication beside its requantization; turned_pixel, turned: a pixel of a transposition
+    and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
@@ -130,6 +132,9 @@ class KernelCycles:
     add: float = 6.7
     add_int64: float = 55.8
     lookup: float = 3.06
+    multiply: float = 13
+    turned_pixel: float = 36
+    turned: float = 5
     quantize: float = 24.2
     dequantize: float = 6.46
 
@@ -329,6 +334,17 @@ class PulpClusterCost(CostModel):
             case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
                 each = getattr(self.cycles, layer.op)
                 return self._elements(layer, tile, each)
+            case Op.SLICE:
+                return self._elements(layer, tile, self.cycles.lookup)
+            case Op.MULTIPLY:
+                return self.cycles.addition + self._elements(layer, tile, self.cycles.multiply + self.requantize)
+            case Op.CONCATENATE:
+                parts = layer.first_channels, layer.k - layer.first_channels
+                pixels = tile.oy * tile.ox
+                return sum(self._runs(pixels, pixels * part, self.cycles.lookup) for part in parts)
+            case Op.TRANSPOSE:
+                pixel = self.cycles.turned_pixel + self.cycles.turned * tile.k
+                return ceil_div(tile.oy * tile.ox, self.cores) * pixel
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
 
@@ -516,13 +532,18 @@ class PulpClusterCost(CostModel):
         return tile.oy * tile.ox * (cycles.position + fours * four)
 
     def _elements(self, layer: Layer, tile: Tile, each: float) -> float:
-        """Elements are shared out, words of them, in runs without gaps.
+        """Elements in runs without gaps.
 
-        Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels.
+        Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels, or
+        another tensor has one pixel for all.
         """
+        pixels = tile.oy * tile.ox
         rows = choose(tile.ox == layer.ox, 1, tile.oy)
-        runs = choose(tile.k == layer.k, rows, tile.oy * tile.ox)
-        elements = tile.oy * tile.ox * tile.k
+        runs = pixels if layer.broadcast else choose(tile.k == layer.k, rows, pixels)
+        return self._runs(runs, pixels * tile.k, each)
+
+    def _runs(self, runs: int, elements: int, each: float) -> float:
+        """Elements are shared out, words of them, and runs with them."""
         share = smaller(elements, align4(ceil_div(elements, self.cores)))
         return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
 

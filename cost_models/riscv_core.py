@@ -28,7 +28,7 @@ class RiscvCoreCost(CpuCostModel):
     convolution: cycles of a multiply-accumulate of a convolution.
     dense: of a dense layer.
     output: of an output of either beside them: 64-bit requantization, clip, store, the loop.
-    add: of an element of an addition of two requantized operands.
+    add: of an element of an addition of two requantized operands, or of a multiplication.
     element: of an element read by pooling or looked up in a table.
     other: of an element of any other operator.
     softmax, softmax_row: of an element and of a row of softmax in integers: instructions counted under QEMU (992 for a
@@ -59,7 +59,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.dense * macs + self.output * outputs
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.element * macs + self.output * outputs
-            case Op.ADD:
+            case Op.ADD | Op.MULTIPLY:
                 return self.add * outputs
             case Op.LOOKUP:
                 return self.element * outputs

@@ -86,9 +86,9 @@ typedef struct {
 
 typedef struct {
     const uint8_t *input;
-    const uint8_t *addend;  /* second input of an addition, with the strides of the first */
-    const void *weights;    /* filter of channels_out output channels, in the module's layout */
-    const void *parameters; /* requantization of the same channels, in the module's form; a table */
+    const uint8_t *addend;  /* second input of an operator that has two */
+    const void *weights;    /* filter of channels_out output channels, in the module's layout; zero points */
+    const void *parameters; /* requantization of the same channels, in the module's form; tables */
     uint8_t *output;
     const int32_t *sums_in; /* NULL: this tile begins with the first of the layer's input channels */
     int32_t *sums_out;      /* NULL: it ends with the last of them */

@@ -78,6 +78,21 @@ void match_pulp_add_int32(const match_tile_t *tile);
  * and so is an int8 output written; nothing is clipped. Cores share out the elements. */
 void match_pulp_lookup(const match_tile_t *tile);
 
+/* Product of input and addend, element by element, each less its zero point: the accumulator. Parameters are those of one
+ * channel; weights are the two zero points, int32, at a multiple of 4. Strides of 0 give all pixels one addend. Cores share
+ * out the elements. */
+void match_pulp_multiply(const match_tile_t *tile);
+void match_pulp_multiply_high(const match_tile_t *tile);
+void match_pulp_multiply_int32(const match_tile_t *tile);
+
+/* The channels_in channels of the input, then those of the addend, each through a table of 256 bytes; parameters are the
+ * two tables. Cores share out the elements. */
+void match_pulp_concatenate(const match_tile_t *tile);
+
+/* Each element where it is: input and output differ in their strides, input_channel_stride among them. Cores share out
+ * the pixels. */
+void match_pulp_transpose(const match_tile_t *tile);
+
 /* Elements of float32, the input's, as 8 bits; parameters are one match_quantize_t. Not a number is as an infinite one.
  * Cores share out the elements. */
 void match_pulp_quantize(const match_tile_t *tile);

@@ -13,6 +13,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import StepFunction
 
 _ROUNDING_ERROR = 2.0**-22
+_MOST_LEVELS = 2.0**31
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,10 @@ class OnnxruntimeArithmetic:
 
 
 def quantize(values: Float32Array, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
-    """QuantizeLinear of float32 values."""
-    return np.clip(np.rint(values / output.scale).astype(np.int64) + output.zero_point, *clip)
+    """QuantizeLinear of float32 values, infinite ones included."""
+    with np.errstate(over="ignore"):
+        levels = np.clip(np.nan_to_num(np.rint(values / output.scale)), -_MOST_LEVELS, _MOST_LEVELS)
+    return np.clip(levels.astype(np.int64) + output.zero_point, *clip)
 
 
 def _fused(levels: Int64Array, ratio: np.float32, addend: Float32Array | np.float32) -> Float32Array:

@@ -35,11 +35,19 @@ class AxisText:
         if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
             return "IN_CHANNELS" if inside else "OUT_CHANNELS"
         if self.name == "channels":
-            return "IN_CHANNELS" if inside and self.layer.stages else size_name(self.axis.dim, self.layer)
+            if inside and self.layer.stages:
+                return "IN_CHANNELS"
+            own = inside and self.layer.op in (Op.CONCATENATE, Op.SLICE)
+            return f"{self.operand.upper()}_CHANNELS" if own else size_name(self.axis.dim, self.layer)
         if self.axis.dim is Dim.K:
             return size_name(self.axis.dim, self.layer)
-        side = "IN" if inside else "OUT"
+        side = self.operand.upper() if self.fixed else "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
+
+    @property
+    def fixed(self) -> bool:
+        """Whether every tile touches the same indices."""
+        return self.axis.stride == 0
 
     @property
     def used(self) -> int:
@@ -84,6 +92,8 @@ class AxisText:
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Constants that describe the axis beside the tensor's size."""
         values = {self.stored: self._rounded(self.axis.limit)}
+        if self.skipped:
+            values[self.skipped] = -self.axis.before
         if not self.cut:
             values |= {self._whole_count: self.used, self.held: self._rounded(self.used)}
         yield from ((name, value) for name, value in values.items() if name != self.limit)
@@ -96,6 +106,8 @@ class AxisText:
     @property
     def cut(self) -> bool:
         """Whether blocks are pieces of the tensor's axis."""
+        if self.fixed:
+            return False
         if self.shared and self.outer:
             return self.outer.cut
         return bool(self.nest.of(self.axis.dim, self.depth)) or self.nest.cut_outside(self.axis.dim)
@@ -108,13 +120,20 @@ class AxisText:
     @property
     def tiled(self) -> bool:
         """Whether tiles are pieces of the block along this axis."""
-        return len(self.nest.of(self.axis.dim, len(self.nest))) > len(self.nest.of(self.axis.dim, self.depth))
+        cuts = len(self.nest.of(self.axis.dim, len(self.nest))) - len(self.nest.of(self.axis.dim, self.depth))
+        return cuts > 0 and not self.fixed
 
     @property
     def plain(self) -> bool:
-        """Whether indices of the axis are iterations of its loop dimension."""
+        """Whether indices of the axis are iterations of its loop dimension, behind those that are skipped."""
         axis = self.axis
-        return (axis.stride, axis.window, axis.before) == (1, 1, 0) and axis.limit >= self.layer.size(axis.dim)
+        fits = axis.before <= 0 and axis.limit + axis.before >= self.layer.size(axis.dim)
+        return (axis.stride, axis.window) == (1, 1) and fits
+
+    @property
+    def skipped(self) -> str:
+        """Constant with the tensor's indices in front of those that the layer touches; empty if there are none."""
+        return f"{self.variable.upper()}_SKIPPED" if self.axis.before < 0 and self.outer is None else ""
 
     @property
     def variable(self) -> str:
@@ -168,7 +187,9 @@ class AxisText:
     def first(self) -> str:
         """Indices from the array's first to the block's, in a function that is passed `name`; empty if always 0."""
         if not self.passed:
-            return ""
+            return self.skipped
+        if self.skipped:
+            return f"({self.name}.first + {self.skipped})"
         if self.outer and self.outer.cut:
             return f"({self.name}.first - part->{self.outer.variable}.first)"
         return f"{self.name}.first"

@@ -167,6 +167,7 @@ class LayerText:
             ("OUT_HEIGHT", layer.oy),
             ("OUT_WIDTH", layer.ox),
         ]
+        sizes += [(axis.limit, axis.axis.limit) for operand in self.kernel.inputs for axis in operand.axes]
         for level in self.levels:
             for operand in level.activations:
                 sizes += [size for axis in operand.axes for size in axis.sizes]

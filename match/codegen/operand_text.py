@@ -197,7 +197,9 @@ class OperandText:
         return elements if self.element_bytes == 1 else f"{_factor_of_sum(elements)} * {self.element_bytes}"
 
     def _stride(self, axis: AxisText) -> str:
-        """Elements between neighbours along an axis of a block."""
+        """Elements between neighbours along an axis of a block; 0 where there is one for all."""
+        if axis.fixed:
+            return "0"
         faster = self.stored_axes[self.stored_axes.index(axis) + 1 :]
         return " * ".join(_factor(inner.held) for inner in faster) or "1"
 

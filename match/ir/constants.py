@@ -18,11 +18,11 @@ class LayerConstants:
     weights: int8, shape (K, FY, FX, C), for channelwise operators (K, FY, FX, 1); None without weights.
     requantization: from the int32 accumulator to the output; for an addition it has one channel, whose multiplier is 1
     in the network's own constants, and is applied to the sum of both inputs times their `addend_multipliers` (input,
-    addend). For matrices it has one channel, too.
+    addend). For a multiplication and for matrices it has one channel, too.
     table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
-    dequantize likewise, float32.
+    dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256).
     quantization: of a quantize.
-    zero_points: of matrices, what is subtracted from their two inputs.
+    zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     """
 
     weights: npt.NDArray[np.int8] | None

@@ -1,12 +1,15 @@
 """The typed workload of one match: what a module is asked to compute, free of TVM objects.
 
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
-FY/FX filter rows and columns. Channelwise operators (depthwise convolution, pooling, addition, lookup, quantize,
-dequantize) use K for their channels and have C = 1. A grouped convolution uses K for its groups, each of `c` input
-channels and `group_outputs` output channels. A dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch).
-Matrices are OY products of two activations, (OX, C) and (K, C), the second one transposed. Lookup, quantize and
-dequantize, element by element, take tensors of any rank: K is the last axis, OX the one before, OY all others.
-Activations are HWC.
+FY/FX filter rows and columns. Channelwise operators, which are all but products, use K for their channels and have
+C = 1. A grouped convolution uses K for its groups, each of `c` input channels and `group_outputs` output channels. A
+dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). Matrices are OY products of two activations, (OX, C)
+and (K, C), the second one transposed. Operators on each element and those that move it take tensors of any rank: K is
+the last axis, OX the one before, OY all others. Activations are HWC.
+
+A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
+has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
+(OY, K, OX). A multiplication may have a second input of one pixel, which weighs the channels of the first.
 """
 
 from __future__ import annotations
@@ -45,15 +48,18 @@ class Op(enum.StrEnum):
     LOOKUP = "lookup"
     QUANTIZE = "quantize"
     DEQUANTIZE = "dequantize"
+    MULTIPLY = "multiply"
+    CONCATENATE = "concatenate"
+    SLICE = "slice"
+    TRANSPOSE = "transpose"
 
 
 ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
-CHANNELWISE = frozenset({Op.DEPTHWISE_CONV2D, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D}) | ELEMENTWISE
+CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES}
 
-
-TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES})
+TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.CONCATENATE})
 """Operators with a second input, the addend."""
 
 
@@ -74,7 +80,9 @@ class Layer:
     `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
     operators without weights, `output_dtype` is "int32" where sums are not requantized. Numbers that are not quantized
     are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
-    that of the values that the inputs of a layer that accumulates can have, where that is known. `group_outputs` are
+    that of the values that the inputs of a layer that accumulates can have, where that is known. `first_channels` are,
+    of a concatenation, those of its first input; of a slice, those in front of it, and `source_channels` all of its
+    input. `broadcast` tells that the second input of a multiplication has one pixel. `group_outputs` are
     the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
     filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
 
@@ -100,6 +108,9 @@ class Layer:
     output_dtype: str = "uint8"
     clip: tuple[int, int] = (0, 255)
     input_range: tuple[int, int] | None = None
+    first_channels: int = 0
+    source_channels: int = 0
+    broadcast: bool = False
     stages: tuple[Layer, ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
@@ -127,9 +138,13 @@ class Layer:
 
     @property
     def input_channels(self) -> int:
-        """Channels of the input tensor."""
+        """Channels of the input tensor, of the first one if there are two."""
         if self.stages:
             return self.stages[0].input_channels
+        if self.op is Op.CONCATENATE:
+            return self.first_channels
+        if self.op is Op.SLICE:
+            return self.source_channels
         if self.op is Op.GROUPED_CONV2D:
             return self.k * self.c
         return self.k if self.channelwise else self.c
@@ -188,7 +203,8 @@ class Axis:
 
     A tile of `t` iterations of `dim` touches `(t - 1) * stride + window` indices, clipped to the tensor's `limit` and
     rounded up to `multiple`. `before` is the padding in front: the tile that starts at iteration `i` touches indices
-    from `i * stride - before`.
+    from `i * stride - before`; less than 0, it is what is skipped. With a stride of 0 all iterations touch the same
+    indices.
     """
 
     dim: Dim
@@ -238,17 +254,19 @@ class Operand:
 
     `partial_bytes` are, of an output, the bytes of an element's partial sum between kernel calls that each add up some
     of the input channels; 0 where kernels need all of them at once.
+    `transposed` tells that the tensor itself, not a layout of it, has its axes in the order of the component's.
     """
 
     name: str
     role: Role
     components: tuple[Component, ...]
     partial_bytes: int = 0
+    transposed: bool = False
 
     @cached_property
     def dims(self) -> frozenset[Dim]:
         """Loop dimensions that this operand depends on."""
-        return frozenset(axis.dim for component in self.components for axis in component.axes)
+        return frozenset(axis.dim for component in self.components for axis in component.axes if axis.stride)
 
     @property
     def indivisible_dims(self) -> frozenset[Dim]:

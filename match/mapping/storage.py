@@ -59,6 +59,8 @@ def storage(operand: Operand) -> Storage:
     """
     axes = [axis for component in operand.components for axis in component.axes]
     order = [place for component in operand.components for place in places(component)]
+    if operand.transposed and sorted(order) == [0, 1, 2]:
+        order = [0, 1, 2]
     if len(operand.components) != 1 or sorted(order) != [0, 1, 2]:
         raise TargetError(
             f"operand {operand.name} is not an activation of rows, columns and channels (one component with an axis "

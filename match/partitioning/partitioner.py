@@ -177,7 +177,11 @@ def _function(match: Match, plan: LayerPlan, inputs: Sequence[Storage], output: 
 
     def new(expr: relay.Expr) -> relay.Expr:
         if expr not in replaced:
-            replaced[expr] = rebuild(expr, new) if expr in covered and isinstance(expr, relay.Call) else expr
+            inner = expr in covered
+            if inner and isinstance(expr, relay.Tuple):
+                replaced[expr] = relay.Tuple([new(field) for field in expr.fields])
+            else:
+                replaced[expr] = rebuild(expr, new) if inner and isinstance(expr, relay.Call) else expr
         return replaced[expr]
 
     attributes: dict[str, Any] = {

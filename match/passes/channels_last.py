@@ -59,6 +59,8 @@ class _Layouts:
         elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and _axes(call) == _TO_FIRST:
             self._last.add(call)
             followed = new(call.args[0])
+        elif (x := _shuffled(call)) is not None and x in self._last:
+            followed = self._shuffle(call, x, new)
         elif any(tensor in self._last for argument in call.args for tensor in [argument, *_fields(argument)]):
             followed = self._on_map(call, new)
         elif any(argument in self._flat for argument in call.args):
@@ -155,6 +157,13 @@ class _Layouts:
             self._last.add(call)
             axes = [_TO_LAST.index(int(axis) % 4) for axis in call.attrs.axis]
             return relay.sum(new(call.args[0]), sorted(axes), keepdims=True)
+        if name == "strided_slice":
+            self._last.add(call)
+            attrs = call.attrs
+            axes = range(len(attrs.begin)) if attrs.axes is None else [int(axis) % 4 for axis in attrs.axes]
+            moved = [_TO_LAST.index(axis) for axis in axes]
+            bounds = attrs.begin, attrs.end, attrs.strides
+            return relay.strided_slice(new(call.args[0]), *bounds, axes=moved, slice_mode=attrs.slice_mode)
         if name == "nn.pad":
             self._last.add(call)
             widths = [call.attrs.pad_width[axis] for axis in _TO_LAST]
@@ -167,6 +176,14 @@ class _Layouts:
                 self._flat[call] = (rows, columns, channels)
             return relay.reshape(new(call.args[0]), shape(call))
         return None
+
+    def _shuffle(self, call: relay.Call, x: relay.Expr, new: New) -> relay.Expr:
+        """The channels of a map x, as a matrix, transposed."""
+        self._last.add(call)
+        groups = shape(call.args[0])[2]
+        batch, channels, rows, columns = shape(call)
+        matrix = relay.reshape(new(x), (batch, rows, columns, groups, channels // groups))
+        return relay.reshape(relay.transpose(matrix, (0, 1, 2, 4, 3)), (batch, rows, columns, channels))
 
     def _elementwise(self, call: relay.Call, new: New) -> relay.Expr | None:
         parameters = call.args[1:]
@@ -216,6 +233,19 @@ class _Layouts:
             self._flat[call] = self._flat[x]
             return rebuild(call, new)
         return None
+
+
+def _shuffled(call: relay.Call) -> relay.Expr | None:
+    """The map whose channels a reshape brings together again that were a matrix, transposed; None for other calls."""
+    if not is_call(call, "reshape") or not is_call(call.args[0], "transpose"):
+        return None
+    turned = call.args[0]
+    matrix = turned.args[0]
+    if not is_call(matrix, "reshape") or len(shape(matrix)) != 5 or _axes(turned) != (0, 2, 1, 3, 4):
+        return None
+    x = matrix.args[0]
+    whole = shape(x) == shape(call) and len(shape(x)) == 4 and shape(x)[2:] == shape(matrix)[3:]
+    return x if whole else None
 
 
 def _fields(expr: relay.Expr) -> list[relay.Expr]:

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
+from match.arithmetic.plane_fit import fit_plane
 from match.ir.dtypes import value_range
-from match.passes.unary_functions import unary_chain
+from match.passes.element_functions import function_of
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import quantization
@@ -342,22 +343,40 @@ def _scaled_concatenation(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A chain of functions of one value, computed for all 256 of them."""
-    source, function = unary_chain(expr)
-    real = _real(source)
-    if real is None or function is None:
+    """Any function of one value, computed for all 256 of them, or of two, for all pairs.
+
+    Of two it is the plane that gives the same outputs if there is one, else a table of 65536 values.
+    """
+    found = function_of(expr)
+    if found is None or len(found[0]) > 2:
         return None
-    values = (real.quantization.levels - real.quantization.zero_point).astype(np.float32) * real.quantization.scale
-    outputs = quantize(function(values), output, value_range(output.dtype))
-    return integer_form.lookup(new(real.x), outputs, real.quantization.dtype, output.dtype)
+    sources, function = found
+    reals = [real for real in map(_real, sources) if real is not None]
+    if len(reals) < len(sources) or any(shape(real.x) != shape(expr) for real in reals):
+        return None
+    types = [real.quantization for real in reals]
+    values = [(own.levels - own.zero_point).astype(np.float32) * own.scale for own in types]
+    clip = value_range(output.dtype)
+    if len(reals) == 1:
+        outputs = quantize(function(*values), output, clip)
+        return integer_form.lookup(new(reals[0].x), outputs, types[0].dtype, output.dtype)
+    smooth = function(values[0][:, None], values[1][None, :])
+    outputs, middle = quantize(smooth, output, clip), np.divide(smooth[127:129, 127:129], output.scale)
+    slopes = float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
+    plane = fit_plane(outputs, types[0].levels, types[1].levels, slopes, clip)
+    a, b = (new(real.x) for real in reals)
+    if plane is None:
+        return integer_form.lookup_pair(a, b, outputs, (types[0].dtype, types[1].dtype), output.dtype)
+    return integer_form.add(a, b, plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
 
 
 def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
+    expr = _part(expr) or expr
     while is_call(expr, "nn.pad", *_MOVES):
         moves.append(expr)
-        expr = expr.args[0]
+        expr = _part(expr.args[0]) or expr.args[0]
     real = _real(expr)
     if real is None:
         return None
@@ -372,6 +391,18 @@ def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
             arguments.append(relay.const(int(integer[0]), real.quantization.dtype))
         result = relay.Call(call.op, arguments, call.attrs)
     return _rescaled(result, real.quantization, output)
+
+
+def _part(expr: relay.Expr) -> relay.Call | None:
+    """One of the tensors that a split makes, as a slice of its input; None for other expressions."""
+    if not isinstance(expr, relay.TupleGetItem) or not is_call(expr.tuple_value, "split"):
+        return None
+    split = expr.tuple_value
+    x = split.args[0]
+    axis = int(split.attrs.axis) % len(shape(x))
+    extents = [int(field.shape[axis]) for field in split.checked_type.fields]
+    begin = sum(extents[: expr.index])
+    return relay.strided_slice(x, [begin], [begin + extents[expr.index]], axes=[axis])
 
 
 def _rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> relay.Expr:

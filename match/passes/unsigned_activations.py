@@ -8,8 +8,8 @@ import numpy as np
 
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
-from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Matrices
-from match.relay.readers import read_addition, read_layer, read_lookup, read_matrices
+from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Matrices, Multiplication
+from match.relay.readers import read_addition, read_layer, read_lookup, read_matrices, read_multiplication
 from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar
 
 _OFFSET = 128
@@ -48,9 +48,9 @@ class _Conversion:
         addition = read_addition(call)
         if addition is not None:
             return self._mark(call, self._addition(addition, new))
-        matrices = read_matrices(call)
-        if matrices is not None:
-            return self._mark(call, self._matrices(matrices, new))
+        product = read_multiplication(call) or read_matrices(call)
+        if product is not None:
+            return self._mark(call, self._product(product, new))
         lookup = read_lookup(call)
         if lookup is not None:
             offset = _OFFSET if lookup.dtype == "int8" else 0
@@ -125,18 +125,17 @@ class _Conversion:
         a, b = (self._unsigned(operand, new) for operand in addition.operands)
         return replace(addition, bias=bias, clip=clip, dtype="uint8").build(a, b)
 
-    def _matrices(self, matrices: Matrices, new: New) -> relay.Expr:
+    def _product(self, product: Multiplication | Matrices, new: New) -> relay.Expr:
         """The zero points move with what they are of."""
-        requantization = matrices.requantization
-        if matrices.dtype == "int8":
+        requantization = product.requantization
+        if product.dtype == "int8":
             requantization = _shifted_outputs(requantization)
-        zeros = [
+        first, second = (
             zero + (_OFFSET if dtype(operand) == "int8" else 0)
-            for operand, zero in zip(matrices.operands, matrices.zero_points, strict=True)
-        ]
-        a, b = (self._unsigned(operand, new) for operand in matrices.operands)
-        moved = replace(matrices, zero_points=(zeros[0], zeros[1]), requantization=requantization, dtype="uint8")
-        return moved.build(a, b)
+            for operand, zero in zip(product.operands, product.zero_points, strict=True)
+        )
+        a, b = (self._unsigned(operand, new) for operand in product.operands)
+        return replace(product, zero_points=(first, second), requantization=requantization, dtype="uint8").build(a, b)
 
     def _lookup(self, lookup: Lookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""

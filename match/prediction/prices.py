@@ -81,7 +81,7 @@ class Prices:
         self._limits = tuple(array_limits(operand) for operand in operands)
         self._dims = tuple(tuple(operand.dims) for operand in operands)
         everything = {self.rows, self.columns}.union(*self.axes)
-        self._clipping = {dim: [axis for axis in everything if axis.dim is dim] for dim in Dim}
+        self._clipping = {dim: [axis for axis in everything if axis.dim is dim and axis.stride] for dim in Dim}
         # Kernels begin a reduction with the first of its channels and end it with the last: like tiles at a border.
         self._clipping[Dim.C].append(Axis(Dim.C, layer.c, window=3, before=1))
         self._unclipped = {dim: unclipped(axes) for dim, axes in self._clipping.items()}

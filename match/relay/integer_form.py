@@ -211,7 +211,7 @@ def add(
 def multiply(
     a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
 ) -> relay.Expr:
-    """Product of two tensors less their zero points, requantized as one channel; it has no pattern of its own."""
+    """Product of two tensors less their zero points, requantized as one channel; one of them may be broadcast."""
     first, second = (
         relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
         for operand, zero_point in zip((a, b), zero_points, strict=True)

@@ -124,6 +124,20 @@ class Addition:
 
 
 @dataclass(frozen=True, eq=False)
+class Multiplication:
+    """A quantized product of two tensors less their zero points, one of which may be broadcast."""
+
+    operands: tuple[relay.Expr, relay.Expr]
+    zero_points: tuple[int, int]
+    requantization: Requantization
+    dtype: str
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands."""
+        return integer_form.multiply(a, b, self.zero_points, self.requantization, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
 class Quantize:
     """float32 numbers of x as 8 bits."""
 

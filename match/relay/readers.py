@@ -16,7 +16,18 @@ from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums
-from match.relay.operators import Addition, Average, Convolution, Dense, Dequantize, Layer, Lookup, Matrices, Quantize
+from match.relay.operators import (
+    Addition,
+    Average,
+    Convolution,
+    Dense,
+    Dequantize,
+    Layer,
+    Lookup,
+    Matrices,
+    Multiplication,
+    Quantize,
+)
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 
@@ -59,7 +70,7 @@ def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
 
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
-    """REQ: the accumulator, the parameters (shape (K,)) and the type of the result."""
+    """REQ: the accumulator, the parameters (shape (K,); of a product of two tensors (1,)), the type of the result."""
     saturated = _saturated_shift(expr)
     if saturated is None:
         return None
@@ -70,7 +81,7 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     accumulator = product.args[0].args[0]
     if dtype(accumulator) != "int32" or not shape(accumulator):
         return None
-    channels = shape(accumulator)[-1]
+    channels = 1 if is_call(accumulator, "multiply") else shape(accumulator)[-1]
     exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
     line = bias_expr.args[2] if exceptional else bias_expr
     negative = line.args[:2] if is_call(line, "where") else None
@@ -139,6 +150,24 @@ def read_addition(expr: relay.Expr) -> Addition | None:
         return None
     bias, shift, *multipliers = (int(number) for number in numbers)
     return Addition((operands[0], operands[1]), (multipliers[0], multipliers[1]), bias, shift, clip, out_dtype)
+
+
+def read_multiplication(expr: relay.Expr) -> Multiplication | None:
+    """A multiplication."""
+    requantized = read_requantized(expr)
+    if requantized is None or not is_call(requantized[0], "multiply"):
+        return None
+    operands: list[relay.Expr] = []
+    zero_points: list[int] = []
+    for factor in requantized[0].args:
+        if not is_call(factor, "subtract") or not is_call(factor.args[0], "cast"):
+            return None
+        zero_point, x = scalar(factor.args[1]), factor.args[0].args[0]
+        if zero_point is None or not is_8bit(x):
+            return None
+        operands.append(x)
+        zero_points.append(int(zero_point))
+    return Multiplication((operands[0], operands[1]), (zero_points[0], zero_points[1]), *requantized[1:])
 
 
 def read_matrices(expr: relay.Expr) -> Matrices | None:

@@ -23,32 +23,29 @@ QUANTIZE_BYTES = 4 * (4 + 256)
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
-    """An input activation, HWC, of one byte an element or four. `name` tells two inputs apart.
+    """An input activation, HWC, of one byte an element or four. `name` tells the two inputs of an operator apart.
 
-    The second one of matrices has its columns along the outputs.
+    That of a transposition has its last two axes the other way round; the second one of matrices has its columns along
+    the outputs.
     """
     if name == ADDEND and layer.op is Op.MATRICES:
         axes = (Axis(Dim.OY, layer.oy), Axis(Dim.K, layer.k), Axis(Dim.C, layer.c))
         return Operand(name, Role.INPUT, (Component(name, axes),))
-    channels = Axis(Dim.K if layer.channelwise else Dim.C, layer.input_channels)
+    dim = Dim.K if layer.channelwise else Dim.C
+    window_y, window_x = layer.window
+    rows = Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top)
+    columns = Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left)
+    channels = Axis(dim, layer.input_channels, before=-layer.first_channels if layer.op is Op.SLICE else 0)
     if layer.op is Op.GROUPED_CONV2D:
         channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
-    window_y, window_x = layer.window
-    return Operand(
-        name,
-        Role.INPUT,
-        (
-            Component(
-                name,
-                (
-                    Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top),
-                    Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left),
-                    channels,
-                ),
-                element_bytes(layer.input_dtype),
-            ),
-        ),
-    )
+    if name == ADDEND and layer.broadcast:
+        rows, columns = Axis(Dim.OY, 1, stride=0), Axis(Dim.OX, 1, stride=0)
+    if name == ADDEND and layer.op is Op.CONCATENATE:
+        channels = Axis(dim, layer.k - layer.first_channels)
+    transposed = layer.op is Op.TRANSPOSE
+    axes = (rows, channels, columns) if transposed else (rows, columns, channels)
+    component = Component(name, axes, element_bytes(layer.input_dtype))
+    return Operand(name, Role.INPUT, (component,), transposed=transposed)
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
@@ -86,13 +83,16 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that computes element by element.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    quantize match_quantize_t (match_tile.h).
+    quantize match_quantize_t (match_tile.h); of a concatenation a lookup's for each input.
     """
-    return Component(TABLE, (), QUANTIZE_BYTES if layer.op is Op.QUANTIZE else 256 * element_bytes(layer.output_dtype))
+    if layer.op is Op.QUANTIZE:
+        return Component(TABLE, (), QUANTIZE_BYTES)
+    tables = 2 if layer.op is Op.CONCATENATE else 1
+    return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))
 
 
 def zero_points_component() -> Component:
-    """The zero points of both inputs of matrices, int32."""
+    """The zero points of both inputs of a product, int32."""
     return Component(ZERO_POINTS, (), 2 * 4)
 
 
@@ -105,7 +105,7 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
     Input, addend (of two inputs the second), weights (filter and `parameter_bytes` of requantization per output
-    channel, zero points, a table, as far as the operator has them), output. `parameter_bytes` is 0 where the operator
+    channel, tables, zero points, as far as the operator has them), output. `parameter_bytes` is 0 where the operator
     does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
     """
     components: list[Component] = []
@@ -113,9 +113,9 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
-    if layer.op in ELEMENTWISE:
+    if layer.op in ELEMENTWISE or layer.op in (Op.CONCATENATE, Op.SLICE):
         components.append(table_component(layer))
-    if layer.op is Op.MATRICES:
+    if layer.op in (Op.MULTIPLY, Op.MATRICES):
         components.append(zero_points_component())
     operands = [input_operand(layer)]
     if layer.op in TWO_INPUTS:

@@ -101,7 +101,7 @@ def output_spans(layer: Layer, spans: Spans) -> Spans:
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
-    """The components of `standard_operands`: filters, parameters, a table, if there are any.
+    """The components of `standard_operands`: filters, parameters, tables, zero points, if there are any.
 
     `spans` are of output channels.
     """
@@ -150,7 +150,7 @@ def word_rows(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> byt
 
 
 def requantization(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> bytes:
-    """The structure that match_tile.h has for the form: one of an addition, else one for each output channel."""
+    """The structure that match_tile.h has for the form: one of two inputs, else one for each output channel."""
     parameters = parameters_of(constants)
     if constants.addend_multipliers is not None:
         entry = np.zeros(1, _addition(requantizer))

@@ -18,6 +18,7 @@ API = TargetApi(
 
 CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_add.c",
+    "kernels/pulp/match_pulp_concatenate.c",
     "kernels/pulp/match_pulp_conv2d.c",
     "kernels/pulp/match_pulp_dense.c",
     "kernels/pulp/match_pulp_depthwise_3x3.c",
@@ -25,6 +26,8 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_depthwise_conv2d.c",
     "kernels/pulp/match_pulp_depthwise_strips.c",
     "kernels/pulp/match_pulp_lookup.c",
+    "kernels/pulp/match_pulp_multiply.c",
+    "kernels/pulp/match_pulp_transpose.c",
     "kernels/pulp/match_pulp_matmul.c",
     "kernels/pulp/match_pulp_matrices.c",
     "kernels/pulp/match_pulp_pointwise.c",

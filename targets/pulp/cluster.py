@@ -41,6 +41,10 @@ _KERNELS = {
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
     Op.LOOKUP: "match_pulp_lookup",
+    Op.MULTIPLY: "match_pulp_multiply",
+    Op.CONCATENATE: "match_pulp_concatenate",
+    Op.SLICE: "match_pulp_lookup",
+    Op.TRANSPOSE: "match_pulp_transpose",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
 }
@@ -108,7 +112,12 @@ class Cluster(HwModule):
         return (word_rows(constants.weights, spans), *packed[1:])
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
-        """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel."""
+        """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
+
+        Channels of a concatenation stay together, for a tile has some of each input.
+        """
+        if layer.op is Op.CONCATENATE:
+            return {Dim.K: 0}
         return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:

@@ -34,6 +34,10 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.AVG_POOL2D: (uint8_input,),
     Op.MAX_POOL2D: (uint8_input, no_dilation),
     Op.LOOKUP: (),
+    Op.MULTIPLY: (uint8_input,),
+    Op.CONCATENATE: (),
+    Op.SLICE: (),
+    Op.TRANSPOSE: (),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),
 }

@@ -3,8 +3,9 @@
  * A request is an int32 kind and its body. Arrays are int32 size and bytes; each gets a block of L1 of exactly that
  * size.
  *
- * KERNEL: 40 bytes of name, int32 fields of the tile, int64 negative_step, int32 whether the tile begins and whether it
- *         ends its reduction, int32 groups, seven int32 offsets of the tile's pointers in their arrays, seven arrays (input, addend,
+ * KERNEL: 40 bytes of name, int32 fields of the tile, int64 negative_step, int32 input_channel_stride, int32 whether the
+ *         tile begins and whether it ends its reduction, int32 groups, seven int32 offsets of the tile's pointers in their
+ *         arrays, seven arrays (input, addend,
  *         weights, parameters, output, scratch, partial sums). Answer: status, the output array, the partial sums.
  * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32
  *         number of arrays, arrays. Answer: status, the last array.
@@ -53,6 +54,11 @@ static const entry_t entries[] = {
     {"match_pulp_add", match_pulp_add, false},
     {"match_pulp_add_int32", match_pulp_add_int32, false},
     {"match_pulp_lookup", match_pulp_lookup, false},
+    {"match_pulp_multiply", match_pulp_multiply, false},
+    {"match_pulp_multiply_high", match_pulp_multiply_high, false},
+    {"match_pulp_multiply_int32", match_pulp_multiply_int32, false},
+    {"match_pulp_concatenate", match_pulp_concatenate, false},
+    {"match_pulp_transpose", match_pulp_transpose, false},
     {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
     {"match_pulp_avg_pool2d_high", match_pulp_avg_pool2d_high, false},
     {"match_pulp_avg_pool2d_int32", match_pulp_avg_pool2d_int32, false},
@@ -164,6 +170,7 @@ static void read_kernel(request_t *request)
     read_bytes(fields, sizeof fields);
     memcpy((char *)&request->tile + offsetof(match_tile_t, channels_in), fields, sizeof fields);
     read_bytes(&request->tile.negative_step, sizeof request->tile.negative_step);
+    read_bytes(&request->tile.input_channel_stride, sizeof request->tile.input_channel_stride);
     read_bytes(&request->begins, sizeof request->begins);
     read_bytes(&request->ends, sizeof request->ends);
     read_bytes(&request->tile.groups, sizeof request->tile.groups);

@@ -133,6 +133,7 @@ class Harness:
         sums: Sums = NO_SUMS,
         begins: bool = True,
         ends: bool = True,
+        input_channel_stride: int = 0,
         groups: int = 0,
     ) -> Bytes:
         """Run a kernel on one tile whose pointers are the starts of the arrays; the output array afterwards.
@@ -140,8 +141,8 @@ class Harness:
         `sums` are its partial sums: before the call, and in place afterwards.
         """
         arrays = [input, addend, weights, parameters, output, np.zeros(scratch, np.uint8), sums]
-        numbers = (*astuple(fields), negative_step, begins, ends, groups, *[0] * len(arrays))
-        request = struct.pack("<i40s25iq3i7i", KERNEL, name.encode(), *numbers)
+        numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends, groups, *[0] * len(arrays))
+        request = struct.pack("<i40s25iq4i7i", KERNEL, name.encode(), *numbers)
         request += b"".join(struct.pack("<i", array.nbytes) + array.tobytes() for array in arrays)
         status, result = self._ask(request, output.nbytes + sums.nbytes)
         if status:

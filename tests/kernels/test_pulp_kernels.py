@@ -489,6 +489,107 @@ def lookup_on(harness: Harness, geometry: Geometry, source: View, target: View, 
     )
 
 
+@EXAMPLES
+@given(pointwise, margins, margins, margins, st.booleans(), clips, forms, seeds)
+def test_multiply(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    beside: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    one_pixel: bool,
+    clip: tuple[int, int],
+    form: str,
+    seed: int,
+) -> None:
+    """With an addend of the same shape, or of one pixel for all."""
+    rng = np.random.default_rng(seed)
+    shape = (*geometry.output, geometry.channels_out)
+    first = embed(rng.integers(0, 256, shape, np.uint8), before)
+    second = embed(rng.integers(0, 256, (1, 1, shape[2]) if one_pixel else shape, np.uint8), beside)
+    target = empty_output(geometry, behind)
+    zero_points = rng.integers(0, 256, 2)
+    acc: Ints = (first.tile.astype(np.int64) - zero_points[0]) * (second.tile.astype(np.int64) - zero_points[1])
+    # One channel's parameters requantize all.
+    requantization = requantization_of(rng, acc.reshape(-1, 1), form, clip)
+    output = harness.kernel(
+        f"match_pulp_multiply{requantization.suffix}",
+        replace(
+            fields_of(geometry, first, target, requantization),
+            addend_row_stride=0 if one_pixel else second.row_stride,
+            addend_pixel_stride=0 if one_pixel else second.pixel_stride,
+        ),
+        input=first.block,
+        addend=second.block,
+        weights=zero_points.astype("<i4").view(np.uint8),
+        parameters=requantization.packed(),
+        output=target.block,
+        negative_step=requantization.negative_step,
+    )
+    expect(output, target, requantization(acc.reshape(-1, 1)).reshape(shape))
+
+
+@EXAMPLES
+@given(pointwise, margins, margins, margins, seeds)
+def test_concatenate(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    beside: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    """Each input through its own table."""
+    rng = np.random.default_rng(seed)
+    second_channels = geometry.channels_out
+    geometry = replace(geometry, channels_out=geometry.channels_in + second_channels)
+    first = embed(rng.integers(0, 256, (*geometry.output, geometry.channels_in), np.uint8), before)
+    second = embed(rng.integers(0, 256, (*geometry.output, second_channels), np.uint8), beside)
+    target = empty_output(geometry, behind)
+    tables = rng.integers(0, 256, (2, 256), np.uint8)
+    output = harness.kernel(
+        "match_pulp_concatenate",
+        replace(
+            geometry.fields(**strides_of(first), **output_strides_of(target)),
+            addend_row_stride=second.row_stride,
+            addend_pixel_stride=second.pixel_stride,
+        ),
+        input=first.block,
+        addend=second.block,
+        parameters=tables.reshape(-1),
+        output=target.block,
+    )
+    expect(output, target, np.concatenate([tables[0][first.tile], tables[1][second.tile]], axis=2))
+
+
+@EXAMPLES
+@given(pointwise, margins, margins, seeds)
+def test_transpose(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    """From (rows, channels, columns), with gaps, to (rows, columns, channels)."""
+    rng = np.random.default_rng(seed)
+    rows, columns = geometry.output
+    source = embed(rng.integers(0, 256, (rows, geometry.channels_out, columns), np.uint8), before)
+    target = empty_output(geometry, behind)
+    output = harness.kernel(
+        "match_pulp_transpose",
+        geometry.fields(
+            **output_strides_of(target),
+            input_row_stride=source.row_stride,
+            input_pixel_stride=1,
+        ),
+        input=source.block,
+        output=target.block,
+        input_channel_stride=source.pixel_stride,
+    )
+    expect(output, target, source.tile.transpose(0, 2, 1))
+
+
 @pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 2)])
 def test_elements_are_shared_out(harness_for: Callable[[int], Harness], gaps: tuple[int, int, int, int]) -> None:
     """Fewer pixels than cores, and numbers that no number of cores divides."""

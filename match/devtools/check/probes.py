@@ -124,6 +124,18 @@ def probes(dtype: str) -> Iterator[Probe]:
     def lookup(x: relay.Expr) -> relay.Expr:
         return integer_form.lookup(x, table, dtype, dtype)
 
+    def multiplication(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        return integer_form.multiply(a, b, (low + 3, low + 100), requantization(1, 32), dtype)
+
+    def concatenation(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        return relay.concatenate([a, integer_form.lookup(b, table, dtype, dtype)], 3)
+
+    def part(x: relay.Expr) -> relay.Expr:
+        return relay.strided_slice(x, [3], [11], axes=[3])
+
+    def transposition(x: relay.Expr) -> relay.Expr:
+        return relay.transpose(x, (0, 3, 1, 2))
+
     for c, k, size, window, stride in _CONVOLUTIONS:
         what = f"a {window}x{window} convolution with stride {stride} of {c} to {k} channels"
         build = convolution(c, k, window, stride, _SAME if window == 3 else Padding())
@@ -144,3 +156,7 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, average)
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, maximum)
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, lookup)
+    yield Probe(Op.MULTIPLY, "a product of two 8x8x16 maps", dtype, shape, 2, multiplication)
+    yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, concatenation)
+    yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, part)
+    yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, transposition)

@@ -7,15 +7,22 @@ stay below 2**53, so float64 holds them exactly.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
-from match.devtools.zoo.layers import Conv, FullyConnected
+from match.devtools.zoo.layers import Channels, Concat, Conv, Enlarge, FullyConnected, Function, MaxPool, Shuffle
 
 Float64Array = npt.NDArray[np.float64]
+
+HARD_SLOPE = 1 / 6
+"""Of MobileNetV3's hard sigmoid; ONNX's own is 0.2."""
+
+LEAKY_SLOPE = 0.1
+"""Of YOLO's leaky ReLU below 0; ONNX's own is 0.01."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +63,35 @@ def accumulate(layer: Conv | FullyConnected, x: Activations, weights: npt.NDArra
         else:
             sums += (tap @ seen.reshape(len(seen), -1)).reshape(sums.shape)
     return sums
+
+
+def moved(layer: Concat | Channels | Shuffle | Enlarge | MaxPool, parts: Sequence[Float64Array]) -> Float64Array:
+    """What a layer takes from its inputs, real values (C, samples, H, W), without changing them."""
+    match layer:
+        case Concat():
+            return np.concatenate(parts)
+        case Channels():
+            return parts[0][layer.first : layer.first + layer.shape[0]]
+        case Shuffle():
+            x = parts[0]
+            return x.reshape(layer.groups, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+        case Enlarge():
+            return parts[0].repeat(layer.factor, axis=2).repeat(layer.factor, axis=3)
+        case MaxPool():
+            size = (layer.window, layer.window)
+            windows = np.lib.stride_tricks.sliding_window_view(parts[0], size, axis=(2, 3))
+            return windows[:, :, :: layer.stride, :: layer.stride].max(axis=(4, 5))
+
+
+def applied(layer: Function, x: Float64Array) -> Float64Array:
+    """A function of each value."""
+    match layer.function:
+        case "Sigmoid":
+            return 1 / (1 + np.exp(-x))
+        case "HardSigmoid":
+            return np.clip(HARD_SLOPE * x + 0.5, 0, 1)
+        case _:
+            return np.where(x < 0, LEAKY_SLOPE * x, x)
 
 
 def mean(x: Activations) -> Float64Array:

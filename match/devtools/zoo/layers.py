@@ -79,8 +79,54 @@ class Add(ZooLayer):
 
 
 @dataclass(frozen=True, eq=False)
+class Multiply(ZooLayer):
+    """Product of a map with one of its shape, or with a map of one pixel that weighs its channels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Function(ZooLayer):
+    """A function of each value, by its name in ONNX: "HardSigmoid", "LeakyRelu", "Sigmoid"."""
+
+    function: str
+
+
+@dataclass(frozen=True, eq=False)
+class Concat(ZooLayer):
+    """The channels of all inputs, one input after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Channels(ZooLayer):
+    """As many channels of a map as `shape` says, from number `first` on."""
+
+    first: int
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffle(ZooLayer):
+    """The channels of a map in `groups`: the first of each group, then the second of each, and so on."""
+
+    groups: int
+
+
+@dataclass(frozen=True, eq=False)
+class Enlarge(ZooLayer):
+    """A map with every pixel repeated in `factor` rows and columns."""
+
+    factor: int
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPool(ZooLayer):
+    """Largest value of each channel in square windows of `window` pixels a side, without padding."""
+
+    window: int
+    stride: int
+
+
+@dataclass(frozen=True, eq=False)
 class GlobalAveragePool(ZooLayer):
-    """Mean of each channel of a map, as a vector."""
+    """Mean of each channel of a map: a vector, or a map of one pixel, as `shape` says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +196,50 @@ def add(name: str, a: ZooLayer, b: ZooLayer, activation: Range = LINEAR) -> Add:
     return Add(name, (a, b), a.shape, activation)
 
 
+def multiply(name: str, a: ZooLayer, b: ZooLayer) -> Multiply:
+    """The product of a map with another, or with a weight for each channel."""
+    return Multiply(name, (a, b), a.shape)
+
+
+def function(name: str, x: ZooLayer, kind: str) -> Function:
+    """A function of each value."""
+    return Function(name, (x,), x.shape, kind)
+
+
+def concat(name: str, *parts: ZooLayer) -> Concat:
+    """Maps of equal rows and columns, channels behind channels."""
+    return Concat(name, parts, (sum(part.shape[0] for part in parts), *parts[0].shape[1:]))
+
+
+def channels(name: str, x: ZooLayer, first: int, count: int) -> Channels:
+    """Some channels of a map."""
+    return Channels(name, (x,), (count, *x.shape[1:]), first)
+
+
+def shuffle(name: str, x: ZooLayer, groups: int) -> Shuffle:
+    """The channels of a map, those of the groups in turn."""
+    return Shuffle(name, (x,), x.shape, groups)
+
+
+def enlarge(name: str, x: ZooLayer, factor: int = 2) -> Enlarge:
+    """A map with every pixel repeated."""
+    return Enlarge(name, (x,), (x.shape[0], *(factor * side for side in x.shape[1:])), factor)
+
+
+def max_pool(name: str, x: ZooLayer, window: int = 2, stride: int = 2) -> MaxPool:
+    """The maximum of each window that lies within the map."""
+    sides = ((side - window) // stride + 1 for side in x.shape[1:])
+    return MaxPool(name, (x,), (x.shape[0], *sides), window, stride)
+
+
 def pooled(x: ZooLayer) -> GlobalAveragePool:
     """The mean of each channel."""
     return GlobalAveragePool("pool", (x,), x.shape[:1])
+
+
+def squeezed(name: str, x: ZooLayer) -> GlobalAveragePool:
+    """The mean of each channel as a map of one pixel."""
+    return GlobalAveragePool(name, (x,), (x.shape[0], 1, 1))
 
 
 def softmax(x: ZooLayer) -> Softmax:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 
+from match.devtools.zoo import branching, mobile
 from match.devtools.zoo.layers import (
     LINEAR,
     RELU,
@@ -20,6 +21,7 @@ from match.devtools.zoo.layers import (
     pooled,
     softmax,
 )
+from match.devtools.zoo.sizes import check_positive, check_sizes, rounded
 from match.errors import OptionError
 
 _UNSIGNED = (0.0, 1.0)
@@ -29,7 +31,7 @@ _POINT = (1, 1)
 
 def resnet8(classes: int = 10) -> ZooNetwork:
     """MLPerf Tiny image classification: three residual stages on a 32x32 colour image."""
-    _positive("number of classes", classes)
+    check_positive("number of classes", classes)
     x = conv("conv", Input("image", (), (3, 32, 32), (0.0, 1.0)), 16)
     for stage, filters in enumerate((16, 32, 64)):
         stride = 2 if stage else 1
@@ -42,7 +44,7 @@ def resnet8(classes: int = 10) -> ZooNetwork:
 
 def ds_cnn(classes: int = 12) -> ZooNetwork:
     """MLPerf Tiny keyword spotting: separable convolutions on 49 frames of 10 cepstral coefficients."""
-    _positive("number of classes", classes)
+    check_positive("number of classes", classes)
     x = conv("conv", Input("cepstrum", (), (1, 49, 10), _SIGNED), 64, (10, 4), 2)
     for block in range(4):
         x = conv(f"block{block}_depthwise", x, 64, depthwise=True)
@@ -60,13 +62,13 @@ def autoencoder() -> ZooNetwork:
 
 def mobilenet_v1(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
     """MobileNetV1 (Howard et al., 2017, Table 1) on a square colour image of `resolution` pixels a side."""
-    _check(width, resolution, classes)
-    x = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), _rounded(32 * width), stride=2)
+    check_sizes(width, resolution, classes)
+    x = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), rounded(32 * width), stride=2)
     filters = (64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024, 1024)
     for block, count in enumerate(filters):
         stride = 2 if block in (1, 3, 5, 11) else 1
         x = conv(f"block{block}_depthwise", x, x.shape[0], stride=stride, depthwise=True)
-        x = conv(f"block{block}_pointwise", x, _rounded(count * width), _POINT)
+        x = conv(f"block{block}_pointwise", x, rounded(count * width), _POINT)
     scores = dense("scores", pooled(x), classes)
     return ZooNetwork(f"mobilenet_v1-{width}-{resolution}", softmax(scores))
 
@@ -76,9 +78,9 @@ def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000)
 
     As there, widths below 1 leave the last convolution at 1280 filters.
     """
-    _check(width, resolution, classes)
+    check_sizes(width, resolution, classes)
     image = Input("image", (), (3, resolution, resolution), _SIGNED)
-    x: ZooLayer = conv("conv", image, _rounded(32 * width), stride=2, activation=RELU6)
+    x: ZooLayer = conv("conv", image, rounded(32 * width), stride=2, activation=RELU6)
     block = 0
     stages = (
         (1, 16, 1, 1),
@@ -91,9 +93,9 @@ def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000)
     )
     for expansion, filters, repeats, stride in stages:
         for index in range(repeats):
-            x = _bottleneck(f"block{block}", x, expansion, _rounded(filters * width), 1 if index else stride)
+            x = _bottleneck(f"block{block}", x, expansion, rounded(filters * width), 1 if index else stride)
             block += 1
-    x = conv("last", x, _rounded(1280 * max(1.0, width)), _POINT, activation=RELU6)
+    x = conv("last", x, rounded(1280 * max(1.0, width)), _POINT, activation=RELU6)
     return ZooNetwork(f"mobilenet_v2-{width}-{resolution}", dense("scores", pooled(x), classes))
 
 
@@ -103,12 +105,6 @@ def _bottleneck(name: str, x: ZooLayer, expansion: int, filters: int, stride: in
     inner = conv(f"{name}_depthwise", inner, channels, stride=stride, activation=RELU6, depthwise=True)
     inner = conv(f"{name}_project", inner, filters, _POINT, activation=LINEAR)
     return add(f"{name}_add", x, inner) if stride == 1 and filters == x.shape[0] else inner
-
-
-def _rounded(channels: float) -> int:
-    """The nearest multiple of 8, at least 8, one more where more than a tenth would be lost."""
-    multiple = max(8, int(channels + 4) // 8 * 8)
-    return multiple + 8 if multiple < 0.9 * channels else multiple
 
 
 _NAMED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
@@ -127,13 +123,30 @@ _NAMED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
 )
 
 
+_SIZED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
+    {
+        "densenet": branching.densenet,
+        "efficientnet_b0": mobile.efficientnet_b0,
+        "ghostnet": mobile.ghostnet,
+        "mobilenet_v1": mobilenet_v1,
+        "mobilenet_v2": mobilenet_v2,
+        "mobilenet_v3_small": mobile.mobilenet_v3_small,
+        "shufflenet_v2": mobile.shufflenet_v2,
+        "squeezenet": branching.squeezenet,
+        "tiny_yolo": branching.tiny_yolo,
+        "unet": branching.unet,
+    }
+)
+"""Networks of any width, resolution and number of classes."""
+
+
 def names() -> tuple[str, ...]:
     """The networks that `named` knows."""
     return tuple(_NAMED)
 
 
 def named(name: str, classes: int | None = None) -> ZooNetwork:
-    """A network by its name, with its own number of classes or another; MobileNets of any width and resolution.
+    """A network by its name, with its own number of classes or another; "squeezenet-0.5-96" has its width in its name.
 
     Raises:
         OptionError: there is no such network, it is no classifier, or `classes` is not positive.
@@ -141,7 +154,8 @@ def named(name: str, classes: int | None = None) -> ZooNetwork:
     make = _NAMED.get(name) or _sized(name)
     if make is None:
         raise OptionError(
-            f"the zoo has no network {name!r}; it has {', '.join(_NAMED)}, MobileNets in any width and resolution."
+            f"the zoo has no network {name!r}; it has {', '.join(_NAMED)}, and {', '.join(_SIZED)} in any width and "
+            'resolution, as in "mobilenet_v1-0.33-96".'
         )
     if classes is None:
         return make()
@@ -151,19 +165,8 @@ def named(name: str, classes: int | None = None) -> ZooNetwork:
 
 
 def _sized(name: str) -> Callable[..., ZooNetwork] | None:
-    """A MobileNet of the width and resolution in its name, as in "mobilenet_v1-0.33-96"."""
-    parts = re.fullmatch(r"mobilenet_v([12])-(\d+(?:\.\d+)?)-(\d{1,4})", name)
-    if parts is None:
+    """A network of the width and resolution in its name, as in "mobilenet_v1-0.33-96"."""
+    parts = re.fullmatch(r"(\w+)-(\d+(?:\.\d+)?)-(\d{1,4})", name)
+    if parts is None or parts[1] not in _SIZED:
         return None
-    return partial(mobilenet_v1 if parts[1] == "1" else mobilenet_v2, float(parts[2]), int(parts[3]))
-
-
-def _check(width: float, resolution: int, classes: int) -> None:
-    _positive("width", width)
-    _positive("resolution", resolution)
-    _positive("number of classes", classes)
-
-
-def _positive(what: str, value: float) -> None:
-    if not value > 0:
-        raise OptionError(f"the {what} must be positive, not {value}.")
+    return partial(_SIZED[parts[1]], float(parts[2]), int(parts[3]))

@@ -14,11 +14,28 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from match.arithmetic.interface import QuantizedType
-from match.devtools.zoo.layers import Add, Conv, FullyConnected, GlobalAveragePool, Input, ZooLayer, ZooNetwork
+from match.devtools.zoo.forward import HARD_SLOPE, LEAKY_SLOPE
+from match.devtools.zoo.layers import (
+    Add,
+    Channels,
+    Concat,
+    Conv,
+    Enlarge,
+    FullyConnected,
+    Function,
+    GlobalAveragePool,
+    Input,
+    MaxPool,
+    Multiply,
+    Shuffle,
+    ZooLayer,
+    ZooNetwork,
+)
 from match.devtools.zoo.quantize import Parameters, Weights
 
 _OPSET = 13
 _IR_VERSION = 8
+_SLOPES = {"HardSigmoid": {"alpha": HARD_SLOPE}, "LeakyRelu": {"alpha": LEAKY_SLOPE}}
 
 
 def write(network: ZooNetwork, parameters: Parameters) -> onnx.ModelProto:
@@ -66,6 +83,31 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str]) -> 
             graph.node("Gemm", [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"], result, transB=1)
         case Add():
             graph.node("Add", inputs, result)
+        case Multiply():
+            graph.node("Mul", inputs, result)
+        case Function():
+            graph.node(layer.function, inputs, result, **_SLOPES.get(layer.function, {}))
+        case Concat():
+            graph.node("Concat", inputs, result, axis=1)
+        case Channels():
+            ends = layer.first, layer.first + layer.shape[0]
+            bounds = [
+                graph.constant(f"{layer.name}_{end}", np.array([value], np.int64))
+                for end, value in zip(("first", "end", "axis"), (*ends, 1), strict=True)
+            ]
+            graph.node("Slice", [*inputs, *bounds], result)
+        case Shuffle():
+            _shuffle(graph, layer, inputs[0], result, scale)
+        case Enlarge():
+            factors = np.array([1, 1, layer.factor, layer.factor], np.float32)
+            scales = graph.constant(f"{layer.name}_factors", factors)
+            modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+            graph.node("Resize", [*inputs, "", scales], result, **modes)
+        case MaxPool():
+            window = [layer.window, layer.window]
+            graph.node("MaxPool", inputs, result, kernel_shape=window, strides=[layer.stride, layer.stride])
+        case GlobalAveragePool() if len(layer.shape) == 3:
+            graph.node("GlobalAveragePool", inputs, result)
         case GlobalAveragePool():
             pooled = f"{layer.name}_map"
             graph.node("GlobalAveragePool", inputs, pooled)
@@ -73,6 +115,19 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str]) -> 
             graph.node("Flatten", [_real(pooled)], result)
         case _:
             graph.node("Softmax", inputs, result, axis=1)
+
+
+def _shuffle(graph: _Graph, layer: Shuffle, x: str, result: str, scale: list[str]) -> None:
+    """As PyTorch writes it: channels as a matrix (groups, channels of each), transposed, and back to one axis."""
+    channels, rows, columns = layer.shape
+    grouped, turned = f"{layer.name}_grouped", f"{layer.name}_turned"
+    matrix = 1, layer.groups, channels // layer.groups, rows, columns
+    graph.node("Reshape", [x, graph.constant(f"{grouped}_shape", np.array(matrix, np.int64))], grouped)
+    graph.quantized(grouped, grouped, scale, _real(grouped))
+    graph.node("Transpose", [_real(grouped)], turned, perm=[0, 2, 1, 3, 4])
+    graph.quantized(turned, turned, scale, _real(turned))
+    shape = graph.constant(f"{layer.name}_shape", np.array((1, *layer.shape), np.int64))
+    graph.node("Reshape", [_real(turned), shape], result)
 
 
 def _value(layer: ZooLayer) -> Any:

@@ -17,8 +17,24 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
-from match.devtools.zoo.forward import Activations, Float64Array, accumulate, mean, quantized
-from match.devtools.zoo.layers import Add, Conv, FullyConnected, GlobalAveragePool, Input, Range, Softmax, ZooNetwork
+from match.devtools.zoo.forward import Activations, Float64Array, accumulate, applied, mean, moved, quantized
+from match.devtools.zoo.layers import (
+    Add,
+    Channels,
+    Concat,
+    Conv,
+    Enlarge,
+    FullyConnected,
+    Function,
+    GlobalAveragePool,
+    Input,
+    MaxPool,
+    Multiply,
+    Range,
+    Shuffle,
+    Softmax,
+    ZooNetwork,
+)
 
 # Random inputs: as many as this number of multiply-accumulates allows, within bounds.
 _MACS = 150_000_000
@@ -72,8 +88,14 @@ def calibrate(network: ZooNetwork, activations: str, seed: int) -> Parameters:
                 weights[layer.name], values = _weighted(layer, sources[0], spread, rng)
             case Add():
                 values = np.clip(sources[0].real + sources[1].real, *layer.activation)
+            case Multiply():
+                values = sources[0].real * sources[1].real
+            case Function():
+                values = applied(layer, sources[0].real)
+            case Concat() | Channels() | Shuffle() | Enlarge() | MaxPool():
+                values = moved(layer, [source.real for source in sources])
             case GlobalAveragePool():
-                values = mean(sources[0])
+                values = mean(sources[0]).reshape(layer.shape[0], samples, *layer.shape[1:])
             case _:
                 outputs[layer.name] = _quantization(_PROBABILITIES, activations)
                 break

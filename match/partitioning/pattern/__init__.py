@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from match.partitioning.pattern.forms import read
+from match.partitioning.pattern.movement import concatenation
 from match.partitioning.pattern.rows import Chain
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
@@ -36,7 +37,9 @@ def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
             continue
         layer = read(expr, ranges)
         if isinstance(layer, Match):
-            layer = _alone(layer, used_by)
+            alone = _alone(layer, used_by)
+            # What others read beside a concatenation is a layer of its own.
+            layer = alone if isinstance(alone, Match) else concatenation(expr, tables=False) or alone
         if layer is not None:
             taken.update(layer.covered)
             found.append(layer)

@@ -14,10 +14,22 @@ from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Int64Array, Requantization
+from match.partitioning.pattern.layers import byte_table, covered, element_wise
+from match.partitioning.pattern.movement import concatenation, slicing, transposition
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
-from match.relay.operators import Addition, Average, Convolution, Dense, Dequantize, Lookup, Matrices, Quantize
+from match.relay.operators import (
+    Addition,
+    Average,
+    Convolution,
+    Dense,
+    Dequantize,
+    Lookup,
+    Matrices,
+    Multiplication,
+    Quantize,
+)
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.value_ranges import Range, accumulator_range
 
@@ -37,12 +49,18 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     addition = readers.read_addition(root)
     if addition is not None:
         return _add(root, addition, ranges)
+    multiplication = readers.read_multiplication(root)
+    if multiplication is not None:
+        return _multiply(root, multiplication, ranges)
     matrices = readers.read_matrices(root)
     if matrices is not None:
         return _matrices(root, matrices)
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return _lookup(root, lookup)
+    moved = concatenation(root) or slicing(root) or transposition(root)
+    if moved is not None:
+        return moved
     quantize = readers.read_quantize(root)
     if quantize is not None:
         return _quantize(root, quantize)
@@ -57,18 +75,6 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     if isinstance(layer, Average):
         return _avg_pool2d(root, layer, ranges)
     return None
-
-
-def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
-    """The calls from `inputs` to `root`, both of which the form is known to lie between; the root first."""
-    found: dict[relay.Expr, None] = {}
-    pending = [root]
-    while pending:
-        expr = pending.pop()
-        if isinstance(expr, relay.Call) and expr not in inputs and expr not in found:
-            found[expr] = None
-            pending += expr.args
-    return tuple(found)
 
 
 def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
@@ -231,6 +237,34 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
 
 
+def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) -> Match | Rejection:
+    """A product of two maps of one shape, or of a map with one of a single pixel, whichever comes first."""
+    operands, zero_points = multiplication.operands, multiplication.zero_points
+    if math.prod(shape(operands[0])) < math.prod(shape(operands[1])):
+        operands, zero_points = (operands[1], operands[0]), (zero_points[1], zero_points[0])
+    (a, b), k = operands, shape(root)[-1]
+    broadcast = shape(a) != shape(b)
+    if shape(a) != shape(root) or (broadcast and (shape(b)[-1], math.prod(shape(b))) != (k, k)):
+        return _rejected(root, (a, b), Op.MULTIPLY, "its operands differ in more than one having a single pixel")
+    if dtype(a) != dtype(b):
+        return _rejected(root, (a, b), Op.MULTIPLY, "its operands have different types")
+    products = np.multiply.outer(
+        *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
+    )
+    layer = element_wise(Op.MULTIPLY, shape(root), dtype(a), multiplication.dtype)
+    layer = replace(layer, clip=multiplication.requantization.clip, broadcast=broadcast)
+    accumulator = products.min().reshape(1), products.max().reshape(1)
+    parameters = _without_idle_parts(multiplication.requantization, *accumulator)
+    constants = LayerConstants(None, parameters, zero_points=zero_points)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def _ends(x: relay.Expr, channels: int, ranges: Ranges) -> Int64Array:
+    """The smallest and the largest value of a tensor."""
+    values = _range(x, channels, ranges)
+    return np.array([values.low.min(), values.high.max()])
+
+
 def _matrices(root: relay.Expr, matrices: Matrices) -> Match | Rejection:
     a, b = matrices.operands
     (batch, rows, c), (_, columns, _) = shape(a), shape(b)
@@ -261,45 +295,20 @@ def _matrices(root: relay.Expr, matrices: Matrices) -> Match | Rejection:
 
 def _lookup(root: relay.Expr, lookup: Lookup) -> Match:
     """A table."""
-    layer = replace(_elementwise(Op.LOOKUP, root, lookup.x), clip=value_range(lookup.dtype))
-    table = _by_bytes(lookup.outputs.astype(lookup.dtype).view(np.uint8), lookup.x_dtype)
-    return _alone(root, lookup.x, layer, LayerConstants(None, None, table=table))
+    layer = element_wise(Op.LOOKUP, shape(lookup.x), lookup.x_dtype, lookup.dtype)
+    return _alone(root, lookup.x, layer, LayerConstants(None, None, table=byte_table(lookup)))
 
 
 def _quantize(root: relay.Expr, quantize: Quantize) -> Match:
-    layer = replace(_elementwise(Op.QUANTIZE, root, quantize.x), clip=value_range(dtype(root)))
+    layer = element_wise(Op.QUANTIZE, shape(root), dtype(quantize.x), dtype(root))
     return _alone(root, quantize.x, layer, LayerConstants(None, None, quantization=quantize.function))
 
 
 def _dequantize(root: relay.Expr, dequantize: Dequantize) -> Match:
-    table = _by_bytes(dequantize.outputs, dtype(dequantize.x))
-    layer = _elementwise(Op.DEQUANTIZE, root, dequantize.x)
+    x_dtype = dtype(dequantize.x)
+    table = np.roll(dequantize.outputs, 128) if x_dtype == "int8" else dequantize.outputs
+    layer = element_wise(Op.DEQUANTIZE, shape(root), x_dtype, dtype(root))
     return _alone(root, dequantize.x, layer, LayerConstants(None, None, table=table))
-
-
-def _elementwise(op: Op, root: relay.Expr, x: relay.Expr) -> Layer:
-    """Of any shape: no element depends on where it is."""
-    *outer, ox, k = (1, 1, *shape(x))
-    oy = math.prod(outer)
-    return Layer(
-        name=op.value,
-        op=op,
-        k=k,
-        c=1,
-        oy=oy,
-        ox=ox,
-        iy=oy,
-        ix=ox,
-        input_dtype=dtype(x),
-        weight_dtype="",
-        output_dtype=dtype(root),
-        clip=(0, 0),
-    )
-
-
-def _by_bytes(table: Table, x_dtype: str) -> Table:
-    """From the order of the values, of int8 -128 first, to that of their bytes, 0 first."""
-    return np.roll(table, 128) if x_dtype == "int8" else table
 
 
 def _alone(root: relay.Expr, x: relay.Expr, layer: Layer, constants: LayerConstants) -> Match:

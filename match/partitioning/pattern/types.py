@@ -15,8 +15,8 @@ class Match:
     """A layer found in Relay.
 
     root: the expression whose value the layer computes.
-    inputs: the expressions it computes it from: the input and, for an addition, the addend.
-    covered: the calls from the inputs to the root, all of which the layer replaces.
+    inputs: the expressions it computes it from: the input and, where there are two, the addend.
+    covered: the calls from the inputs to the root, and tuples between them, all of which the layer replaces.
     accumulator: smallest and largest int32 accumulator that each channel can reach, for inputs of any value; for an
         addition the range of the sum of its two products; None for an operator that does not requantize.
     reference: whether the layer in integers is what the reference computes, which may do so in floating point.

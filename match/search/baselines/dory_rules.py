@@ -9,7 +9,7 @@ the matrix product, eight rows keep eight cores busy and few channels do not spo
 - Convolution, and fully connected layers as convolutions of one pixel: everything but input channels may be cut.
 - Depthwise convolution: maps of at most 32 x 32 inputs are kept whole, wider ones are cut along rows, not columns.
 - Pooling: everything may be cut, channels last.
-- Addition: rows alone. DORY has no lookup, quantize or dequantize; as other element-wise operators they are taken for
+- Addition: rows alone. DORY has no other operators on elements, nor those that move them: they are taken for
   additions, grouped convolutions for pooling, matrices for convolutions.
 """
 
@@ -51,7 +51,7 @@ def rules(layer: Layer) -> Rules:
             return Rules(whole, 1, lambda dim, size: _depthwise(layer, dim, size))
         case Op.AVG_POOL2D | Op.MAX_POOL2D | Op.GROUPED_CONV2D:
             return Rules(frozenset(), 10_000, lambda dim, size: _pooling(layer, dim, size))
-        case Op.ADD | Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
+        case Op.ADD | Op.MULTIPLY | Op.CONCATENATE | Op.SLICE | Op.TRANSPOSE | Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
             return Rules(frozenset({Dim.K, Dim.OX}), 1_000_000, lambda dim, size: size if dim is Dim.OY else 0)
 
 

@@ -54,6 +54,51 @@ MOBILENET_V2 = [
 ]
 
 
+# Millions of multiply-accumulates and of weights at width 1: Howard et al., 2019, Table 6; Tan and Le, 2019, Table 2;
+# Ma et al., 2018, Table 8; Han et al., 2020, Table 7; SqueezeNet 1.1's own figures.
+SIZED = {
+    "mobilenet_v3_small-1.0-224": (56, 2.5),
+    "efficientnet_b0-1.0-224": (390, 5.3),
+    "shufflenet_v2-1.0-224": (146, 2.3),
+    "ghostnet-1.0-224": (141, 5.2),
+    "squeezenet-1.0-224": (360, 1.24),
+}
+BRANCHING = (
+    "densenet-1.0-16",
+    "efficientnet_b0-0.25-32",
+    "ghostnet-0.25-32",
+    "mobilenet_v3_small-0.25-32",
+    "shufflenet_v2-0.25-32",
+    "squeezenet-0.25-32",
+    "tiny_yolo-0.1-64",
+    "unet-0.05-16",
+)
+
+
+def test_networks_of_any_width_have_published_sizes() -> None:
+    for name, (macs, weights) in SIZED.items():
+        network = networks.named(name)
+        assert network.macs / 1e6 == pytest.approx(macs, rel=0.08), name
+        assert network.weights / 1e6 == pytest.approx(weights, rel=0.02), name
+
+
+@pytest.mark.parametrize("activations", ["uint8", "int8"])
+@pytest.mark.parametrize("name", BRANCHING)
+def test_branching_networks_are_valid_and_alive(name: str, activations: str) -> None:
+    """Whatever layers lie between, outputs follow the input; onnxruntime runs them."""
+    model = zoo.build(name, activations=activations)
+    onnx.checker.check_model(model, full_check=True)
+    (values,) = reference.run(model, reference.noise(model, 4))
+    flat = values.reshape(4, -1)
+    assert len(np.unique(flat, axis=0)) == 4
+    assert len(np.unique(flat)) > 20
+
+
+def test_maps_that_do_not_halve_are_refused() -> None:
+    with pytest.raises(OptionError, match="multiple of 8, not 20"):
+        networks.named("unet-0.1-20")
+
+
 def test_every_name_has_a_published_size() -> None:
     assert set(zoo.names()) == NAMED.keys()
     for name, millions in NAMED.items():
@@ -182,6 +227,6 @@ def test_mobilenets_of_any_width_and_resolution_have_names() -> None:
     for name in ("mobilenet_v1-0-96", "mobilenet_v1-0.25-0"):
         with pytest.raises(OptionError, match="must be positive"):
             networks.named(name)
-    for name in ("mobilenet_v3-1.0-224", "mobilenet_v1-1.0", "mobilenet_v1--1-96"):
+    for name in ("mobilenet_v4-1.0-224", "mobilenet_v1-1.0", "mobilenet_v1--1-96"):
         with pytest.raises(OptionError, match="the zoo has no network"):
             networks.named(name)

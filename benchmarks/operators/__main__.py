@@ -1,0 +1,61 @@
+"""``python -m benchmarks.operators``: every architecture, in both types of activations."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from benchmarks.operators.results import Results, Row, grid
+from benchmarks.operators.shares import measure
+from match.cli import execute
+from match.files.output import whole_file
+
+NETWORKS = (
+    "mobilenet_v1-0.25-96",
+    "mobilenet_v2-0.35-96",
+    "resnet8",
+    "squeezenet-0.5-64",
+    "ghostnet-0.5-64",
+    "shufflenet_v2-0.5-64",
+    "efficientnet_b0-0.35-64",
+    "mobilenet_v3_small-0.5-64",
+    "densenet-1.0-32",
+    "unet-0.125-64",
+    "tiny_yolo-0.25-96",
+)
+
+
+def main(
+    network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo.")] = ",".join(NETWORKS),
+    activations: Annotated[str, typer.Option(metavar="A,B", help="Types of activations.")] = "uint8,int8",
+    target: Annotated[str, typer.Option(metavar="NAME", help="The chip; see `match targets`.")] = "gap9",
+    numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = "hardware",
+    compare: Annotated[bool, typer.Option("--compare", help="Run each beside onnxruntime, on one input.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+) -> None:
+    """Compile architectures of the zoo and print where their predicted cycles are."""
+    rows: list[Row] = []
+    for name in network.split(","):
+        for kind in activations.split(","):
+            sys.stderr.write(f"{name} {kind}\n")
+            rows.append(measure(name, kind, target, numerics, compare=compare))
+            if output is not None:  # what is there already outlives an interruption
+                with whole_file(output) as unfinished:
+                    unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(rows=tuple(rows)))) + b"\n")
+    Console(width=None if Console().is_terminal else 200).print(grid(rows))
+
+
+def app() -> typer.Typer:
+    """The command."""
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command.command()(main)
+    return command
+
+
+if __name__ == "__main__":
+    execute(app(), "python -m benchmarks.operators", sys.argv[1:])

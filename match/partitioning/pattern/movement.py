@@ -1,0 +1,98 @@
+"""Operators that move 8-bit values, some through a table on the way, as layers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from match.ir.constants import LayerConstants
+from match.ir.layer import Op
+from match.partitioning.pattern.layers import byte_table, covered, element_wise
+from match.partitioning.pattern.types import Match, Rejection
+from match.relay import readers, relay
+from match.relay.rewrite import dtype, is_8bit, is_call, shape
+
+_IDENTITY = np.arange(256, dtype=np.uint8)
+
+
+def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | Rejection | None:
+    """A concatenation of two 8-bit tensors, with the tables in front of it if `tables`.
+
+    Whatever is behind the axis belongs to the channels, and what is before it are pixels.
+    """
+    if not is_call(root, "concatenate") or not is_8bit(root) or not isinstance(root.args[0], relay.Tuple):
+        return None
+    fields = list(root.args[0].fields)
+    if len(fields) != 2:
+        reason = f"it joins {len(fields)} tensors, not two"
+        return Rejection(root, (root, root.args[0]), Op.CONCATENATE, 0, math.prod(shape(root)), reason)
+    lookups = [readers.read_lookup(field) if tables else None for field in fields]
+    inputs = tuple(lookup.x if lookup else field for lookup, field in zip(lookups, fields, strict=True))
+    axis = int(root.attrs.axis) % len(shape(root))
+    outer = shape(root)[:axis]
+    first, second = (math.prod(shape(field)[axis:]) for field in fields)
+    layer = element_wise(Op.CONCATENATE, (*outer, first + second), dtype(inputs[0]), dtype(root))
+    both = np.stack([byte_table(lookup) if lookup else _IDENTITY for lookup in lookups])
+    layer = replace(layer, first_channels=first)
+    return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=both), None)
+
+
+def slicing(root: relay.Expr) -> Match | None:
+    """Some neighbouring indices of one axis of an 8-bit tensor."""
+    if not is_call(root, "strided_slice") or not is_8bit(root) or any(int(step) != 1 for step in root.attrs.strides):
+        return None
+    x, after = root.args[0], shape(root)
+    before = shape(x)
+    cut = [axis for axis, (whole, part) in enumerate(zip(before, after, strict=True)) if whole != part]
+    if len(cut) != 1:
+        return None
+    (axis,) = cut
+    axes = (
+        range(len(root.attrs.begin)) if root.attrs.axes is None else [int(own) % len(before) for own in root.attrs.axes]
+    )
+    begin = int(root.attrs.begin[list(axes).index(axis)])
+    inner = math.prod(before[axis + 1 :])
+    layer = element_wise(Op.SLICE, (*after[:axis], after[axis] * inner), dtype(x), dtype(root))
+    first = (begin if begin >= 0 else begin + before[axis]) * inner
+    layer = replace(layer, first_channels=first, source_channels=before[axis] * inner)
+    return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None, table=_IDENTITY), None)
+
+
+def transposition(root: relay.Expr) -> Match | None:
+    """A transposition of 8-bit values, with reshapes around it, that turns two groups of neighbouring axes."""
+    turned = root.args[0] if is_call(root, "reshape") else root
+    if not is_call(turned, "transpose") or not is_8bit(turned):
+        return None
+    source = turned.args[0]
+    x = source.args[0] if is_call(source, "reshape") else source
+    axes = turned.attrs.axes
+    rank = len(shape(source))
+    order = range(rank)[::-1] if axes is None else [int(axis) % rank for axis in axes]
+    groups = _groups([axis for axis in order if shape(source)[axis] > 1], shape(source))
+    if [first for first, _ in groups] == sorted(first for first, _ in groups):
+        return None
+    outer = 1 if len(groups) == 2 else groups.pop(0)[1] if len(groups) == 3 and groups[0] == min(groups) else 0
+    if not outer:
+        return None
+    (_, columns), (_, channels) = groups
+    layer = element_wise(Op.TRANSPOSE, (outer, columns, channels), dtype(root), dtype(root))
+    return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None), None)
+
+
+def _groups(order: list[int], extents: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The axes of a result with those together that follow one another in the source, too: first axis and extent.
+
+    Axes of one index, which `order` leaves out, lie between no others.
+    """
+    place = {axis: index for index, axis in enumerate(sorted(order))}
+    groups: list[tuple[int, int]] = []
+    last = -2
+    for axis in order:
+        if groups and place[axis] == last + 1:
+            groups[-1] = groups[-1][0], groups[-1][1] * extents[axis]
+        else:
+            groups.append((axis, extents[axis]))
+        last = place[axis]
+    return groups

@@ -1,0 +1,35 @@
+"""The benchmark of the zoo's architectures: shares add up, what is on the control core is told with its reason."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from benchmarks.operators.results import CPU, Row, grid
+from benchmarks.operators.shares import measure
+from match.errors import OptionError
+
+pytestmark = pytest.mark.cc
+
+
+def test_shares_of_a_network() -> None:
+    row = measure("squeezenet-0.1-16", "uint8", "gap9", "exact", compare=True)
+    assert row.refused is None
+    assert sum(row.shares.values()) == pytest.approx(1)
+    assert sum(rest.share for rest in row.rest) == pytest.approx(row.shares.get(CPU, 0.0))
+    assert all(rest.refusals for rest in row.rest if rest.op == "conv2d")
+    assert (row.differing, row.outputs) == (0, 1000)
+
+
+def test_networks_that_are_not_there() -> None:
+    with pytest.raises(OptionError):
+        measure("squeezenet", "uint8", "gap9", "hardware", compare=False)
+
+
+def test_refusals_are_rows() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(grid([Row(network="one", activations="int8", refused="it is too large.")]))
+    assert isinstance(console.file, io.StringIO)
+    assert "it is too large." in console.file.getvalue()

@@ -1,0 +1,70 @@
+"""Networks that concatenate, shuffle, transpose and gate: on the cluster, and equal to onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+
+import match
+from match.devtools.zoo.layers import (
+    LINEAR,
+    Input,
+    ZooLayer,
+    ZooNetwork,
+    channels,
+    concat,
+    conv,
+    dense,
+    function,
+    multiply,
+    pooled,
+    shuffle,
+    squeezed,
+)
+from match.devtools.zoo.qdq import write
+from match.devtools.zoo.quantize import calibrate
+from tests.devtools.zoo import reference
+
+pytestmark = pytest.mark.cc
+
+
+def gated() -> ZooNetwork:
+    """Squeeze and excite, SiLU and hard swish on a map that is no multiple of anything."""
+    x: ZooLayer = conv("conv", Input("image", (), (3, 11, 9), (-1.0, 1.0)), 12, activation=LINEAR)
+    x = multiply("silu", x, function("sigmoid", x, "Sigmoid"))
+    weights = function("gate", conv("weigh", squeezed("mean", x), 12, (1, 1), activation=LINEAR), "HardSigmoid")
+    x = multiply("excited", x, weights)
+    return ZooNetwork("gated", conv("last", x, 5, (1, 1), activation=LINEAR))
+
+
+def moved() -> ZooNetwork:
+    """Concatenations of tensors that others read, too, of unlike widths, and a shuffle of what is split."""
+    image = Input("image", (), (3, 9, 7), (-1.0, 1.0))
+    a, b = conv("a", image, 10), conv("b", image, 6, (1, 1))
+    x = shuffle("shuffled", concat("joined", a, b), 2)
+    split = conv("pointwise", channels("part", x, 4, 9), 7, (1, 1))
+    x = concat("again", x, concat("nested", split, function("leaky", a, "LeakyRelu")))
+    return ZooNetwork("moved", dense("scores", pooled(x), 10))
+
+
+def model_of(network: ZooNetwork, activations: str) -> onnx.ModelProto:
+    return write(network, calibrate(network, activations, 0))
+
+
+def outputs(compiled: match.CompiledModel, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return next(iter(compiled.run({compiled.inputs[0].name: x}, sanitize=True).values()))
+
+
+@pytest.mark.parametrize("activations", ["uint8", "int8"])
+@pytest.mark.parametrize("network", [gated, moved])
+def test_every_output_is_onnxruntimes(network: object, activations: str) -> None:
+    assert callable(network)
+    model = model_of(network(), activations)
+    x = reference.noise(model, 6)
+    (expected,) = reference.run(model, x)
+    compiled = match.compile(model, "gap9", modules=["cluster"], numerics="exact", input_type="float32")
+    assert np.array_equal(outputs(compiled, x), expected)
+    on_cluster = {layer.op for layer in compiled.layers if layer.module == "cluster"}
+    assert on_cluster >= ({"multiply", "lookup"} if network is gated else {"concatenate", "transpose", "slice"})

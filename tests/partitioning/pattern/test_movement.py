@@ -1,0 +1,110 @@
+"""Operators that move values, as layers: what a layer says, in NumPy, is what the operator does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from match.ir.layer import Op
+from match.partitioning.pattern import Match, Rejection, find
+from match.relay import integer_form, relay, tvm
+
+pytestmark = pytest.mark.tvm
+
+EXAMPLES = settings(max_examples=60, deadline=None)
+shapes = st.lists(st.integers(1, 4), min_size=2, max_size=5)
+
+
+def found(output: Any) -> tuple[Match | Rejection, ...]:
+    return find(relay.transform.InferType()(tvm.IRModule.from_expr(output)))
+
+
+def numbered(shape: list[int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return (np.arange(math.prod(shape)) % 251).astype(np.uint8).reshape(shape)
+
+
+@EXAMPLES
+@given(st.data())
+def test_transpose(data: st.DataObject) -> None:
+    shape = data.draw(shapes)
+    axes = data.draw(st.permutations(range(len(shape))))
+    x = numbered(shape)
+    expected = x.transpose(axes)
+    matches = found(relay.transpose(relay.var("x", shape=tuple(shape), dtype="uint8"), axes))
+    moving = [axis for axis in axes if shape[axis] > 1]
+    if len(moving) == 2 and moving != sorted(moving):
+        assert matches
+    for match in matches:
+        assert isinstance(match, Match)
+        layer = match.layer
+        assert (layer.op, layer.iy, layer.ix) == (Op.TRANSPOSE, layer.oy, layer.ox)
+        turned = x.reshape(layer.oy, layer.k, layer.ox).transpose(0, 2, 1)
+        assert np.array_equal(turned.reshape(expected.shape), expected)
+
+
+def test_shuffle_is_one_transposition() -> None:
+    x = relay.var("x", shape=(1, 4, 3, 10), dtype="uint8")
+    turned = relay.transpose(relay.reshape(x, (1, 4, 3, 2, 5)), (0, 1, 2, 4, 3))
+    (match,) = found(relay.reshape(turned, (1, 4, 3, 10)))
+    assert isinstance(match, Match)
+    assert [own.name_hint for own in match.inputs] == ["x"]
+    assert (match.layer.oy, match.layer.ox, match.layer.k) == (12, 5, 2)
+
+
+@EXAMPLES
+@given(st.data())
+def test_slice(data: st.DataObject) -> None:
+    shape = data.draw(shapes)
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    begin = data.draw(st.integers(0, shape[axis] - 1))
+    end = data.draw(st.integers(begin + 1, shape[axis]))
+    x = numbered(shape)
+    matches = found(relay.strided_slice(relay.var("x", shape=tuple(shape), dtype="uint8"), [begin], [end], axes=[axis]))
+    assert len(matches) == (end - begin < shape[axis])
+    for match in matches:
+        assert isinstance(match, Match)
+        layer = match.layer
+        whole = x.reshape(layer.oy, layer.ox, layer.source_channels)
+        part = whole[..., layer.first_channels : layer.first_channels + layer.k]
+        expected = x.take(range(begin, end), axis)
+        assert np.array_equal(part.reshape(expected.shape), expected)
+
+
+@EXAMPLES
+@given(st.data())
+def test_concatenate(data: st.DataObject) -> None:
+    shape = data.draw(shapes)
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    other = [*shape]
+    other[axis] = data.draw(st.integers(1, 4))
+    table = np.random.default_rng(0).permutation(256)
+    a, b = (relay.var(name, shape=tuple(size), dtype="uint8") for name, size in (("a", shape), ("b", other)))
+    (match,) = found(relay.concatenate([a, integer_form.lookup(b, table, "uint8", "uint8")], axis))
+    assert isinstance(match, Match)
+    layer, tables = match.layer, match.constants.table
+    assert ([own.name_hint for own in match.inputs], layer.op) == (["a", "b"], Op.CONCATENATE)
+    assert tables is not None
+    x, y = numbered(shape), numbered(other)[..., ::-1]
+    parts = [own[z].reshape(layer.oy, layer.ox, -1) for own, z in zip(tables, (x, y), strict=True)]
+    assert parts[0].shape[2] == layer.first_channels
+    expected = np.concatenate([x, table.astype(np.uint8)[y]], axis)
+    assert np.array_equal(np.concatenate(parts, 2).reshape(expected.shape), expected)
+
+
+def test_a_table_that_others_read_stays_a_layer() -> None:
+    a, b = (relay.var(name, shape=(1, 2, 3, 4), dtype="uint8") for name in ("a", "b"))
+    looked_up = integer_form.lookup(b, np.arange(256), "uint8", "uint8")
+    layers = found(relay.Tuple([relay.concatenate([a, looked_up], 3), looked_up]))
+    assert [layer.layer.op for layer in layers if isinstance(layer, Match)] == [Op.LOOKUP, Op.CONCATENATE]
+
+
+def test_three_tensors_are_told() -> None:
+    x = relay.var("x", shape=(1, 2, 3, 4), dtype="uint8")
+    (rejection,) = found(relay.concatenate([x, x, x], 3))
+    assert isinstance(rejection, Rejection)
+    assert rejection.reason == "it joins 3 tensors, not two"
