@@ -63,8 +63,10 @@ def test_a_network_that_takes_real_numbers(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(zoo.mobilenet_v1(0.25, 96, 10), path)
     whole = match.compile(path, "gap9", numerics="exact")
-    options = {"numerics": "exact", "input_type": "int8", "input_layout": "nhwc"}
-    compiled = match.compile(path, "gap9", name="net", output=tmp_path / "net", **options)
+    output = tmp_path / "net"
+    compiled = match.compile(
+        path, "gap9", name="net", output=output, numerics="exact", input_type="int8", input_layout="nhwc"
+    )
     (tensor,), (result,) = compiled.report.model.inputs, compiled.report.model.outputs
     macros = dict(
         re.findall(r"#define NET_INPUT_\w+_(SCALE|ZERO_POINT) (\S+)", (tmp_path / "net/include/net.h").read_text())

@@ -24,7 +24,7 @@ def defined(
     kernel: npt.NDArray[np.int64],
     stride: tuple[int, int],
     before: tuple[int, int],
-    size: tuple[int, int],
+    size: tuple[int, ...],
 ) -> npt.NDArray[np.int64]:
     """Every input (rows, columns, C) times the filter (K, FY, FX, C), added up where it comes to lie."""
     outputs = np.zeros((*size, len(kernel)), np.int64)
