@@ -65,7 +65,7 @@ def replaced(file: str, text: str, replacement: str) -> Mutation:
 PULP = "kernels/pulp/match_pulp_"
 QUICK = {
     "conv2d_5": constant("05_conv2d_sums.c", "constants[", 100),
-    "input of conv2d_4": constant("network.c", ".fused_constant_1_let", 0),
+    "input of conv2d_4": constant("network.c", ".fused_constant_let", 0),
     "add_7": replaced(f"{PULP}add.c", "run.addend[i]", "run.input[i]"),
 }
 MUTANTS = [
