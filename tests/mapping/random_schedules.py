@@ -19,8 +19,17 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
     if op is Op.DENSE:
         ox = rng.choice([1, 1, rng.randint(1, 4)])
         return Layer("dense", op, k, rng.randint(1, 12), 1, ox, 1, ox)
-    if op is Op.ADD or op in ELEMENTWISE:
+    if op is Op.MATRICES:
+        oy, ox = rng.randint(1, 4), rng.randint(1, largest)
+        return Layer("matrices", op, k, rng.randint(1, 12), oy, ox, oy, ox, weight_dtype="")
+    if op in ELEMENTWISE or op in _WITHOUT_WINDOWS:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
+        if op is Op.CONCATENATE:
+            return Layer("concatenate", op, k + 1, 1, oy, ox, oy, ox, weight_dtype="", first_channels=rng.randint(1, k))
+        if op is Op.SLICE:
+            first = rng.randint(0, 3)
+            sizes = {"first_channels": first, "source_channels": first + k + rng.randint(0, 3)}
+            return Layer("slice", op, k, 1, oy, ox, oy, ox, weight_dtype="", **sizes)
         types = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}.get(op, ("uint8", "uint8"))
         return Layer(op.value, op, k, 1, oy, ox, oy, ox, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
