@@ -31,7 +31,9 @@ def test_waits_are_for_the_transfer_on_their_descriptor() -> None:
 
 
 @pytest.mark.parametrize("end", [True, False])
-@pytest.mark.parametrize(("op", "c"), [("add", 1), ("max_pool2d", 1), ("dense", 6), ("conv2d", 6), ("matrices", 6), ("multiply", 1)])
+@pytest.mark.parametrize(
+    ("op", "c"), [("add", 1), ("max_pool2d", 1), ("multiply", 1), ("dense", 6), ("conv2d", 6), ("matrices", 6)]
+)
 def test_extents_of_a_call(op: str, c: int, end: bool) -> None:
     (trace,) = read_trace([layer(op), KERNEL % str(end).lower()])
     assert trace == LayerTrace("layer", (Action(Kind.KERNEL, tile=Tile(6, c, 3, 2, 5, 4, 1, 1, True, end)),))
