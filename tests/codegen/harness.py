@@ -210,7 +210,7 @@ def _platform(kind: type[MatchTarget]) -> tuple[str, ...]:
 def _gcc(target: MatchTarget, *arguments: str) -> None:
     include = [f"-I{PACKAGE / folder}" for folder in (*target.host.include, Path("codegen/include"))]
     defines = [f"-D{name}={value}" for name, value in target.host.defines.items()]
-    command = ["cc", *FLAGS, *CHECKS, *include, *defines, *arguments]
+    command = [*os.environ.get("CC", "cc").split(), *FLAGS, *CHECKS, *include, *defines, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
