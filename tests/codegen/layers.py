@@ -17,8 +17,10 @@ Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
 """Of uint8, or of float32 where a layer begins or ends in it."""
 
-OPS = tuple(op for op in Op if op not in (Op.QUANTIZE, Op.DEQUANTIZE))
-"""Operators on 8 bits; those of the float border run on the cluster in tests/e2e/test_float_border.py."""
+_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.QUANTIZE, Op.DEQUANTIZE)
+
+OPS = tuple(op for op in Op if op not in _UNWEIGHTED)
+"""Operators that the mock has kernels for; the others run on the cluster, see tests/analysis/simulate/test_trace.py."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +167,6 @@ def make(
     table = rng.permutation(256).astype(np.uint8) if op is Op.LOOKUP else None
     zero_points = (int(rng.integers(256)), int(rng.integers(256))) if op is Op.MATRICES else None
     return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
-
-
-_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.QUANTIZE, Op.DEQUANTIZE)
 
 
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
