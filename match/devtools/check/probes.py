@@ -126,7 +126,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         return integer_form.add(a, b, (1, 1), 0, 1, (low, high), dtype)
 
     def products(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-        return integer_form.matrices(a, b, (high - 3, low + 5), requantization(1, 64).take(np.zeros(9, np.intp)), dtype)
+        return integer_form.matrices(a, b, (high - 3, low + 5), sums.take(np.zeros(9, np.intp)), dtype)
 
     def average(x: relay.Expr) -> relay.Expr:
         return integer_form.avg_pool2d(x, mean, dtype, window=(8, 8), whole_map=True)
@@ -138,7 +138,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         return integer_form.lookup(x, table, dtype, dtype)
 
     def multiplication(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-        return integer_form.multiply(a, b, (low + 3, low + 100), requantization(1, 32), dtype)
+        return integer_form.multiply(a, b, (low + 3, low + 100), scaled, dtype)
 
     def concatenation(a: relay.Expr, b: relay.Expr) -> relay.Expr:
         return relay.concatenate([a, integer_form.lookup(b, table, dtype, dtype)], 3)
@@ -169,6 +169,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         yield Probe(Op.GROUPED_CONV2D, what, dtype, (1, 8, 8, c), 1, build)
     for c, k in ((64, 32), (100, 10)):
         yield Probe(Op.DENSE, f"a dense layer of {c} to {k}", dtype, (1, c), 1, dense(c, k))
+    sums, scaled = requantization(1, 64), requantization(1, 32)
     mean, table, shape = requantization(16, 2), rng.integers(low, high + 1, 256), (1, 8, 8, 16)
     yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, addition)
     yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, products)
