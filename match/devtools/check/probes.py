@@ -126,7 +126,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         return integer_form.add(a, b, (1, 1), 0, 1, (low, high), dtype)
 
     def products(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-        return integer_form.matrices(a, b, (high - 3, low + 5), sums.take(np.zeros(9, np.intp)), dtype)
+        return integer_form.matrices(a, b, (low + 100, low + 90), sums.take(np.zeros(9, np.intp)), dtype)
 
     def average(x: relay.Expr) -> relay.Expr:
         return integer_form.avg_pool2d(x, mean, dtype, window=(8, 8), whole_map=True)
