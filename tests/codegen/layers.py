@@ -17,9 +17,6 @@ Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
 """Of uint8, or of float32 where a layer begins or ends in it."""
 
-OPS = tuple(op for op in Op if op not in (Op.QUANTIZE, Op.DEQUANTIZE))
-"""Operators on 8 bits; those of the float border run on the cluster in tests/e2e/test_float_border.py."""
-
 
 @dataclass(frozen=True, eq=False)
 class Case:
