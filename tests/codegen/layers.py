@@ -164,6 +164,9 @@ def make(
     return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
 
 
+_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.QUANTIZE, Op.DEQUANTIZE)
+
+
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
     """A product of elements, or what moves or converts them.
 
