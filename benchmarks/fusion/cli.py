@@ -14,7 +14,8 @@ from benchmarks.fusion.picture import draw
 from benchmarks.fusion.published import CLOCK_HZ, L1_SIZES, PUBLISHED
 from benchmarks.fusion.results import CHOICES, Results, chosen_by, measure
 from match.cli import execute
-from match.errors import OptionError, OutputError
+from match.errors import OptionError
+from match.files.output import whole_file
 
 NETWORKS = ",".join(PUBLISHED)
 SIZES = ",".join(map(str, L1_SIZES))
@@ -84,7 +85,5 @@ def table(
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}; choose another file.") from error
+    with whole_file(path) as unfinished:
+        unfinished.write_bytes(content)

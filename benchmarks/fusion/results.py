@@ -21,6 +21,7 @@ from match.partitioning.choice import choose
 from match.partitioning.graph import Row as NetworkRow
 from match.partitioning.pattern import find
 from match.partitioning.pattern.rows import rows
+from match.partitioning.sums import REQUANTIZE
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.target.cost import CostModel
@@ -44,7 +45,8 @@ class Row(msgspec.Struct, frozen=True):
         transfer, as in the paper; otherwise transfers run beside kernels.
     cycles: predicted, of all layers on the cluster but `BORDER`. activation_bytes: moved between L2 and L1 by these;
         moved_bytes: with constants. l2_peak_bytes: most that tensors take at a time, and all constants.
-    groups: operators of each function on the cluster, by their places in the network, where they are several.
+    groups: operators of each function on the cluster, where they are several. operators: the names of those of each
+        function on the cluster.
     once_bytes: activations if each tensor were written and read once, unfused. pairs_bytes: fused in pairs as well as
         can be. chains_bytes: fused in any chain that the cluster has a pattern for.
     """
@@ -113,11 +115,7 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
             sum(_moved(decision, activations=False) for decision in on_cluster),
             _peak(problem, taken) + sum(len(decision.plan.constants) for decision in on_cluster if decision.plan),
             tuple(decision.op for decision in on_cluster if "+" in decision.op),
-            tuple(
-                tuple(problem.graph.operators[place].name for place in c.operators)
-                for c in taken
-                if _counts(problem, c)
-            ),
+            tuple(_layers(problem, one) for one in taken if _counts(problem, one)),
             *least,
         )
 
@@ -150,12 +148,14 @@ def _bounds(module: tvm.IRModule, listed: Sequence[NetworkRow]) -> tuple[int, in
     roomy = get_target("gap8", _ENOUGH, None, _ENOUGH)
     options = Options.parse("exact", "latency", "hardware")
     problem = choose(module["main"], listed, "network", roomy, options, Stopwatch()).problem
+    on_cluster = [one for one in problem.candidates if one.module != CPU]
+    alone = {place for one in on_cluster if len(_layers(problem, one)) == 1 for place in one.operators}
     found: list[int] = []
     for most in (1, 2, len(problem.graph.operators)):
-        some = [one for one in problem.candidates if len(one.operators) <= most or one.module == CPU]
-        whole = {one.operators for one in some if one.module != CPU}
         some = [
-            replace(one, cost=_once(problem, one)) for one in some if one.module != CPU or one.operators not in whole
+            replace(one, cost=_once(problem, one))
+            for one in problem.candidates
+            if (alone.isdisjoint(one.operators) if one.module == CPU else len(_layers(problem, one)) <= most)
         ]
         found.append(round(solve(CoverProblem(problem.graph, tuple(some), problem.conversions)).cost))
     return found[0], found[1], found[2]
@@ -164,6 +164,12 @@ def _bounds(module: tvm.IRModule, listed: Sequence[NetworkRow]) -> tuple[int, in
 def _counts(problem: CoverProblem, one: Candidate) -> bool:
     """Whether it is on the cluster, and of the networks as they were published."""
     return one.module != CPU and problem.graph.operators[one.operators[0]].op not in BORDER
+
+
+def _layers(problem: CoverProblem, one: Candidate) -> tuple[str, ...]:
+    """Names of the layers of a candidate; what requantizes a layer's sums is no layer of its own."""
+    operators = [problem.graph.operators[place] for place in one.operators]
+    return tuple(operator.name for operator in operators if operator.op != REQUANTIZE)
 
 
 def _once(problem: CoverProblem, one: Candidate) -> float:

@@ -17,4 +17,14 @@ typedef struct {
     uint32_t local_row_stride;
 } match_copy_t;
 
+/* Bytes from the first to behind the last one that a shape touches in the external memory. */
+static inline uint32_t match_copy_external_extent(const match_copy_t *shape)
+{
+    if (shape->planes == 0 || shape->rows == 0) {
+        return 0;
+    }
+    return (shape->planes - 1) * shape->external_plane_stride + (shape->rows - 1) * shape->external_row_stride +
+           shape->bytes;
+}
+
 #endif

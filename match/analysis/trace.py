@@ -37,6 +37,15 @@ class _Layer(msgspec.Struct, frozen=True, tag_field="event", tag="layer"):
     name: str
     op: str
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for an operator that is none."""
+        _ = self.ops
+
+    @property
+    def ops(self) -> list[Op]:
+        """The operators that its kernel calls take turns in."""
+        return [Op(name) for name in self.op.split("+")]
+
 
 class _Transfer(msgspec.Struct, frozen=True):
     operand: str
@@ -102,7 +111,7 @@ def _layer_trace(layer: _Layer, events: Iterable[_Line]) -> LayerTrace:
     actions: list[Action] = []
     counts: Counter[tuple[str, str]] = Counter()
     started: dict[int, Action] = {}
-    ops = [Op(name) for name in layer.op.split("+")]
+    ops = layer.ops
     for event in events:
         if isinstance(event, _Transfer):
             key = event.operand, event.memory

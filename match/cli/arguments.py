@@ -88,7 +88,7 @@ NoCache = Annotated[
     bool,
     typer.Option(
         "--no-cache",
-        help="Compile everything anew, and keep nothing for the next compilation.",
+        help="Compile everything anew, and keep nothing for the next compilation; by default schedules are kept.",
     ),
 ]
 NoFuse = Annotated[

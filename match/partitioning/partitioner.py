@@ -24,7 +24,6 @@ from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_c
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
 from match.relay import relay, tvm
-from match.relay.graph import post_order
 from match.relay.rewrite import operands, rebuild, shape
 from match.target.hardware import MatchTarget
 
@@ -46,14 +45,18 @@ class Partitioned:
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
         """The same network after other decisions about its operators; those about layouts follow from them anew."""
         own = [decision for decision in decisions if decision.op != LAYOUT]
+        decided = list(zip(self.rows, own, strict=True))
         plans = {
             row.root: (row, decision.plan)
-            for row, decision in zip(self.rows, own, strict=True)
+            for row, decision in decided
             if isinstance(row, Match) and decision.plan is not None
         }
-        module, conversions = _rebuilt(self.main, plans)
-        complete = tuple(_with_conversions(self.rows, own, conversions, self.target))
-        return replace(self, module=module, decisions=complete)
+        order = _execution_order(self.main, plans)
+        place = {expr: number for number, expr in enumerate(order)}
+        decided.sort(key=lambda pair: max(place.get(expr, -1) for expr in _expressions(pair[0])))
+        module, conversions = _rebuilt(self.main, plans, order)
+        complete = tuple(_with_conversions(decided, conversions, self.target))
+        return replace(self, module=module, decisions=complete, rows=tuple(row for row, _ in decided))
 
 
 def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
@@ -90,19 +93,21 @@ def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:
         )
 
 
+def _expressions(row: Row) -> Sequence[relay.Expr]:
+    """What a row computes."""
+    return row if isinstance(row, tuple) else row.covered
+
+
 def _with_conversions(
-    listed: Sequence[Row],
-    decisions: Sequence[LayerDecision],
-    conversions: Sequence[Conversion],
-    target: MatchTarget,
+    decided: Sequence[tuple[Row, LayerDecision]], conversions: Sequence[Conversion], target: MatchTarget
 ) -> Iterator[LayerDecision]:
     """The decisions, and a row on the control core before each that a tensor is laid out anew for."""
     numbered = list(enumerate(conversions))
-    for row, decision in zip(listed, decisions, strict=True):
-        own = set(row if isinstance(row, tuple) else row.covered)
+    for row, decision in decided:
+        own = set(_expressions(row))
         yield from (_conversion(number, c, target) for number, c in numbered if c.reader in own)
         yield decision
-    known = {expr for row in listed for expr in (row if isinstance(row, tuple) else row.covered)}
+    known = {expr for row, _ in decided for expr in _expressions(row)}
     yield from (_conversion(number, c, target) for number, c in numbered if c.reader not in known)
 
 
@@ -113,19 +118,19 @@ def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> Lay
 
 
 def _rebuilt(
-    main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]
+    main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]], order: Sequence[relay.Expr]
 ) -> tuple[tvm.IRModule, list[Conversion]]:
-    """The network with a call of a global function in the place of each planned layer, and what is laid out anew."""
+    """The network with a call of a global function in the place of each planned layer, and what is laid out anew.
+
+    `order` is that of execution.
+    """
     functions: dict[relay.GlobalVar, relay.Function] = {}
     tensors = Tensors()
     for match, plan in plans.values():
         for x, layout in zip(match.inputs, layouts(plan.schedule), strict=False):
             tensors.will_want(x, layout)
-    needed = _needed(main, plans)
-    for expr in post_order(main):
+    for expr in order:
         tensors.reader = expr
-        if expr not in needed:
-            continue
         if expr in plans:
             match, plan = plans[expr]
             stored = layouts(plan.schedule)
@@ -151,16 +156,22 @@ def _rebuilt(
     return module, tensors.conversions
 
 
-def _needed(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> set[relay.Expr]:
-    """What the network still computes, or is given: all but what lies inside planned layers."""
-    found: set[relay.Expr] = set()
-    pending: list[relay.Expr] = [main.body]
+def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> Sequence[relay.Expr]:
+    """What the network still computes, or is given, in the order in which TVM's code computes it.
+
+    That is all but what lies inside planned layers, each expression after those it is computed from, first to last.
+    """
+    order: dict[relay.Expr, None] = {}
+    pending: list[tuple[relay.Expr, bool]] = [(main.body, False)]
     while pending:
-        expr = pending.pop()
-        if expr not in found:
-            found.add(expr)
-            pending += plans[expr][0].inputs if expr in plans else operands(expr)
-    return found
+        expr, ready = pending.pop()
+        if ready:
+            order[expr] = None
+        elif expr not in order:
+            pending.append((expr, True))
+            read = plans[expr][0].inputs if expr in plans else operands(expr)
+            pending += [(source, False) for source in reversed(read)]
+    return list(order)
 
 
 def _function(match: Match, plan: LayerPlan, inputs: Sequence[Storage], output: Storage) -> relay.Function:

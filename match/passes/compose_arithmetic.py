@@ -20,6 +20,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import StepFunction
 from match.relay import integer_form, relay, tvm
+from match.relay.readers import read_requantized
 from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, shape
 
 Numbers = npt.NDArray[Any]
@@ -41,6 +42,8 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if not (
         is_8bit(call) and is_call(call, "cast") and is_call(call.args[0], "clip") and dtype(call.args[0]) == "int64"
     ):
+        return None
+    if read_requantized(call) is not None:  # in integer form already, with as many parameters as it has to have
         return None
     clip = int(call.args[0].attrs.a_min), int(call.args[0].attrs.a_max)
     leaves = _leaves(call.args[0])

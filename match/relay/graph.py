@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from match.relay import relay, tvm
-from match.relay.rewrite import shape, source_name
+from match.relay.rewrite import operands, shape, source_name
 
 
 def post_order(function: relay.Function) -> list[relay.Expr]:
@@ -20,7 +19,7 @@ def users(function: relay.Function) -> dict[relay.Expr, list[relay.Expr]]:
     """For each expression of the body, those that use its value; the function itself uses its result."""
     found: dict[relay.Expr, list[relay.Expr]] = {function.body: [function]}
     for expr in post_order(function):
-        for child in _children(expr):
+        for child in operands(expr):
             found.setdefault(child, []).append(expr)
     return found
 
@@ -33,13 +32,3 @@ def elements_by_source(function: relay.Function) -> dict[str, int]:
         if name and isinstance(expr.checked_type, tvm.ir.TensorType):
             found[name] = math.prod(shape(expr))
     return found
-
-
-def _children(expr: relay.Expr) -> Sequence[relay.Expr]:
-    if isinstance(expr, relay.Call):
-        return list(expr.args)
-    if isinstance(expr, relay.Tuple):
-        return list(expr.fields)
-    if isinstance(expr, relay.TupleGetItem):
-        return [expr.tuple_value]
-    return []

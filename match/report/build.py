@@ -180,9 +180,12 @@ def _layer(decision: LayerDecision, target: MatchTarget, elements: Mapping[str, 
 
 
 def _removed(decision: LayerDecision, elements: Mapping[str, int]) -> int:
-    """Channels that the layer has in the model and not here; with channels last, the rest of the shape is the same."""
+    """Channels that the layer has in the model and not here; with channels last, the rest of the shape is the same.
+
+    A scalar has none.
+    """
     whole = elements.get(decision.source)
-    if whole is None or len(decision.output_shapes) != 1:
+    if whole is None or len(decision.output_shapes) != 1 or not decision.output_shapes[0]:
         return 0
     *places, channels = decision.output_shapes[0]
     return max(0, whole // math.prod(places) - channels) if whole % math.prod(places) == 0 else 0

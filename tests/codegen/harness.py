@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from match.mapping.schedule import Loop, Placement, Schedule
 from match.mapping.storage import Storage, storage
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
-from tests.codegen.layers import Case, Uint8
+from tests.codegen.layers import Case, Tensor
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
 
 PACKAGE = Path(match.__file__).parent
@@ -88,19 +89,20 @@ def run(
     target: MatchTarget | None = None,
     trace: Path | None = None,
     environment: Mapping[str, str] | None = None,
-) -> list[Uint8]:
+) -> list[Tensor]:
     """Outputs of the layers, each (oy, ox, k). `trace` is where the mock writes what was called."""
     variables = {**(environment or {}), **({"MOCK_TRACE": str(trace)} if trace else {})}
     return _outputs(plans, _execute(plans, cases, target or MockTarget(), variables)[0])
 
 
-def _outputs(plans: Sequence[LayerPlan], written: bytes) -> list[Uint8]:
+def _outputs(plans: Sequence[LayerPlan], written: bytes) -> list[Tensor]:
     stream = np.frombuffer(written, np.uint8)
-    outputs: list[Uint8] = []
+    outputs: list[Tensor] = []
     for item in plans:
-        layout = layouts(item)[-1]
-        outputs.append(plain(stream[: np.prod(layout.room)], layout))
-        stream = stream[np.prod(layout.room) :]
+        size = tensor_bytes(item)[-1]
+        elements = stream[:size].view(np.float32 if item.layer.output_dtype == "float32" else np.uint8)
+        outputs.append(plain(elements, layouts(item)[-1]))
+        stream = stream[size:]
     assert stream.size == 0
     return outputs
 
@@ -110,14 +112,20 @@ def layouts(item: LayerPlan) -> list[Storage]:
     return [storage(operand) for operand in item.schedule.operands if operand.role is not Role.CONSTANT]
 
 
-def stored(tensor: Uint8, layout: Storage) -> Uint8:
+def tensor_bytes(item: LayerPlan) -> list[int]:
+    """Bytes of the inputs and, last, of the output in main memory."""
+    operands = [operand for operand in item.schedule.operands if operand.role is not Role.CONSTANT]
+    return [math.prod(storage(operand).room) * operand.components[0].element_bytes for operand in operands]
+
+
+def stored(tensor: Tensor, layout: Storage) -> Tensor:
     """(rows, columns, channels) in main memory; room that is left over holds what no layer may depend on."""
-    array = np.full(layout.room, 0xA5, np.uint8)
+    array = np.full(layout.room, 0xA5, tensor.dtype)
     array[tuple(slice(layout.shape[axis]) for axis in layout.order)] = tensor.transpose(layout.order)
     return array.reshape(-1, layout.byte_group)[:, ::-1].copy()
 
 
-def plain(stream: Uint8, layout: Storage) -> Uint8:
+def plain(stream: Tensor, layout: Storage) -> Tensor:
     """From main memory to (rows, columns, channels)."""
     array = stream.reshape(-1, layout.byte_group)[:, ::-1].reshape(layout.room)
     array = array[tuple(slice(layout.shape[axis]) for axis in layout.order)]
@@ -141,7 +149,7 @@ def traced_run(
     *,
     target: MatchTarget | None = None,
     change: Callable[[str], str] = str,
-) -> tuple[list[Uint8], list[LayerTrace]]:
+) -> tuple[list[Tensor], list[LayerTrace]]:
     """Outputs of the layers and what they do when they run; `change` is applied to the generated C first."""
     written, printed = _execute(plans, cases, target or MockTarget(), {}, change, traced=True)
     return _outputs(plans, written), list(read_trace(printed.splitlines()))
@@ -202,7 +210,7 @@ def _platform(kind: type[MatchTarget]) -> tuple[str, ...]:
 def _gcc(target: MatchTarget, *arguments: str) -> None:
     include = [f"-I{PACKAGE / folder}" for folder in (*target.host.include, Path("codegen/include"))]
     defines = [f"-D{name}={value}" for name, value in target.host.defines.items()]
-    command = ["cc", *FLAGS, *CHECKS, *include, *defines, *arguments]
+    command = [*os.environ.get("CC", "cc").split(), *FLAGS, *CHECKS, *include, *defines, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -259,7 +267,7 @@ def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
 
     lines: list[str] = []
     names: list[str] = []
-    *inputs, size = (int(np.prod(layout.room)) for layout in layouts(item))
+    *inputs, size = tensor_bytes(item)
     for operand, read, _ in zip((INPUT, ADDEND), inputs, case.inputs, strict=False):
         names.append(f"{operand}_{number}")
         lines.append(f"    void *{names[-1]} = mock_external_tensor({read}, {external(operand)});")

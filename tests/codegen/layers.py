@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
+from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
 from match.ir.requantization import Requantization
 
 Uint8 = npt.NDArray[np.uint8]
-
-OPS = tuple(op for op in Op if op not in (Op.QUANTIZE, Op.DEQUANTIZE))
-"""Operators on 8 bits; those of the float border run on the cluster in tests/e2e/test_float_border.py."""
+Tensor = npt.NDArray[Any]
+"""Of uint8, or of float32 where a layer begins or ends in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +24,26 @@ class Case:
 
     layer: Layer
     constants: LayerConstants
-    inputs: tuple[Uint8, ...]
+    inputs: tuple[Tensor, ...]
 
-    def expected(self) -> Uint8:
+    def expected(self) -> Tensor:
         """Output, shape (height, width, channels)."""
         layer, requant = self.layer, self.constants.requantization
+        if layer.op is Op.TRANSPOSE:
+            return self.inputs[0].transpose(0, 2, 1)
+        if layer.op is Op.QUANTIZE:
+            assert self.constants.quantization is not None
+            return self.constants.quantization(self.inputs[0]).astype(np.uint8)
+        if layer.op is Op.CONCATENATE:
+            assert self.constants.table is not None
+            both = [table[x] for table, x in zip(self.constants.table, self.inputs, strict=True)]
+            return np.concatenate(both, axis=2)
+        if layer.op is Op.SLICE:
+            assert self.constants.table is not None
+            return self.constants.table[self.inputs[0][..., layer.first_channels :][..., : layer.k]]
+        if layer.op is Op.DEQUANTIZE:
+            assert self.constants.table is not None
+            return self.constants.table[self.inputs[0]]
         if self.constants.table is not None:
             return self.constants.table[self.inputs[0]].astype(np.uint8)
         if layer.op is Op.MAX_POOL2D:
@@ -37,10 +53,10 @@ class Case:
             assert self.constants.addend_multipliers is not None
             a, b = (x.astype(np.int64) * m for x, m in zip(self.inputs, self.constants.addend_multipliers, strict=True))
             return requant((a + b).reshape(-1, 1)).reshape(a.shape).astype(np.uint8)
-        if layer.op is Op.MATRICES:
+        if layer.op in (Op.MATRICES, Op.MULTIPLY):
             assert self.constants.zero_points is not None
             a, b = (x.astype(np.int64) - zero for x, zero in zip(self.inputs, self.constants.zero_points, strict=True))
-            acc = np.einsum("yxc,ykc->yxk", a, b)
+            acc = np.einsum("yxc,ykc->yxk", a, b) if layer.op is Op.MATRICES else a * b
             return requant(acc.reshape(-1, 1)).reshape(acc.shape).astype(np.uint8)
         if layer.op is Op.AVG_POOL2D:
             acc = _windows(self, layer.pad_value).sum(axis=(2, 3))
@@ -88,6 +104,8 @@ def make(
     name: str = "layer",
 ) -> Case:
     """A layer over an input of height x width x channels_in, with random constants that use the whole output range."""
+    if op in _UNWEIGHTED:
+        return _unweighted(op, channels_in, channels_out, height, width, seed=seed, name=name)
     rng = np.random.default_rng(seed)
     reach = [(f - 1) * d + 1 for f, d in zip(window, dilation, strict=True)]
     oy = (height + padding.top + padding.bottom - reach[0]) // stride[0] + 1
@@ -144,3 +162,65 @@ def make(
     table = rng.permutation(256).astype(np.uint8) if op is Op.LOOKUP else None
     zero_points = (int(rng.integers(256)), int(rng.integers(256))) if op is Op.MATRICES else None
     return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
+
+
+_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.QUANTIZE, Op.DEQUANTIZE)
+
+
+def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
+    """A product of elements, or what moves or converts them.
+
+    A concatenation joins both numbers of channels, a slice leaves out as many as `channels_out`. The second input of
+    every other product has one pixel.
+    """
+    rng = np.random.default_rng(seed)
+    both = channels_in + channels_out
+    first = channels_in if op is Op.CONCATENATE else int(rng.integers(0, channels_out + 1))
+    moved = op in (Op.CONCATENATE, Op.SLICE)
+    layer = Layer(
+        name=name,
+        op=op,
+        k=both if op is Op.CONCATENATE else channels_in,
+        c=1,
+        oy=height,
+        ox=width,
+        iy=height,
+        ix=width,
+        input_dtype="float32" if op is Op.QUANTIZE else "uint8",
+        weight_dtype="",
+        output_dtype="float32" if op is Op.DEQUANTIZE else "uint8",
+        clip=(3, 250) if op is Op.MULTIPLY else (0, 255),
+        first_channels=first if moved else 0,
+        source_channels=both if op is Op.SLICE else 0,
+        broadcast=op is Op.MULTIPLY and bool(rng.integers(2)),
+    )
+    shapes = [(height, width, layer.input_channels)]
+    if op is Op.TRANSPOSE:
+        shapes = [(height, layer.k, width)]
+    if op is Op.CONCATENATE:
+        shapes.append((height, width, channels_out))
+    if op is Op.MULTIPLY:
+        shapes.append((1, 1, layer.k) if layer.broadcast else shapes[0])
+    inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
+    quantization = table = requantization = zero_points = None
+    if op is Op.QUANTIZE:
+        inputs = (rng.normal(0, 40, shapes[0]).astype(np.float32),)
+        scale, zero = np.float32(rng.uniform(0.1, 1)), int(rng.integers(256))
+        quantization = FloatQuantization(scale, zero, "uint8", half_to_even=bool(rng.integers(2)))
+    if moved:
+        table = rng.permuted(np.tile(np.arange(256, dtype=np.uint8), (2, 1)), axis=1)
+        table = table if op is Op.CONCATENATE else table[0]
+    if op is Op.DEQUANTIZE:
+        table = rng.normal(0, 1, 256).astype(np.float32)
+    if op is Op.MULTIPLY:
+        zero_points = int(rng.integers(256)), int(rng.integers(256))
+        requantization = Requantization(
+            multiplier=rng.integers(2**10, 2**12, 1),
+            bias=rng.integers(0, 2**27, 1),
+            shift=np.full(1, 20, np.int64),
+            clip=layer.clip,
+            negative_below=None,
+            negative_step=0,
+        )
+    constants = LayerConstants(None, requantization, None, table, quantization, zero_points)
+    return Case(layer, constants, inputs)

@@ -33,6 +33,19 @@ SCRATCHPAD = Memory("L1", 1 << 20, alignment=8)
 PLAIN = Requantizer("plain", 32, True, 64, 64, (0, 62), True, False, 16)
 SIGNED = Requantizer("signed", 32, True, 64, 64, (0, 62), True, True, 24)
 
+OPS = (
+    Op.CONV2D,
+    Op.DEPTHWISE_CONV2D,
+    Op.GROUPED_CONV2D,
+    Op.DENSE,
+    Op.MATRICES,
+    Op.ADD,
+    Op.AVG_POOL2D,
+    Op.MAX_POOL2D,
+    Op.LOOKUP,
+)
+"""What mock.c computes. On their modules all are traced and compared, in tests/analysis/simulate/test_trace.py."""
+
 EXTERNAL_API = ExternalApi(
     headers=("mock_external.h",),
     allocate="mock_external_alloc",
@@ -46,7 +59,7 @@ EXTERNAL_API = ExternalApi(
 
 
 class MockModule(HwModule):
-    """Takes every operator; its constants lie as match_tile.h says."""
+    """Takes the operators that mock.c computes; its constants lie as match_tile.h says."""
 
     name = "unit"
     memories = (SCRATCHPAD,)
@@ -61,7 +74,7 @@ class MockModule(HwModule):
     )
 
     def patterns(self) -> tuple[Pattern, ...]:
-        return tuple(Pattern(op) for op in Op)
+        return tuple(Pattern(op) for op in OPS)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         if requantizer is None:

@@ -21,8 +21,8 @@ from match.ir.layer import Axis, Component, Dim, Op, Operand, Padding, Role
 from match.mapping.schedule import Loop, Schedule
 from tests.codegen.events import expected_events
 from tests.codegen.harness import plan, run
-from tests.codegen.layers import OPS, Case, make
-from tests.codegen.mock_target import SCRATCHPAD
+from tests.codegen.layers import Case, make
+from tests.codegen.mock_target import OPS, SCRATCHPAD
 from tests.kernels.toolchain import PACKAGE
 
 pytestmark = pytest.mark.cc

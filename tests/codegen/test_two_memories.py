@@ -19,8 +19,8 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from tests.analysis.simulate.layers import random_case, random_mapping, random_outer_memory
 from tests.codegen.harness import scheduled, traced_run
-from tests.codegen.layers import OPS, Case, make
-from tests.codegen.mock_target import PLAIN, SCRATCHPAD, SIGNED, MockModule
+from tests.codegen.layers import Case, make
+from tests.codegen.mock_target import OPS, PLAIN, SCRATCHPAD, SIGNED, MockModule
 from tests.mapping.random_schedules import SteppedCost, random_cost
 from tests.search.problems import searched
 

@@ -43,18 +43,18 @@ class _Summing(FakeModule):
     sums = frozenset({Op.CONV2D})
 
 
-def network() -> Any:
-    """A pointwise convolution with a factor that is no power of two."""
+def network(channels: int) -> Any:
+    """A pointwise convolution of as many channels to as many, with a factor that is no power of two."""
 
     def each(value: int) -> Any:
-        return relay.const(np.full(CHANNELS, value, np.int64), dtype="int64")
+        return relay.const(np.full(channels, value, np.int64), dtype="int64")
 
-    x = relay.var("x", shape=(1, SIDE, SIDE, CHANNELS), dtype="uint8")
-    weights = np.random.default_rng(4).integers(-128, 128, (1, 1, CHANNELS, CHANNELS)).astype(np.int8)
+    x = relay.var("x", shape=(1, SIDE, SIDE, channels), dtype="uint8")
+    weights = np.random.default_rng(4).integers(-128, 128, (1, 1, channels, channels)).astype(np.int8)
     sums = relay.nn.conv2d(
         x,
         relay.const(weights),
-        channels=CHANNELS,
+        channels=channels,
         kernel_size=(1, 1),
         data_layout="NHWC",
         kernel_layout="HWIO",
@@ -66,7 +66,11 @@ def network() -> Any:
 
 
 def decisions(
-    mac: float, main_bytes: int = 1 << 20, objective: str = "latency", energy: Energy | None = None
+    mac: float,
+    main_bytes: int = 1 << 20,
+    objective: str = "latency",
+    energy: Energy | None = None,
+    channels: int = CHANNELS,
 ) -> tuple[LayerDecision, ...]:
     unit = _Summing("unit", mac, (SHIFT,))
     unit.cost_model.energy = energy
@@ -74,7 +78,7 @@ def decisions(
     target.cpu_cost_model = _Cpu()
     target.main_memory = Memory("L2", main_bytes)
     options = Options.parse("exact", objective, "exact")
-    return cut(network(), target, options, "net", Stopwatch()).decisions
+    return cut(network(channels), target, options, "net", Stopwatch()).decisions
 
 
 def test_sums_on_the_module_and_the_rest_on_the_core() -> None:
@@ -102,14 +106,27 @@ def test_both_together_take_fewer_cycles_than_the_core_alone(mac: float, apart: 
         (1, 2.5, "bytes", True),
         (1, 2.5, "energy", False),
         (10, 1.5, "latency", False),
-        (10, 1.5, "bytes", False),
+        (10, 1.5, "bytes", True),
         (10, 1.5, "energy", True),
     ],
 )
 def test_what_was_asked_for_decides(mac: float, picojoules: float, objective: str, apart: bool) -> None:
-    """The first is quick and takes much energy, the second slow and frugal; the energy of an output is the same."""
+    """The first is quick and takes much energy, the second slow and frugal; both move fewer bytes than the core.
+
+    The energy of an output is the same.
+    """
     found = decisions(mac, 1 << 20, objective, Energy(picojoules, {"L1": 0.001}))
     assert [decision.module for decision in found] == (["unit", "cpu"] if apart else ["cpu"])
+
+
+@pytest.mark.parametrize(("channels", "apart"), [(3, False), (4, True)])
+def test_few_products_an_output_do_not_outweigh_the_bytes_of_its_sum(channels: int, apart: bool) -> None:
+    """The core moves 2 bytes a product and 1 an output; apart, the sums take 4 an output and the rest 2 more."""
+    outputs = SIDE * SIDE * channels
+    together = 2 * outputs * channels + outputs
+    assert apart == (outputs + channels**2 + (4 + 2) * outputs < together)
+    assert len(decisions(1, objective="latency", channels=channels)) == 2
+    assert len(decisions(1, objective="bytes", channels=channels)) == (2 if apart else 1)
 
 
 def test_energy_of_both_together_is_less_than_that_of_the_core_alone() -> None:

@@ -11,18 +11,43 @@ from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
 
+OPS = tuple(op for op in Op if op is not Op.CONCATENATE)
+"""Operators of random layers; channels of a concatenation stay together, which no operand says but a module does."""
+
+_ACCUMULATING = (Op.CONV2D, Op.DENSE)
+_WITHOUT_WINDOWS = (Op.ADD, Op.MULTIPLY, Op.SLICE, Op.TRANSPOSE)
+
 
 def random_layer(rng: random.Random, largest: int = 9) -> Layer:
     """A layer of any operator with small odd geometry."""
-    op = rng.choice(list(Op))
+    op = rng.choice(OPS)
     k = rng.randint(1, largest)
     if op is Op.DENSE:
         ox = rng.choice([1, 1, rng.randint(1, 4)])
         return Layer("dense", op, k, rng.randint(1, 12), 1, ox, 1, ox)
-    if op is Op.ADD or op in ELEMENTWISE:
+    if op is Op.MATRICES:
+        oy, ox = rng.randint(1, 4), rng.randint(1, largest)
+        return Layer("matrices", op, k, rng.randint(1, 12), oy, ox, oy, ox, weight_dtype="")
+    if op in ELEMENTWISE or op in _WITHOUT_WINDOWS:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
         types = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}.get(op, ("uint8", "uint8"))
-        return Layer(op.value, op, k, 1, oy, ox, oy, ox, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
+        first = rng.randint(0, 3) if op is Op.SLICE else 0
+        return Layer(
+            op.value,
+            op,
+            k,
+            1,
+            oy,
+            ox,
+            oy,
+            ox,
+            input_dtype=types[0],
+            weight_dtype="",
+            output_dtype=types[1],
+            first_channels=first,
+            source_channels=first + k + rng.randint(0, 3) if op is Op.SLICE else 0,
+            broadcast=op is Op.MULTIPLY and rng.random() < 0.5,
+        )
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
     stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])
     dilation = rng.choice([(1, 1), (1, 1), (2, 1)])
@@ -32,14 +57,17 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
     ox = (ix + padding.left + padding.right - (fx - 1) * dilation[1] - 1) // stride[1] + 1
     if oy < 1 or ox < 1:
         return random_layer(rng, largest)
-    c = rng.randint(1, 6) if op is Op.CONV2D else 1
-    weights = "int8" if op in (Op.CONV2D, Op.DEPTHWISE_CONV2D) else ""
-    return Layer(op.value, op, k, c, oy, ox, iy, ix, fy, fx, stride, dilation, padding, weight_dtype=weights)
+    c = rng.randint(1, 6) if op in (Op.CONV2D, Op.GROUPED_CONV2D) else 1
+    outputs = rng.randint(1, 4) if op is Op.GROUPED_CONV2D else 1
+    weights = "int8" if op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D) else ""
+    layer = Layer(op.value, op, k, c, oy, ox, iy, ix, fy, fx, stride, dilation, padding, weight_dtype=weights)
+    return replace(layer, group_outputs=outputs)
 
 
 def operands_of(layer: Layer) -> tuple[Operand, ...]:
-    sums = 4 if layer.op in (Op.CONV2D, Op.DENSE) else 0
-    return standard_operands(layer, 16 if layer.weight_dtype or layer.op is Op.ADD else 0, sums)
+    sums = 4 if layer.op in _ACCUMULATING else 0
+    requantizes = layer.weight_dtype or layer.op in (Op.ADD, Op.MULTIPLY, Op.MATRICES)
+    return standard_operands(layer, 16 if requantizes else 0, sums)
 
 
 def random_operands(rng: random.Random, layer: Layer) -> tuple[Operand, ...]:
@@ -134,7 +162,8 @@ def random_schedule(
     loops: list[Loop] = []
     for level in sorted(rng.randrange(len(memories)) for _ in range(rng.randint(0, depth))):
         innermost = level == len(memories) - 1
-        dims = [dim for dim, extent in left.items() if extent > 1 and (innermost or dim is not Dim.C)]
+        sums = innermost and layer.op in _ACCUMULATING
+        dims = [dim for dim, extent in left.items() if extent > 1 and (sums or dim is not Dim.C)]
         if not dims:
             break
         dim = rng.choice(dims)

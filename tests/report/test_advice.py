@@ -55,7 +55,7 @@ FLAWS = [
     ("float_input", "gap9", {}, "float border", "input is in floating point"),
     ("float_output", "gap9", {}, "float border", "output is in floating point"),
     ("float_inside", "gap9", {}, "float operators", "inside the network: floating point"),
-    ("channels_first", "gap9", {}, "channels first", "channels last (NHWC)"),
+    ("channels_first", "gap9", {"modules": ["ne16"]}, "channels first", "channels last (NHWC)"),
     ("wide_filters", "gap9", {"modules": ["ne16"]}, "idle module", "its filter is 5x5"),
     ("few_channels_first", "gap9", {"modules": ["ne16"]}, "slow layer", "conv2d_0 reaches"),
     ("concatenations", "gap9", {}, "control core", "concatenate runs on the control core in one place"),

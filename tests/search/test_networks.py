@@ -118,7 +118,7 @@ def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, effort: Effort)
 @LARGE
 def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, effort: Effort) -> None:
     (cluster,) = Gap8().modules
-    effort.allow(30_000, 10_000, 1000)
+    effort.allow(100_000, 10_000, 1000)
     search(cluster, layer, (Memory("L2", 1 << 17, Gap8().main_memory.alignment), *cluster.memories))
     assert effort.predicts
 

@@ -25,7 +25,8 @@ def test_memories_and_clock() -> None:
     assert target.main_memory.size == 512 * KIB
     assert [module.memories[0].size for module in target.modules] == [(64 - 8 - 4) * KIB]
     assert target.clock_hz == 100e6
-    assert target.host.defines == {"PULP_L1_BYTES": str(52 * KIB), "PULP_L2_BYTES": str(512 * KIB)}
+    sizes = {"PULP_L1_BYTES": str(52 * KIB), "PULP_L2_BYTES": str(512 * KIB)}
+    assert target.host.defines == {**sizes, "MATCH_ASYNC": "1"}
 
 
 def test_the_only_module_is_the_cluster_that_gap9_has() -> None:

@@ -20,6 +20,7 @@ from match.devtools.check.undefined import undefined_function
 from match.dispatch.plan import LayerDecision
 from match.errors import CostModelError, MatchError, ToolchainError
 from match.ir.layer import Op
+from match.partitioning.layouts import LAYOUT
 from match.partitioning.pattern import Match, find
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget
@@ -28,10 +29,10 @@ _UNAFFORDABLE = 1e15
 
 
 class _NoCpu(CpuCostModel):
-    """Keeps layers from the control core, so that the module has to run them."""
+    """Keeps layers from the control core, so that the module has to run them; layouts between the two cost nothing."""
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
-        return _UNAFFORDABLE
+        return 0 if op == LAYOUT else _UNAFFORDABLE
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Small layers of every operator, in integer form: what a pattern is tried on.
+"""Small layers of every operator, as patterns are tried on them: in integer form, and at its borders with float32.
 
 Their requantization is a sum and a shift, which every form of requantizer can express exactly.
 """
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.frontend.model import Rounding
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
+from match.passes.quantize_border import LowerBorder
 from match.relay import integer_form, relay, tvm
 
 Build = Callable[..., relay.Expr]
@@ -21,6 +23,7 @@ Build = Callable[..., relay.Expr]
 
 _SAME = Padding(1, 1, 1, 1)
 _SAMPLES = 3
+_SCALE = 0.25
 _CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last two: in groups of 32
     (16, 32, 8, 3, 1),
     (16, 16, 9, 3, 2),
@@ -34,7 +37,7 @@ _CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last tw
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One layer: what it is, and its Relay from inputs of 8 bits, all of one shape."""
+    """One layer: what it is, and its Relay from inputs of one type, 8 bits or float32, and one shape."""
 
     op: Op
     what: str
@@ -52,18 +55,28 @@ def network(layers: Sequence[Probe]) -> tvm.IRModule:
     ]
     outputs = [probe.build(*own) for probe, own in zip(layers, parameters, strict=True)]
     function = relay.Function([x for own in parameters for x in own], relay.Tuple(outputs))
-    return relay.transform.InferType()(tvm.IRModule.from_expr(function))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(function))
+    return relay.transform.InferType()(LowerBorder(Rounding.TFLITE)(typed))
 
 
 def inputs(layers: Sequence[Probe]) -> dict[str, npt.NDArray[Any]]:
     """Samples for `network`; those of a layer are the same wherever it is computed."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     for n, probe in enumerate(layers):
-        rng, limits = np.random.default_rng(len(probe.what)), np.iinfo(probe.dtype)
+        rng, shape = np.random.default_rng(len(probe.what)), (_SAMPLES, *probe.shape)
         for i in range(probe.inputs):
-            values = rng.integers(limits.min, limits.max, (_SAMPLES, *probe.shape), endpoint=True)
-            arrays[f"x{n}_{i}"] = values.astype(probe.dtype)
+            arrays[f"x{n}_{i}"] = _numbers(rng, shape) if probe.dtype == "float32" else _levels(rng, shape, probe.dtype)
     return arrays
+
+
+def _levels(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> npt.NDArray[Any]:
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
+
+
+def _numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Quarters of the quantization's scale: on its levels, halfway between them, and beyond its ends on both sides."""
+    return (rng.integers(-1200, 1200, shape) * (_SCALE / 4)).astype(np.float32)
 
 
 def probes(dtype: str) -> Iterator[Probe]:
@@ -113,7 +126,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         return integer_form.add(a, b, (1, 1), 0, 1, (low, high), dtype)
 
     def products(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-        return integer_form.matrices(a, b, (high - 3, low + 5), requantization(1, 64).take(np.zeros(9, np.intp)), dtype)
+        return integer_form.matrices(a, b, (low + 100, low + 90), sums.take(np.zeros(9, np.intp)), dtype)
 
     def average(x: relay.Expr) -> relay.Expr:
         return integer_form.avg_pool2d(x, mean, dtype, window=(8, 8), whole_map=True)
@@ -125,7 +138,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         return integer_form.lookup(x, table, dtype, dtype)
 
     def multiplication(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-        return integer_form.multiply(a, b, (low + 3, low + 100), requantization(1, 32), dtype)
+        return integer_form.multiply(a, b, (low + 3, low + 100), scaled, dtype)
 
     def concatenation(a: relay.Expr, b: relay.Expr) -> relay.Expr:
         return relay.concatenate([a, integer_form.lookup(b, table, dtype, dtype)], 3)
@@ -135,6 +148,12 @@ def probes(dtype: str) -> Iterator[Probe]:
 
     def transposition(x: relay.Expr) -> relay.Expr:
         return relay.transpose(x, (0, 3, 1, 2))
+
+    def quantization(x: relay.Expr) -> relay.Expr:
+        return relay.qnn.quantize(x, relay.const(_SCALE), relay.const(low + 130), out_dtype=dtype)
+
+    def dequantization(x: relay.Expr) -> relay.Expr:
+        return relay.qnn.dequantize(x, relay.const(_SCALE), relay.const(low + 130))
 
     for c, k, size, window, stride in _CONVOLUTIONS:
         what = f"a {window}x{window} convolution with stride {stride} of {c} to {k} channels"
@@ -150,6 +169,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         yield Probe(Op.GROUPED_CONV2D, what, dtype, (1, 8, 8, c), 1, build)
     for c, k in ((64, 32), (100, 10)):
         yield Probe(Op.DENSE, f"a dense layer of {c} to {k}", dtype, (1, c), 1, dense(c, k))
+    sums, scaled = requantization(1, 64), requantization(1, 32)
     mean, table, shape = requantization(16, 2), rng.integers(low, high + 1, 256), (1, 8, 8, 16)
     yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, addition)
     yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, products)
@@ -160,3 +180,5 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, concatenation)
     yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, part)
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, transposition)
+    yield Probe(Op.QUANTIZE, "8x8x16 numbers, quantized", "float32", shape, 1, quantization)
+    yield Probe(Op.DEQUANTIZE, "an 8x8x16 map as numbers", dtype, shape, 1, dequantization)

@@ -23,16 +23,6 @@ static inline match_copy_t pulp_copy_merged(const match_copy_t *shape)
     return copy;
 }
 
-/* Bytes from the first to behind the last one that a shape touches in the outer memory. */
-static inline uint32_t pulp_copy_external_extent(const match_copy_t *shape)
-{
-    if (shape->planes == 0 || shape->rows == 0) {
-        return 0;
-    }
-    return (shape->planes - 1) * shape->external_plane_stride + (shape->rows - 1) * shape->external_row_stride +
-           shape->bytes;
-}
-
 /* Whether the rows of a plane are one piece in L1, so that one command moves them all. */
 static inline bool pulp_copy_dense(const match_copy_t *shape)
 {

@@ -22,6 +22,7 @@ from match.target.hardware import HwModule, MatchTarget, Pattern
 from tests.codegen.harness import scheduled
 from tests.codegen.layers import Case, make
 
+WINDOWED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D)
 WINDOWS = ((1, 1), (3, 3), (3, 3), (2, 2), (5, 5), (3, 2))
 
 
@@ -57,7 +58,7 @@ def random_outer_memory(rng: random.Random, operands: Sequence[str]) -> Memory:
 
 
 def random_case(rng: random.Random, op: Op, seed: int) -> Case:
-    pixelwise = op in (Op.ADD, Op.LOOKUP, Op.DENSE)
+    pixelwise = op not in WINDOWED
     window = (1, 1) if pixelwise else rng.choice(WINDOWS)
     stride = (1, 1) if pixelwise else rng.choice([(1, 1), (1, 1), (2, 2), (2, 1)])
     before, behind = ((f - 1) // 2 * rng.choice([0, 1, 1]) for f in window)
@@ -73,13 +74,15 @@ def random_case(rng: random.Random, op: Op, seed: int) -> Case:
         window=window,
         stride=stride,
         padding=pads,
-        negative_step=op not in (Op.ADD, Op.MAX_POOL2D, Op.LOOKUP) and rng.random() < 0.3,
+        negative_step=op in (*WINDOWED, Op.DENSE, Op.MATRICES) and op is not Op.MAX_POOL2D and rng.random() < 0.3,
         seed=seed,
     )
 
 
 def _signed(case: Case) -> Case:
-    """The layer with int8 activations whose zero point is 0."""
+    """The layer with int8 activations whose zero point is 0; those at the float border stay uint8."""
+    if case.layer.op in (Op.QUANTIZE, Op.DEQUANTIZE):
+        return case
     clip = (-128, 127)
     layer = replace(case.layer, input_dtype="int8", output_dtype="int8", pad_value=0, clip=clip)
     requantization = case.constants.requantization
@@ -105,9 +108,12 @@ def accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int6
     layer, weights = case.layer, constants.weights
     if constants.addend_multipliers is not None:
         return np.zeros(1, np.int64), np.array([255 * sum(constants.addend_multipliers)], np.int64)
+    if constants.zero_points is not None:
+        most = np.array([255 * 255 * layer.c], np.int64)
+        return -most, most
     if weights is None:
         return np.zeros(layer.k, np.int64), np.full(layer.k, 255 * layer.fy * layer.fx, np.int64)
-    flat = weights.reshape(layer.k, -1).astype(np.int64)
+    flat = weights.reshape(len(weights), -1).astype(np.int64)
     return 255 * np.minimum(flat, 0).sum(axis=1), 255 * np.maximum(flat, 0).sum(axis=1)
 
 

@@ -6,6 +6,7 @@ import itertools
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from match.analysis.simulate import Kind, Timeline, simulate, stream
@@ -46,7 +47,7 @@ def check(schedule: Schedule, timeline: Timeline) -> None:
     assert sum(tile.k * tile.oy * tile.ox for tile in tiles if tile.end) == layer.k * layer.oy * layer.ox
     inner = schedule.inner_memory.name
     stored = [e.action.bytes for e in events if e.action.kind is Kind.STORE and e.action.memory == inner]
-    assert sum(stored) == layer.k * layer.oy * layer.ox
+    assert sum(stored) == layer.output_channels * layer.oy * layer.ox * np.dtype(layer.output_dtype).itemsize
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])

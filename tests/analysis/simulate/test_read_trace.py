@@ -14,8 +14,8 @@ pytestmark = pytest.mark.unit
 FETCH = '{"event":"fetch","operand":"input","memory":"L1","transfer":%d,"offset":%d,"bytes":8}'
 WAIT = '{"event":"wait","transfer":%d}'
 KERNEL = (
-    '{"event":"kernel","channels_in":6,"channels_out":6,"input_height":5,"input_width":4,"output_height":3,'
-    '"output_width":2,"filter_height":0,"filter_width":0,"begin":true,"end":%s}'
+    '{"event":"kernel","channels_in":6,"channels_out":6,"groups":0,"input_height":5,"input_width":4,'
+    '"output_height":3,"output_width":2,"filter_height":0,"filter_width":0,"begin":true,"end":%s}'
 )
 
 
@@ -31,10 +31,17 @@ def test_waits_are_for_the_transfer_on_their_descriptor() -> None:
 
 
 @pytest.mark.parametrize("end", [True, False])
-@pytest.mark.parametrize(("op", "c"), [("add", 1), ("max_pool2d", 1), ("dense", 6), ("conv2d", 6)])
+@pytest.mark.parametrize(
+    ("op", "c"), [("add", 1), ("max_pool2d", 1), ("multiply", 1), ("dense", 6), ("conv2d", 6), ("matrices", 6)]
+)
 def test_extents_of_a_call(op: str, c: int, end: bool) -> None:
     (trace,) = read_trace([layer(op), KERNEL % str(end).lower()])
     assert trace == LayerTrace("layer", (Action(Kind.KERNEL, tile=Tile(6, c, 3, 2, 5, 4, 1, 1, True, end)),))
+
+
+def test_groups_of_a_call() -> None:
+    (trace,) = read_trace([layer("grouped_conv2d"), KERNEL.replace('"groups":0', '"groups":4') % "true"])
+    assert trace.actions[0].tile == Tile(4, 6, 3, 2, 5, 4, 1, 1, True, True)
 
 
 def test_layers_count_for_themselves() -> None:

@@ -15,9 +15,12 @@ import pytest
 
 import match
 from match.devtools.check import check_target
+from match.devtools.check.probes import network, probes
 from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
 from match.mapping.schedule import Memory
+from match.partitioning.pattern import Match, find
+from match.relay import tvm
 from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
 from match.target.tile_constants import INT64
@@ -65,6 +68,16 @@ def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
     check = check_target(minichip.Minichip())
     assert check.problems == ()
     assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 7, 7)]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_every_operator_is_tried(dtype: str) -> None:
+    """By layers that are the same whenever a network is made of them."""
+    layers = list(probes(dtype))
+    first, second = (network(layers) for _ in range(2))
+    assert tvm.ir.structural_equal(first, second)
+    assert [row.layer.op for row in find(first) if isinstance(row, Match)] == [layer.op for layer in layers]
+    assert {layer.op for layer in layers} == set(Op)
 
 
 def test_parameters_at_addresses_that_kernels_may_not_read(minichip: Any) -> None:

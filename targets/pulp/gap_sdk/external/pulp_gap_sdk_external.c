@@ -216,7 +216,7 @@ static void start(pulp_external_transfer_t *transfer, uint8_t *local, uint32_t e
     const uint32_t rows = pulp_copy_dense(&copy) ? copy.rows : 1;
     *transfer = (pulp_external_transfer_t){
         .active = true,
-        .valid = holds(external, pulp_copy_external_extent(&copy)),
+        .valid = holds(external, match_copy_external_extent(&copy)),
     };
     if (!transfer->valid) {
         return;

@@ -6,7 +6,6 @@
 
 #include "match_host_arena.h"
 #include "match_status.h"
-#include "pulp_copy.h"
 
 /* What the memory's first byte has as its address; nothing lies there on a PC. */
 static const uintptr_t FIRST = 0x10000000;
@@ -58,7 +57,7 @@ void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, cons
 {
     const uint8_t *const first = host_address(external);
     match_host_dma_in(transfer, local, first, shape);
-    transfer->valid = match_arena_holds(&memory, first, pulp_copy_external_extent(shape));
+    transfer->valid = match_arena_holds(&memory, first, match_copy_external_extent(shape));
 }
 
 void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
@@ -66,7 +65,7 @@ void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *loca
 {
     uint8_t *const first = host_address(external);
     match_host_dma_out(transfer, local, first, shape);
-    transfer->valid = match_arena_holds(&memory, first, pulp_copy_external_extent(shape));
+    transfer->valid = match_arena_holds(&memory, first, match_copy_external_extent(shape));
 }
 
 int32_t pulp_external_wait(pulp_external_transfer_t *transfer)

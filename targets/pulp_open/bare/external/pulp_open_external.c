@@ -99,7 +99,7 @@ static int32_t start(pulp_external_transfer_t *transfer, const void *local, cons
 {
     const match_copy_t copy = pulp_copy_merged(shape);
     const uint32_t address = chip_address(external);
-    if (!holds(address, pulp_copy_external_extent(&copy))) {
+    if (!holds(address, match_copy_external_extent(&copy))) {
         return MATCH_ERROR_TRANSFER;
     }
     MATCH_TRY(pulp_open_hyper_queue(&transfer->queue));
