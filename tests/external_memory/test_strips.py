@@ -17,8 +17,8 @@ from match.devtools.zoo.layers import Input, ZooNetwork, conv, dense, pooled
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.external_memory.strips import best_strips, least_strips
-from match.placement.problem import Cut
 from match.ir.layer import Op
+from match.placement.problem import Cut
 from match.relay import tvm
 from match.report.schema import MemoryPlanSummary
 from match.target.cost import Block, CpuCostModel
