@@ -170,7 +170,9 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
 /* By form, in 0 .. clip_high. */
 static inline int32_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
 {
-    return match_clip_from_0(match_add_shift(acc * p.multiplier, p.bias, p.shift), finish->clip_high);
+    /* The sum fits 32 bits where the product alone need not: both wrap, which C defines for unsigned numbers only. */
+    int32_t product = (int32_t)((uint32_t)acc * (uint32_t)p.multiplier);
+    return match_clip_from_0(match_add_shift(product, p.bias, p.shift), finish->clip_high);
 }
 
 static inline int32_t match_requantize_high(const match_finish_t *finish, match_requant_high_t p, int32_t acc)

@@ -214,7 +214,7 @@ static inline int32_t match_add_shift(int32_t a, int32_t b, int32_t shift)
     __asm__(MATCH_INSN_ADD_SHIFT("%0", "%1", "%2") : "+r"(a) : "r"(b), "r"(shift));
     return a;
 #else
-    return (a + b) >> (shift & 31);
+    return (int32_t)((uint32_t)a + (uint32_t)b) >> (shift & 31);
 #endif
 }
 

@@ -98,6 +98,11 @@ def test_layers_equal_their_definition(target: str, modules: tuple[str, ...], ex
     assert set(modules) <= {name for name, _ in seen}
 
 
+def test_a_product_may_need_more_bits_than_its_sum() -> None:
+    case = LayerCase("depthwise", 13, 13, 12, 16, stride=(1, 2), input_zero_point=125, activation="relu6", seed=752225)
+    assert check([case], "gap9", ("cluster",), 8192)["cluster", "depthwise_conv2d"] == 1
+
+
 def test_layers_on_diana_equal_their_definition() -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
