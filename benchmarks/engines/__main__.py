@@ -1,5 +1,8 @@
 """The entry point of ``python -m benchmarks.engines``."""
 
-from benchmarks.engines.cli import main
+import sys
 
-main()
+from benchmarks.command import run
+from benchmarks.engines.cli import compare
+
+run(compare, "engines", sys.argv[1:])

@@ -1,16 +1,13 @@
-"""The command line of the benchmark. Errors of the user are one sentence on stderr and exit status 2."""
+"""The command of the benchmark."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmarks.engines.networks import MLPERF_TINY, ZOO
-from match.cli import execute
 from match.errors import OptionError
 from match.files.output import whole_file
 
@@ -37,17 +34,6 @@ Shapes = Annotated[
 ]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the results as JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw cycles over L1 as .svg, .png or .pdf.")]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark, by default with the process's arguments, and exit with its status."""
-    app = typer.Typer(
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.command()(compare)
-    execute(app, "python -m benchmarks.engines", sys.argv[1:] if arguments is None else arguments)
 
 
 def compare(

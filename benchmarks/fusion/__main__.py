@@ -1,5 +1,8 @@
 """The entry point of ``python -m benchmarks.fusion``."""
 
-from benchmarks.fusion.cli import main
+import sys
 
-main()
+from benchmarks.command import run
+from benchmarks.fusion.cli import table
+
+run(table, "fusion", sys.argv[1:])

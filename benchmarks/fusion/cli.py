@@ -1,9 +1,7 @@
-"""The command line of the benchmark. Errors of the user are one sentence on stderr and exit status 2."""
+"""The command of the benchmark."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +11,6 @@ import typer
 from benchmarks.fusion.picture import draw
 from benchmarks.fusion.published import CLOCK_HZ, L1_SIZES, PUBLISHED
 from benchmarks.fusion.results import CHOICES, Results, chosen_by, measure
-from match.cli import execute
 from match.errors import OptionError
 from match.files.output import whole_file
 
@@ -25,17 +22,6 @@ Sizes = Annotated[str, typer.Option("--l1", metavar="A,B", help="Sizes of L1 in 
 Blocking = Annotated[bool, typer.Option("--blocking", help="Wait for each transfer, as the paper's deployment does.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write all rows as JSON.")]
 Pictures = Annotated[Path | None, typer.Option("--pictures", metavar="DIR", help="Write a picture for each network.")]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark, by default with the process's arguments, and exit with its status."""
-    app = typer.Typer(
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.command()(table)
-    execute(app, "python -m benchmarks.fusion", sys.argv[1:] if arguments is None else arguments)
 
 
 def table(

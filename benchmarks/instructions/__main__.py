@@ -11,9 +11,9 @@ import msgspec
 import typer
 from rich.console import Console
 
+from benchmarks.command import run
 from benchmarks.instructions.count import count
 from benchmarks.instructions.results import Results, table
-from match.cli import execute
 from match.errors import OptionError
 from match.files.output import whole_file
 from match.run.tools import call, need
@@ -54,12 +54,5 @@ def main(
     console.print(table(results.networks))
 
 
-def app() -> typer.Typer:
-    """The command."""
-    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    command.command()(main)
-    return command
-
-
 if __name__ == "__main__":
-    execute(app(), "python -m benchmarks.instructions", sys.argv[1:])
+    run(main, "instructions", sys.argv[1:])

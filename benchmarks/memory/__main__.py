@@ -1,5 +1,8 @@
 """The entry point of ``python -m benchmarks.memory``."""
 
-from benchmarks.memory.cli import main
+import sys
 
-main()
+from benchmarks.command import run
+from benchmarks.memory.cli import table
+
+run(table, "memory", sys.argv[1:])

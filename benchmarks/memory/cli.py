@@ -1,4 +1,4 @@
-"""The command line of the benchmark. Errors of the user are one sentence on stderr and exit status 2."""
+"""The command of the benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import typer
 
 import match
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_channels_last
-from match.cli import execute
 from match.errors import CapacityError
 from match.report.schema import MemoryPlanSummary
 
@@ -40,17 +39,6 @@ Target = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip;
 
 Nhwc = Annotated[bool, typer.Option("--nhwc", help="Networks with an input (1, H, W, C), which nobody has to copy.")]
 Numerics = Annotated[str, typer.Option("--numerics", metavar="NAME", help="As of `match compile`.")]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark, by default with the process's arguments, and exit with its status."""
-    app = typer.Typer(
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.command()(table)
-    execute(app, "python -m benchmarks.memory", sys.argv[1:] if arguments is None else arguments)
 
 
 def table(

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.command import run
 from benchmarks.numerics.compare import Comparison, compare_file, compare_made
 from benchmarks.numerics.powers_of_two import Made
-from match.cli import execute
 
 _FILES = (
     "pretrainedResnet_quant.tflite",
@@ -48,12 +48,5 @@ def _rows(target: str, models: Path, inputs: int) -> Iterator[Comparison]:
         yield compare_made(Made.of(name), target, inputs)
 
 
-def app() -> typer.Typer:
-    """The command."""
-    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    command.command()(main)
-    return command
-
-
 if __name__ == "__main__":
-    execute(app(), "python -m benchmarks.numerics", sys.argv[1:])
+    run(main, "numerics", sys.argv[1:])

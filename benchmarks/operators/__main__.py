@@ -10,9 +10,9 @@ import msgspec
 import typer
 from rich.console import Console
 
+from benchmarks.command import run
 from benchmarks.operators.results import Results, Row, grid
 from benchmarks.operators.shares import measure
-from match.cli import execute
 from match.files.output import whole_file
 
 NETWORKS = (
@@ -50,12 +50,5 @@ def main(
     Console(width=None if Console().is_terminal else 200).print(grid(rows))
 
 
-def app() -> typer.Typer:
-    """The command."""
-    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    command.command()(main)
-    return command
-
-
 if __name__ == "__main__":
-    execute(app(), "python -m benchmarks.operators", sys.argv[1:])
+    run(main, "operators", sys.argv[1:])

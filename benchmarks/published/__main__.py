@@ -10,10 +10,10 @@ import msgspec
 import typer
 from rich.console import Console
 
+from benchmarks.command import run
 from benchmarks.published.cells import published
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Results, table
-from match.cli import execute
 from match.errors import OptionError
 from match.files.output import whole_file
 
@@ -38,12 +38,5 @@ def main(
     Console(width=None if Console().is_terminal else 220).print(table(results.results))
 
 
-def app() -> typer.Typer:
-    """The command."""
-    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    command.command()(main)
-    return command
-
-
 if __name__ == "__main__":
-    execute(app(), "python -m benchmarks.published", sys.argv[1:])
+    run(main, "published", sys.argv[1:])

@@ -12,13 +12,13 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from benchmarks import command
 from benchmarks.rtl.fit import fit as fit_constants
 from benchmarks.rtl.results import Measurement, Results, summary
 from benchmarks.rtl.run import GROUPS, run
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.table import calls, groups
 from benchmarks.rtl.toolchain import ISA, firmware
-from match.cli import execute
 from match.errors import OptionError, OutputError
 from match.files.output import whole_file
 from match.run.rtl.simulator import default_folder, simulator
@@ -72,12 +72,5 @@ def main(
             unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
 
 
-def app() -> typer.Typer:
-    """The command."""
-    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    command.command()(main)
-    return command
-
-
 if __name__ == "__main__":
-    execute(app(), "python -m benchmarks.rtl", sys.argv[1:])
+    command.run(main, "rtl", sys.argv[1:])

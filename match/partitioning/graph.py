@@ -9,12 +9,12 @@ from typing import Any
 from match.dispatch.choice import combined, outputs
 from match.ir.graph import Graph, Operator, Tensor
 from match.partitioning.pattern import Match, Rejection
-from match.partitioning.pattern.rows import Chain, called, is_floating, is_reference, products
+from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products
 from match.partitioning.sums import REQUANTIZE, Halves
 from match.relay import relay, tvm
 from match.relay.rewrite import dtype, first_source, operands, shape
 
-Row = Match | Rejection | Chain
+Row = Match | Rejection | CoreCalls
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from match.dispatch.choice import outputs
 from match.partitioning.pattern import Match, unrequantized
-from match.partitioning.pattern.rows import Chain
+from match.partitioning.pattern.rows import CoreCalls
 from match.target.hardware import MatchTarget
 
 REQUANTIZE = "requantize"
@@ -24,7 +24,7 @@ class Halves:
 
     whole: Match
     sums: Match
-    rest: Chain
+    rest: CoreCalls
 
 
 def halves(match: Match, target: MatchTarget) -> Halves | None:

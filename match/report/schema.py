@@ -12,6 +12,8 @@ from typing import Literal
 
 import msgspec
 
+from match.run.size import Size
+
 SCHEMA_VERSION = 1
 
 Bound = Literal["compute", "dma", "overhead"]
@@ -269,25 +271,6 @@ class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     layers: tuple[MeasuredLayers, ...]
 
 
-class BuildSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Bytes of the network's library for `platform`, built with `flags`, as `match size` measured them.
-
-    `text`, `rodata`, `data` and `bss` are what a program takes that calls init and run and has a workspace of its own.
-    `control_stack` is of the task that calls run, `layer_stack` of the core that executes layers, `kernel_stack` of
-    each that executes a kernel: the deepest chain of calls, null where the compiler does not tell.
-    """
-
-    platform: str
-    flags: str
-    text: int
-    rodata: int
-    data: int
-    bss: int
-    control_stack: int | None
-    layer_stack: int | None
-    kernel_stack: int | None
-
-
 class TensorPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tensor between operators: `offset` bytes into the network's part of main memory, or of external memory.
 
@@ -359,4 +342,4 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schema_version: Literal[1] = SCHEMA_VERSION
     memory: MemoryPlanSummary | msgspec.UnsetType = msgspec.UNSET
     advice: tuple[Advice, ...] = ()
-    sizes: tuple[BuildSize, ...] = ()
+    sizes: tuple[Size, ...] = ()

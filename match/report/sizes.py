@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
 
 from match.errors import InputError
 from match.files.output import whole_file
-from match.report.schema import BuildSize, Report
+from match.report.schema import Report
 from match.report.text import decode, encode
 from match.run.size import Size
 
@@ -29,7 +28,7 @@ def add_size(path: Path, size: Size) -> Report:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; compile the network again.") from error
     others = (other for other in report.sizes if other.platform != size.platform)
-    new = msgspec.structs.replace(report, sizes=(*others, BuildSize(**asdict(size))))
+    new = msgspec.structs.replace(report, sizes=(*others, size))
     with whole_file(path) as unfinished:
         unfinished.write_bytes(encode(new))
     return new

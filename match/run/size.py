@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import msgspec
 
 from match.errors import ToolchainError
 from match.files.output import whole_file
@@ -22,14 +23,14 @@ _LAYER = re.compile(r"src/\d+_\w+\.c:run")
 _FLAGS = "-ffunction-sections -fdata-sections -fcallgraph-info=su"
 
 
-@dataclass(frozen=True)
-class Size:
-    """Bytes of a network's library, as a program takes it that calls init and run and has a workspace of its own.
+class Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bytes of a network's library for `platform`, built with `flags`, as `match size` measures them.
 
-    text, rodata, data, bss: sections, without what nothing names; constants of the network are `rodata`.
-    control_stack: of the task that calls run; layer_stack: of the core that executes layers; kernel_stack: of each
-        core that executes a kernel. The deepest chain of calls each, without the C library's and those by pointers,
-        which lead from one to the next: where one core does it all, the sum. None if the compiler does not tell.
+    `text`, `rodata`, `data` and `bss` are what a program takes that calls init and run and has a workspace of its own;
+    the network's constants are `rodata`. `control_stack` is of the task that calls run, `layer_stack` of the core that
+    executes layers, `kernel_stack` of each core that executes a kernel: the deepest chain of calls, null where the
+    compiler does not tell. Calls of the C library and by pointers are not in it: pointers lead from one of the three to
+    the next, so that one core that does it all needs their sum.
     """
 
     platform: str
@@ -101,7 +102,7 @@ def _stack(graph: CallGraph, roots: set[str]) -> int | None:
 
 
 def _write_macros(path: Path, prefix: str, measured: Size) -> None:
-    numbers = {name: value for name, value in asdict(measured).items() if isinstance(value, int)}
+    numbers = {name: value for name, value in msgspec.structs.asdict(measured).items() if isinstance(value, int)}
     lines = [f"/* Bytes of the library for {measured.platform}, built with {measured.flags}. */"]
     lines += [f"#ifndef {prefix}_SIZE_H", f"#define {prefix}_SIZE_H", ""]
     lines += [f"#define {prefix}_{name.upper()}_BYTES {value}" for name, value in numbers.items()]

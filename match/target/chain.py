@@ -1,8 +1,9 @@
-"""Chains on a module: what its methods say about single operators, put together for operators that it fuses.
+"""Chains on a module: operands, constants, scratch and cost of several operators that it computes as one layer.
 
-Kernels, operands, constants and cost models are those of the single operators. Each reads and writes tensors in the
-innermost memory: the first reads the block of the input, the last writes that of the output, and what one hands to the
-next lies in scratch, with the rows, columns and channels that a tile of outputs needs of it.
+All is made from what the module says of each operator by itself: a chain has no kernel or cost model of its own. For a
+tile of the last operator's outputs, the kernels run one after the other. The first one reads a block of the input, the
+last one writes the block of the output. A tensor between two kernels lies in scratch, with the rows, columns and
+channels that the tile needs of it. Blocks and scratch are in the innermost memory.
 """
 
 from __future__ import annotations

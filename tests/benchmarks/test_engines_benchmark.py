@@ -9,8 +9,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from benchmarks.command import run
 from benchmarks.engines import networks, results
-from benchmarks.engines.cli import main
+from benchmarks.engines.cli import compare
 from benchmarks.engines.comparison import compare_engines, sentence
 from benchmarks.engines.grid import measure
 from benchmarks.engines.networks import Network
@@ -135,7 +136,7 @@ def test_command_line(
     written, drawn = tmp_path / "results.json", tmp_path / "results.svg"
     arguments = ["--network", "auto-encoder", "--l1", "full, 8192", "--engine", "exact,dory"]
     with pytest.raises(SystemExit) as exit_:
-        main([*arguments, "--modules", "cluster", "-o", str(written), "--plot", str(drawn)])
+        run(compare, "engines", [*arguments, "--modules", "cluster", "-o", str(written), "--plot", str(drawn)])
     assert exit_.value.code == 0
     table = capsys.readouterr().out
     assert "auto-encoder" in table
@@ -163,7 +164,7 @@ def test_command_line(
 )
 def test_errors_are_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
-        main(arguments)
+        run(compare, "engines", arguments)
     assert exit_.value.code == 2
     error = capsys.readouterr().err
     assert sentence in error

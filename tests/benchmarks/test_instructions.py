@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from benchmarks.command import app
 from benchmarks.instructions import __main__ as command
 from benchmarks.instructions.count import layer_counts
 from benchmarks.instructions.results import LayerCount, NetworkCount, table
@@ -53,7 +54,7 @@ def test_table() -> None:
 
 
 def test_targets_without_such_a_platform() -> None:
-    result = CliRunner().invoke(command.app(), ["--target", "diana"])
+    result = CliRunner().invoke(app(command.main), ["--target", "diana"])
     assert isinstance(result.exception, OptionError)
     with pytest.raises(OptionError, match="target 'diana' has no platform 'qemu' with a compiler of its own"):
         raise result.exception

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from benchmarks.command import app
 from benchmarks.published import __main__ as command
 from benchmarks.published.alone import alone
 from benchmarks.published.cells import Cell, Convolution, Network, Published, published
@@ -191,7 +192,7 @@ def test_command_writes_what_its_schema_says(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(command, "published", lambda: data)
     file = tmp_path / "results.json"
     arguments = ["--models", str(tmp_path), "--target", "gap8", "--output", str(file)]
-    outcome = CliRunner().invoke(command.app(), arguments)
+    outcome = CliRunner().invoke(app(command.main), arguments)
     assert outcome.exit_code == 0
     assert "MAC/cycle" in outcome.output
     jsonschema.validate(json.loads(file.read_text()), json.loads(SCHEMA.read_text()))
@@ -210,6 +211,6 @@ def test_a_good_layer_is_near_the_published_throughput() -> None:
 
 
 def test_a_target_without_cells_is_an_error() -> None:
-    result = CliRunner().invoke(command.app(), ["--target", "stm32"])
+    result = CliRunner().invoke(app(command.main), ["--target", "stm32"])
     assert isinstance(result.exception, OptionError)
     assert "nothing was published for target 'stm32'; choose one of: diana, gap8, gap9" in str(result.exception)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from match.partitioning.pattern.forms import read
 from match.partitioning.pattern.movement import concatenation
-from match.partitioning.pattern.rows import Chain
+from match.partitioning.pattern.rows import CoreCalls
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.graph import post_order, users
@@ -46,7 +46,7 @@ def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
     return tuple(reversed(found))
 
 
-def unrequantized(match: Match) -> tuple[Match, Chain] | None:
+def unrequantized(match: Match) -> tuple[Match, CoreCalls] | None:
     """A convolution or dense layer up to its int32 sums, and what requantizes them; None for other layers."""
     requantized = read_requantized(match.root)
     sums = read(requantized[0], {}) if requantized and read_sums(requantized[0]) else None

@@ -33,7 +33,7 @@ _EXACT_REALS = _MOVES | {
 _WINDOWED_MEAN = "nn.avg_pool2d"
 """The mean over windows of real numbers, summed in the order of onnxruntime's kernel."""
 
-Chain = tuple[relay.Call, ...]
+CoreCalls = tuple[relay.Call, ...]
 """Operators that TVM makes one loop of, or all those of a function in fixed point, in order of computation.
 
 Mostly it is one.
@@ -44,7 +44,7 @@ FIXED_POINT = "fixed_point"
 """What softmax in integers is called, which is dozens of operators, and other functions of such ones (LSTM)."""
 
 
-def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | Chain, ...]:
+def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | CoreCalls, ...]:
     """The layers in `found` and the operators that none of them covers, in execution order."""
     by_root = {layer.root: layer for layer in found}
     covered = {expr for layer in by_root.values() for expr in layer.covered}
@@ -52,44 +52,44 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
     order = post_order(main)
     softmax = {root: region for root in order if root not in covered and (region := inside(root))}
     covered.update(*softmax.values())
-    ordered: list[Match | Rejection | Chain] = []
-    chains: dict[relay.Expr, Chain] = {}
+    ordered: list[Match | Rejection | CoreCalls] = []
+    loops: dict[relay.Expr, CoreCalls] = {}
     for expr in order:
         if expr in by_root:
             ordered.append(by_root[expr])
         elif expr in softmax:
             ordered.append(tuple(call for call in order if isinstance(call, relay.Call) and call in softmax[expr]))
         elif isinstance(expr, relay.Call) and expr not in covered:
-            feeding = [chains.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
-            continued = next((chain for chain in feeding if chain and _continues(expr, chain[-1])), ())
-            chains[expr] = (*continued, expr)
+            feeding = [loops.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
+            continued = next((calls for calls in feeding if calls and _continues(expr, calls[-1])), ())
+            loops[expr] = (*continued, expr)
             ordered = [row for row in ordered if row is not continued]
-            ordered.append(chains[expr])
+            ordered.append(loops[expr])
     return tuple(ordered)
 
 
-def called(chain: Chain) -> str:
+def called(calls: CoreCalls) -> str:
     """What the operators are called in a report."""
-    names = [operator_name(call) or "function" for call in chain if not is_call(call, ALONE)]
-    if len(chain) > 1 and inside(chain[-1]):
+    names = [operator_name(call) or "function" for call in calls if not is_call(call, ALONE)]
+    if len(calls) > 1 and inside(calls[-1]):
         return SOFTMAX if "max" in names else FIXED_POINT
     return "+".join(names) or ALONE
 
 
-def is_floating(chain: Chain) -> bool:
+def is_floating(calls: CoreCalls) -> bool:
     """Whether any of the operators gives floating-point numbers, or takes them."""
-    tensors = [tensor for call in chain for tensor in (call, *call.args)]
+    tensors = [tensor for call in calls for tensor in (call, *call.args)]
     return any(isinstance(x.checked_type, tvm.ir.TensorType) and dtype(x).startswith("float") for x in tensors)
 
 
-def is_reference(chain: Chain) -> bool:
+def is_reference(calls: CoreCalls) -> bool:
     """Whether the operators are known to compute the reference's numbers.
 
     Operators on integers are: the integer form is the reference's, but for TVM's own fixed-point multiplication. Of
     those on real numbers these are: what moves, compares or converts numbers, and what is rounded once with a constant,
     as between real and quantized numbers. How a reference computes others, and in which order it sums, is not known.
     """
-    return all(_is_reference(call) for call in chain)
+    return all(_is_reference(call) for call in calls)
 
 
 def _is_reference(call: relay.Call) -> bool:
@@ -104,13 +104,13 @@ def _is_reference(call: relay.Call) -> bool:
     return name in _EXACT_REALS or name == _WINDOWED_MEAN or (name in _ROUNDED_ONCE and bool(constants))
 
 
-def products(chain: Chain) -> tuple[Op, int] | None:
+def products(calls: CoreCalls) -> tuple[Op, int] | None:
     """Which layer the operators are one of, and its multiply-accumulates; None if they sum no products.
 
     That is what a layer is whose sums stay 32 bits, or are scaled in floating point. Products of matrices count as
     dense layers, convolutions in any number of dimensions and transposed ones as convolutions in two.
     """
-    for call in chain:
+    for call in calls:
         if is_call(call, *_MATRICES):
             return Op.DENSE, math.prod(shape(call)) * _summed(call)
         if is_call(call, *_CONVOLUTIONS):

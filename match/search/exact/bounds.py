@@ -81,9 +81,11 @@ def tile_bound(tables: Tables, box: Box, kernels: Floats) -> Bound:
 
 
 def _least(operand: Operand, table: npt.NDArray[Any], box: Box) -> npt.NDArray[Any]:
-    """The least over whether an operand is whole along each of its dimensions or cut as the tiles of a box are.
+    """The least figure of an operand for each tile of a box; an axis for each tiled dimension.
 
-    Only an input may be whole along input channels that are cut.
+    Along a dimension of the operand, a mapping holds the operand whole or cuts it as the tile does. The smaller of the
+    two figures counts: the last entry of `table` along an axis is that of the whole. Along input channels that the tile
+    cuts, only an input can be whole.
     """
     for axis, (dim, part) in enumerate(zip(TILED, box, strict=True)):
         if table.shape[axis] > 1:

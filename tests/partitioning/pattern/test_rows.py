@@ -10,7 +10,7 @@ import pytest
 
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
-from match.partitioning.pattern.rows import Chain, called, is_floating, is_reference, products, rows
+from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products, rows
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.softmax import softmax
@@ -23,7 +23,7 @@ def body(expr: Any, x: Any) -> Any:
     return module["main"].body
 
 
-def chains(expr: Any, x: Any) -> list[Chain]:
+def core_calls(expr: Any, x: Any) -> list[CoreCalls]:
     main = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))["main"]
     return [row for row in rows(main, ()) if isinstance(row, tuple)]
 
@@ -141,7 +141,7 @@ def test_softmax_in_integers_is_one_row() -> None:
     x = relay.var("x", shape=(3, 12), dtype="int8")
     scores = relay.nn.relu(x)
     soft = softmax(scores, 12, np.arange(256, dtype=np.int64), "int8")
-    found = chains(relay.reshape(soft, (36,)), x)
+    found = core_calls(relay.reshape(soft, (36,)), x)
     assert [called(row) for row in found] == ["nn.relu", "softmax", "reshape"]
     assert not any(is_floating(row) for row in found)
 
@@ -151,14 +151,14 @@ def test_another_function_in_fixed_point_is_one_row_and_no_softmax() -> None:
     once = relay.annotation.stop_fusion(relay.multiply(relay.cast(x, "int32"), relay.const(77)))
     squares = relay.right_shift(relay.multiply(once, once), relay.const(16))
     y = relay.cast(relay.clip(squares, -128, 127), "int8")
-    assert [called(row) for row in chains(relay.reshape(y, (36,)), x)] == ["fixed_point", "reshape"]
+    assert [called(row) for row in core_calls(relay.reshape(y, (36,)), x)] == ["fixed_point", "reshape"]
 
 
 def test_elements_of_one_shape_are_one_row() -> None:
     x = relay.var("x", shape=(1, 12), dtype="int32")
     y = relay.add(relay.negative(x), relay.const(3))
     wider = relay.abs(relay.multiply(y, relay.const(np.ones((4, 12), np.int32))))
-    assert list(map(called, chains(wider, x))) == ["negative+add", "multiply+abs"]
+    assert list(map(called, core_calls(wider, x))) == ["negative+add", "multiply+abs"]
 
 
 def test_floating_point_is_known_by_what_goes_in_or_comes_out() -> None:
@@ -173,8 +173,8 @@ def test_floating_point_is_known_by_what_goes_in_or_comes_out() -> None:
 def test_a_value_that_is_computed_once_ends_its_loop() -> None:
     x = relay.var("x", shape=(1, 12), dtype="int32")
     once = relay.annotation.stop_fusion(relay.add(x, x))
-    found = chains(relay.multiply(once, relay.add(once, x)), x)
-    assert [called(chain) for chain in found] == ["add", "add+multiply"]
+    found = core_calls(relay.multiply(once, relay.add(once, x)), x)
+    assert [called(calls) for calls in found] == ["add", "add+multiply"]
 
 
 def quantized(x: Any) -> Any:
@@ -199,7 +199,7 @@ def quantized(x: Any) -> Any:
 )
 def test_what_is_known_to_be_the_references(build: Callable[[Any], Any], known: bool) -> None:
     x = relay.var("x", shape=(1, 12), dtype="int8")
-    assert all(map(is_reference, chains(build(x), x))) == known
+    assert all(map(is_reference, core_calls(build(x), x))) == known
 
 
 def test_tvms_own_requantization_is_not_the_references() -> None:
