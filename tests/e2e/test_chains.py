@@ -51,12 +51,11 @@ def test_chains_compute_the_integers_of_their_layers(name: str, target: str, l1:
     outputs, traces = fused.trace(sample, sanitize=True)
     expected = alone.run(sample)
     assert all(np.array_equal(outputs[key], value) for key, value in expected.items())
-    by_symbol = {trace.symbol: trace for trace in traces}  # TVM may compute branches in another order
     planned = {layer.plan.symbol: layer for layer in fused.layers if layer.plan}
-    assert by_symbol.keys() == planned.keys()
-    for symbol, layer in planned.items():
+    assert [trace.symbol for trace in traces] == list(planned), "decisions stand in the order of execution"
+    for trace, layer in zip(traces, planned.values(), strict=True):
         timeline = fused.simulate(layer)
-        assert by_symbol[symbol].actions == timeline.actions, layer.name
+        assert trace.actions == timeline.actions, layer.name
         assert timeline.cycles == pytest.approx(layer.cycles, rel=1e-12), layer.name
     if objective == "latency":
         assert fused.cycles <= alone.cycles
