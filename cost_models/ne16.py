@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cluster import REQUANTIZATION, REQUANTIZATION_CALL, REQUANTIZATION_CHANNEL, Form
 from match.ir.layer import Layer, Op
@@ -161,9 +163,16 @@ class Ne16Cost(CostModel):
         return accumulate + subtiles * (scale + bias + shift + 4) + computed * ceil_div(channels, PORT_BYTES)
 
     def _requantization(self, tile: Tile, parts: int, channels: int) -> float:
-        """Cycles of the cluster on some channels of one of equal parts; pixels are shared out."""
-        shared = ceil_div(tile.oy * tile.ox, parts * self.cores) * channels * REQUANTIZATION[self.form]
-        return self.fork + REQUANTIZATION_CALL + channels * REQUANTIZATION_CHANNEL + shared
+        """Cycles of the cluster on some channels of one of equal parts.
+
+        Channels are shared out by fours, as far as all cores then have as many, and pixels to the cores that have the
+        same channels (kernels/pulp/match_pulp_requantize.c).
+        """
+        sharing = 4 * (self.cores & -self.cores)  # four for each core, of those that a power of two divides
+        along = larger(np.gcd(sharing, channels) // 4, 1)
+        pixels = ceil_div(tile.oy * tile.ox, parts * self.cores // along)
+        each = channels / along * (REQUANTIZATION_CHANNEL + pixels * REQUANTIZATION[self.form])
+        return self.fork + REQUANTIZATION_CALL + each
 
 
 class _Along(NamedTuple):

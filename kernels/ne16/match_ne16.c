@@ -142,6 +142,11 @@ static uint32_t padding_after(extent_t extent)
 
 /* ---- jobs ---- */
 
+static bool is_strided(const match_tile_t *tile, uint32_t mode)
+{
+    return mode != NE16_MODE_1X1 && tile->stride_y == 2;
+}
+
 static uint32_t conf0(uint32_t mode, bool strided, output_t output)
 {
     uint32_t conf = (WEIGHT_BITS - 1) << NE16_CONF0_WEIGHT_BITS;
@@ -160,42 +165,62 @@ static uint32_t conf0(uint32_t mode, bool strided, output_t output)
     return conf;
 }
 
-/* What all jobs of a tile have in common. */
-static ne16_job_t common_job(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination,
-                             bool strided)
+/* What a job computes of the channels: `channels_out` filters of `channels_in` channels, from `weights` on, of input
+ * that begins at `input`. */
+typedef struct {
+    const uint8_t *input;
+    const uint8_t *weights;
+    int32_t channels_in;
+    int32_t channels_out;
+} channels_t;
+
+static channels_t all_channels(const match_tile_t *tile)
 {
+    return (channels_t){tile->input, tile->weights, tile->channels_in, tile->channels_out};
+}
+
+/* Fill in what all jobs of a tile have in common. Word by word: an initializer would clear all words first. */
+static void begin_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, output_t output)
+{
+    bool stepping = mode == NE16_MODE_1X1;
     int32_t multiplier_bytes = output == OUTPUT_ACCUMULATORS ? 0 : 1 << output;
-    int32_t ko = subtile_channels(mode);
-    int32_t ki = NE16_SUBTILE_KI;
     uint32_t bias = match_l1_address(tile->parameters);
     uint32_t scale = bias + (uint32_t)tile->channels_out * 4;
-    bool stepping = mode == NE16_MODE_1X1;
-    return (ne16_job_t){
-        .weights = match_l1_address(tile->weights),
-        .scale = scale,
-        .scale_shift = scale + (uint32_t)(tile->channels_out * multiplier_bytes),
-        .scale_bias = bias,
-        .infeat_d0 = (uint32_t)(tile->input_pixel_stride * (stepping ? stride_x(tile) : 1)),
-        .infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? stride_y(tile) : 1)),
-        .outfeat_d0 = CHUNK_BYTES,
-        .outfeat_d1 = (uint32_t)(destination.pixel_stride / (strided ? 2 : 1)),
-        .outfeat_d2 = (uint32_t)(destination.row_stride / (strided ? 2 : 1)),
-        .weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * WEIGHT_BITS : plane_bytes(mode)),
-        .weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)weight_stride(tile, mode),
-        .remainder_ko_ki = halves(remainder_of(tile->channels_out, ko), remainder_of(tile->channels_in, ki)),
-        .subtiles_ko_ki = halves(ceil_div(tile->channels_out, ko), ceil_div(tile->channels_in, ki)),
-        .weight_offset = (uint32_t)WEIGHT_OFFSET,
-        .conf0 = conf0(mode, strided, output),
-    };
+    job->scale = scale;
+    job->scale_shift = scale + (uint32_t)(tile->channels_out * multiplier_bytes);
+    job->scale_bias = bias;
+    job->infeat_d0 = (uint32_t)(tile->input_pixel_stride * (stepping ? stride_x(tile) : 1));
+    job->infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? stride_y(tile) : 1));
+    job->infeat_d2 = 0;
+    job->outfeat_d0 = CHUNK_BYTES;
+    job->weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * WEIGHT_BITS : plane_bytes(mode));
+    job->weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)weight_stride(tile, mode);
+    job->weights_d2 = 0;
+    job->weight_offset = (uint32_t)WEIGHT_OFFSET;
+    job->filter_mask = 0;
+    job->conf0 = conf0(mode, is_strided(tile, mode), output);
+}
+
+/* Fill in the channels of the next jobs, and where their outputs go. */
+static void aim_job(ne16_job_t *job, uint32_t mode, bool strided, const channels_t *channels, destination_t destination)
+{
+    int32_t ko = subtile_channels(mode);
+    int32_t ki = NE16_SUBTILE_KI;
+    job->weights = match_l1_address(channels->weights);
+    job->outfeat_d1 = (uint32_t)(destination.pixel_stride / (strided ? 2 : 1));
+    job->outfeat_d2 = (uint32_t)(destination.row_stride / (strided ? 2 : 1));
+    job->remainder_ko_ki = halves(remainder_of(channels->channels_out, ko), remainder_of(channels->channels_in, ki));
+    job->subtiles_ko_ki = halves(ceil_div(channels->channels_out, ko), ceil_div(channels->channels_in, ki));
 }
 
 /* Fill in one job's rows and columns. */
-static void place_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, extent_t rows, extent_t columns)
+static void place_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, const uint8_t *input, extent_t rows,
+                      extent_t columns)
 {
     int32_t ho = remainder_of(rows.steps, NE16_SUBTILE_OUTPUT);
     int32_t wo = remainder_of(columns.steps, NE16_SUBTILE_OUTPUT);
     int32_t overlap = mode == NE16_MODE_1X1 ? 0 : NE16_SUBTILE_INPUT - NE16_SUBTILE_OUTPUT;
-    job->infeat = match_l1_address(tile->input) +
+    job->infeat = match_l1_address(input) +
                   (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
     job->remainder_ho_wo = halves(ho, wo);
     job->remainder_hi_wi = halves(ho + overlap, wo + overlap);
@@ -205,17 +230,12 @@ static void place_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, 
                    (uint32_t)columns.before << 16 | (uint32_t)tile->pad_value;
 }
 
-static bool is_strided(const match_tile_t *tile, uint32_t mode)
-{
-    return mode != NE16_MODE_1X1 && tile->stride_y == 2;
-}
-
 /* Start the jobs of output rows first .. last - 1, the first of which goes to the destination. */
-static void submit_rows(const match_tile_t *tile, uint32_t mode, output_t output, destination_t destination,
-                        int32_t first, int32_t last)
+static void submit_rows(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, const channels_t *channels,
+                        destination_t destination, int32_t first, int32_t last)
 {
     bool strided = is_strided(tile, mode);
-    ne16_job_t job = common_job(tile, mode, output, destination, strided);
+    aim_job(job, mode, strided, channels, destination);
     int32_t job_rows =
         job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
     int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
@@ -224,10 +244,10 @@ static void submit_rows(const match_tile_t *tile, uint32_t mode, output_t output
         extent_t rows = rows_of(tile, mode, y, smaller(job_rows, last - y));
         for (int32_t x = 0; x < tile->output_width; x += job_columns) {
             extent_t columns = columns_of(tile, mode, x, smaller(job_columns, tile->output_width - x));
-            place_job(&job, tile, mode, rows, columns);
-            job.outfeat = destination.address +
-                          (uint32_t)((y - first) * destination.row_stride + x * destination.pixel_stride);
-            ne16_submit(&job);
+            place_job(job, tile, mode, channels->input, rows, columns);
+            job->outfeat = destination.address +
+                           (uint32_t)((y - first) * destination.row_stride + x * destination.pixel_stride);
+            ne16_submit(job);
         }
     }
 }
@@ -238,7 +258,10 @@ static void submit_rows(const match_tile_t *tile, uint32_t mode, output_t output
 static void convolve(const match_tile_t *tile, uint32_t mode, output_t output)
 {
     destination_t destination = {match_l1_address(tile->output), tile->output_row_stride, tile->output_pixel_stride};
-    submit_rows(tile, mode, output, destination, 0, tile->output_height);
+    channels_t channels = all_channels(tile);
+    ne16_job_t job;
+    begin_job(&job, tile, mode, output);
+    submit_rows(&job, tile, mode, &channels, destination, 0, tile->output_height);
 }
 
 /* How the cluster requantizes: its kernel, and the form of that by name. */
@@ -278,27 +301,31 @@ static int32_t part_rows(const match_tile_t *tile, uint32_t mode, int32_t channe
     return smaller(tile->output_height, ceil_div(subtiles, parts) * least);
 }
 
-/* Start the jobs of a part, and make the tile that requantizes it, with its accumulators in `scratch`. */
-static match_tile_t submit_part(const match_tile_t *tile, uint32_t mode, requantization_t exact, const part_t *part,
-                                int32_t *scratch)
+/* Start the jobs of a part of a tile, whose accumulators go to `scratch`. */
+static void submit_part(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, const part_t *part, int32_t *scratch)
 {
-    ptrdiff_t parameter_bytes = match_parameter_bytes(match_form_of(tile, exact.form));
     int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? part->channel / NE16_SUBTILE_KI : part->channel;
     int32_t pixel_stride = part->channels * (int32_t)sizeof(int32_t);
     destination_t destination = {match_l1_address(scratch), tile->output_width * pixel_stride, pixel_stride};
-    match_tile_t block = *tile;
-    block.channels_out = part->channels;
-    block.weights = (const uint8_t *)tile->weights + (size_t)weight_rows * (size_t)weight_stride(tile, mode);
-    block.parameters = (const uint8_t *)tile->parameters + part->channel * parameter_bytes;
-    block.output = tile->output + part->channel + part->row * tile->output_row_stride;
-    block.scratch = scratch;
+    channels_t channels = all_channels(tile);
+    channels.weights += (ptrdiff_t)weight_rows * weight_stride(tile, mode);
+    channels.channels_out = part->channels;
     if (mode == NE16_MODE_DEPTHWISE) {
-        block.channels_in = part->channels;
-        block.input = tile->input + part->channel;
+        channels.channels_in = part->channels;
+        channels.input += part->channel;
     }
-    submit_rows(&block, mode, OUTPUT_ACCUMULATORS, destination, part->row, part->row + part->rows);
-    block.output_height = part->rows;
-    return block;
+    submit_rows(job, tile, mode, &channels, destination, part->row, part->row + part->rows);
+}
+
+/* Make the tile that requantizes a part of the tile `whole`; one that was made of the same tile before is changed. */
+static void aim_requantization(match_tile_t *tile, const match_tile_t *whole, ptrdiff_t parameter_bytes,
+                               const part_t *part, int32_t *scratch)
+{
+    tile->channels_out = part->channels;
+    tile->parameters = (const uint8_t *)whole->parameters + part->channel * parameter_bytes;
+    tile->output = whole->output + part->channel + part->row * whole->output_row_stride;
+    tile->output_height = part->rows;
+    tile->scratch = scratch;
 }
 
 /* Requantized by the cluster, one part behind NE16. */
@@ -306,14 +333,18 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantizati
 {
     int32_t most = smaller(tile->channels_out, subtile_channels(mode));
     int32_t each = part_rows(tile, mode, most);
-    match_tile_t parts[2];
+    ptrdiff_t parameter_bytes = match_parameter_bytes(match_form_of(tile, exact.form));
+    match_tile_t parts[2] = {*tile, *tile};
     int32_t count = 0;
+    ne16_job_t job;
+    begin_job(&job, tile, mode, OUTPUT_ACCUMULATORS);
     for (int32_t row = 0; row < tile->output_height; row += each) {
         for (int32_t channel = 0; channel < tile->channels_out; channel += most, count++) {
             part_t part = {row, smaller(each, tile->output_height - row), channel,
                            smaller(most, tile->channels_out - channel)};
             int32_t *scratch = (int32_t *)tile->scratch + count % 2 * each * tile->output_width * most;
-            parts[count % 2] = submit_part(tile, mode, exact, &part, scratch);
+            submit_part(&job, tile, mode, &part, scratch);
+            aim_requantization(&parts[count % 2], tile, parameter_bytes, &part, scratch);
             if (count > 0) {
                 /* Jobs end in order: when one is left, it is of this part, and the one before is complete. */
                 ne16_wait(1);

@@ -3,9 +3,9 @@
 #include "match_pulp.h"
 #include "match_pulp_dot.h"
 #include "match_pulp_pixel.h"
-#include "match_pulp_share.h"
+#include "match_team.h"
 
-/* Pixels beside each other, `channels` accumulators apart. */
+/* Pixels beside each other. */
 typedef struct {
     const int32_t *accumulators;
     uint8_t *output;
@@ -13,8 +13,9 @@ typedef struct {
     int32_t count;
 } pixels_t;
 
-/* Four channels of these pixels, or one, in such a form. Their parameters stay in registers. */
-MATCH_INLINE void some_channels(int32_t clip_high, const uint8_t *parameters, pixels_t pixels, int32_t channels, int some,
+/* Four channels of these pixels, or one, in such a form, with accumulators `stride` apart. Their parameters stay in
+ * registers. */
+MATCH_INLINE void some_channels(int32_t clip_high, const uint8_t *parameters, pixels_t pixels, int32_t stride, int some,
                                 match_form_t form)
 {
     match_finish_t finish = {.clip_high = clip_high};
@@ -43,33 +44,34 @@ MATCH_INLINE void some_channels(int32_t clip_high, const uint8_t *parameters, pi
         } else {
             *output = (uint8_t)y[0];
         }
-        pixels.accumulators += channels;
+        pixels.accumulators += stride;
         pixels.output += pixels.output_step;
     }
 }
 
-/* All channels of these pixels. */
-MATCH_INLINE void by_upper_words(const match_finish_t *finish, pixels_t pixels, int32_t channels, match_form_t form)
+/* So many channels of these pixels, whose accumulators are `stride` apart. */
+MATCH_INLINE void by_upper_words(const match_finish_t *finish, pixels_t pixels, int32_t channels, int32_t stride,
+                                 match_form_t form)
 {
     const uint8_t *parameters = finish->parameters;
     int32_t k = 0;
     for (; k + 4 <= channels; k += 4, parameters += 4 * match_parameter_bytes(form)) {
-        some_channels(finish->clip_high, parameters, pixels, channels, 4, form);
+        some_channels(finish->clip_high, parameters, pixels, stride, 4, form);
         pixels.accumulators += 4;
         pixels.output += 4;
     }
     for (; k < channels; k++, parameters += match_parameter_bytes(form)) {
-        some_channels(finish->clip_high, parameters, pixels, channels, 1, form);
+        some_channels(finish->clip_high, parameters, pixels, stride, 1, form);
         pixels.accumulators++;
         pixels.output++;
     }
 }
 
 /* The same in 64 bits, in a loop for each kind of parameters. */
-static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t channels)
+static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t channels, int32_t stride)
 {
     match_finish_t finish = *given;
-    for (; pixels.count > 0; pixels.count--, pixels.accumulators += channels, pixels.output += pixels.output_step) {
+    for (; pixels.count > 0; pixels.count--, pixels.accumulators += stride, pixels.output += pixels.output_step) {
         const uint8_t *parameters = finish.parameters;
         if (finish.form == MATCH_FORM_64) {
             for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_t)) {
@@ -86,28 +88,50 @@ static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t cha
     }
 }
 
+/* How many cores share out the channels of a pixel, by fours, so that all have as many: two to the power of this. */
+static int32_t log2_cores_along_channels(int32_t channels)
+{
+    int32_t both = match_core_count() | channels >> 2 | (channels & 3 ? 1 : 0);
+    int32_t bits = 0;
+    while ((both >> bits & 1) == 0) {
+        bits++;
+    }
+    return bits;
+}
+
+/* Cores share out channels first, as a core loads the parameters of its channels for each row of its pixels. */
 static void requantize(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    int32_t channels = tile->channels_out;
-    match_share_t share = match_share(tile->output_height * tile->output_width);
-    int32_t y = share.first / tile->output_width;
-    int32_t x = share.first % tile->output_width;
+    int32_t stride = tile->channels_out;
+    int32_t bits = log2_cores_along_channels(stride);
+    int32_t channels = stride >> bits;
+    int32_t first_channel = (match_core_id() & ((1 << bits) - 1)) * channels;
+    finish.parameters += first_channel * match_parameter_bytes(finish.form);
+    int32_t across = match_core_count() >> bits;
+    int32_t total = tile->output_height * tile->output_width;
+    int32_t each = (total + across - 1) / across;
+    int32_t first = match_smaller((match_core_id() >> bits) * each, total);
+    int32_t last = match_smaller(first + each, total);
+    /* Rows without a gap between them are one. */
+    int32_t row = tile->output_row_stride == tile->output_width * tile->output_pixel_stride ? total : tile->output_width;
+    int32_t y = first < row ? 0 : first / row; /* a division takes 30 cycles */
+    int32_t x = first - y * row;
     pixels_t pixels = {
-        .accumulators = (const int32_t *)tile->scratch + (ptrdiff_t)share.first * channels,
+        .accumulators = (const int32_t *)tile->scratch + (ptrdiff_t)first * stride + first_channel,
         .output_step = tile->output_pixel_stride,
     };
-    for (int32_t left = share.last - share.first; left > 0; left -= pixels.count, y++, x = 0) {
-        pixels.count = match_smaller(left, tile->output_width - x);
-        pixels.output = match_output_pixel(tile, y, x);
+    for (int32_t left = last - first; left > 0; left -= pixels.count, y++, x = 0) {
+        pixels.count = match_smaller(left, row - x);
+        pixels.output = match_output_pixel(tile, y, x) + first_channel;
         if (finish.form == MATCH_FORM_HIGH) {
-            by_upper_words(&finish, pixels, channels, MATCH_FORM_HIGH);
+            by_upper_words(&finish, pixels, channels, stride, MATCH_FORM_HIGH);
         } else if (finish.form == MATCH_FORM_HIGH_SIGNED) {
-            by_upper_words(&finish, pixels, channels, MATCH_FORM_HIGH_SIGNED);
+            by_upper_words(&finish, pixels, channels, stride, MATCH_FORM_HIGH_SIGNED);
         } else {
-            by_64_bits(&finish, pixels, channels);
+            by_64_bits(&finish, pixels, channels, stride);
         }
-        pixels.accumulators += pixels.count * channels;
+        pixels.accumulators += pixels.count * stride;
     }
 }
 
