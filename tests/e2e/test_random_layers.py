@@ -83,7 +83,7 @@ diana_l1_sizes = st.sampled_from((4096, 8192, 24576, 262144))
 
 @pytest.mark.parametrize(
     ("target", "modules", "examples"),
-    [("gap9", ("cluster",), 13), ("gap9", ("cluster", "ne16"), 13), ("gap8", ("cluster",), 3)],
+    [("gap9", ("cluster",), 6), ("gap9", ("cluster", "ne16"), 6), ("gap8", ("cluster",), 2)],
     ids=["gap9-cluster", "gap9", "gap8"],
 )
 def test_layers_equal_their_definition(target: str, modules: tuple[str, ...], examples: int) -> None:
@@ -106,14 +106,14 @@ def test_a_product_may_need_more_bits_than_its_sum() -> None:
 def test_layers_on_diana_equal_their_definition() -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
-    @batches(18)
+    @batches(9)
     @given(diana_batch, diana_l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
         seen.update(check(cases, with_slow_core("diana"), ("digital",), l1))
 
     property_holds()
     for op in ("conv2d", "depthwise_conv2d", "dense", "add"):
-        assert seen["digital", op] >= 3
+        assert seen["digital", op] >= 2
 
 
 def test_layers_with_many_input_channels_equal_their_definition() -> None:
@@ -122,7 +122,7 @@ def test_layers_with_many_input_channels_equal_their_definition() -> None:
     large = windowed("conv2d", filters, 2).filter(lambda case: case.c > 24 and case.k > 8)
     cut = 0
 
-    @batches(4)
+    @batches(2)
     @given(st.lists(large, min_size=10, max_size=10), st.sampled_from((6144, 8192)))
     def property_holds(cases: list[LayerCase], l1: int) -> None:
         nonlocal cut
@@ -130,7 +130,7 @@ def test_layers_with_many_input_channels_equal_their_definition() -> None:
         cut += sum(decision.plan is not None and decision.plan.schedule.partial_bytes > 0 for decision in decisions)
 
     property_holds()
-    assert cut > 20
+    assert cut > 10
 
 
 @pytest.mark.sweep

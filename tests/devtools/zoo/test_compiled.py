@@ -16,6 +16,7 @@ from tests.devtools.zoo.reference import SMALL, small
 pytestmark = pytest.mark.cc
 
 CPU_INFO = Path("/proc/cpuinfo")
+LARGE = ("mobilenet_v1", "mobilenet_v2")
 
 
 def compiled_outputs(model: onnx.ModelProto, inputs: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -25,7 +26,7 @@ def compiled_outputs(model: onnx.ModelProto, inputs: npt.NDArray[np.float32]) ->
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.sweep if name == "mobilenet_v1" else ()) for name in SMALL]
+    "name", [pytest.param(name, marks=pytest.mark.sweep if name in LARGE else ()) for name in SMALL]
 )
 def test_every_score_is_onnxruntimes(name: str) -> None:
     model = reference.scores(small(name, "uint8"))
