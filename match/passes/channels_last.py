@@ -74,7 +74,9 @@ class _Layouts:
         if expr not in self._last and expr not in self._flat:
             return new(expr)
         if expr not in self._converted:
-            if expr in self._last:
+            if is_call(expr, "qnn.dequantize"):  # a quarter of the bytes to move
+                result = rebuild(expr, lambda argument: self.original(argument, new))
+            elif expr in self._last:
                 batch, channels, rows, columns = shape(expr)
                 result = _permuted(new(expr), (batch, rows, columns, channels), _TO_FIRST)
             else:
@@ -147,6 +149,9 @@ class _Layouts:
     def _on_map(self, call: relay.Call, new: New) -> relay.Expr | None:
         """An operator on maps that have their channels last, if it can do without the original order."""
         name = operator_name(call)
+        if name == "take" and call.args[0] in self._last:
+            self._last.add(call)
+            return relay.take(new(call.args[0]), call.args[1], axis=_TO_LAST.index(int(call.attrs.axis) % 4))
         if name in _ELEMENTWISE:
             return self._elementwise(call, new)
         if name == "concatenate":

@@ -17,6 +17,7 @@ from match.arithmetic.onnxruntime import quantize
 from match.arithmetic.plane_fit import fit_plane
 from match.ir.dtypes import value_range
 from match.passes.element_functions import function_of
+from match.passes.repetition import enlarged, nearest_factors
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import quantization
@@ -24,6 +25,7 @@ from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite,
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
 _MATRIX_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
+_RESIZE = "image.resize2d"
 _TRANSPOSED = "nn.conv2d_transpose"
 _LINEAR = ("nn.conv2d", _TRANSPOSED, "nn.dense")
 
@@ -374,23 +376,26 @@ def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
     expr = _part(expr) or expr
-    while is_call(expr, "nn.pad", *_MOVES):
+    while is_call(expr, "nn.pad", *_MOVES) or (is_call(expr, _RESIZE) and nearest_factors(expr)):
         moves.append(expr)
         expr = _part(expr.args[0]) or expr.args[0]
     real = _real(expr)
     if real is None:
         return None
-    result = new(real.x)
+    result, own = new(real.x), real.quantization
     for call in reversed(moves):
+        if is_call(call, _RESIZE):  # the smaller map takes the new scale
+            result, own = enlarged(_rescaled(result, own, output), call), output
+            continue
         arguments = [result]
         if is_call(call, "nn.pad"):
             value = scalar(call.args[1])
             if value is None or str(call.attrs.pad_mode) != "constant":
                 return None
-            integer = quantize(np.array([value], np.float32), real.quantization, value_range(real.quantization.dtype))
-            arguments.append(relay.const(int(integer[0]), real.quantization.dtype))
+            integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
+            arguments.append(relay.const(int(integer[0]), own.dtype))
         result = relay.Call(call.op, arguments, call.attrs)
-    return _rescaled(result, real.quantization, output)
+    return _rescaled(result, own, output)
 
 
 def _part(expr: relay.Expr) -> relay.Call | None:

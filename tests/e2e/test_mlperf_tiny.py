@@ -50,7 +50,8 @@ def test_exact_networks_equal_tflite_micro(
         inputs = random_inputs(network, samples)
         compiled = match.compile(model, target, modules=modules, numerics="exact")
         assert np.array_equal(run_c(compiled, network, inputs), tflite_network.run_micro(model, inputs))
-    assert {"ne16"} & set(modules) == {"ne16"} & {layer.module for layer in compiled.layers} or name == "ad01_int8"
+        used = {layer.module for layer in compiled.layers}
+        assert ("ne16" in used) == ("ne16" in modules) or name == "ad01_int8"
 
 
 def compared(hardware: Output, reference: Output) -> Output:

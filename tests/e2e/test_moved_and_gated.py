@@ -19,6 +19,7 @@ from match.devtools.zoo.layers import (
     concat,
     conv,
     dense,
+    enlarge,
     function,
     multiply,
     pooled,
@@ -47,8 +48,16 @@ def moved() -> ZooNetwork:
     a, b = conv("a", image, 10), conv("b", image, 6, (1, 1))
     x = shuffle("shuffled", concat("joined", a, b), 2)
     split = conv("pointwise", channels("part", x, 4, 9), 7, (1, 1))
-    x = concat("again", x, concat("nested", split, function("leaky", a, "LeakyRelu")))
+    x = concat("again", x, concat("nested", split, function("leaky", a, "LeakyRelu")), b, a, split)
     return ZooNetwork("moved", dense("scores", pooled(x), 10))
+
+
+def enlarged() -> ZooNetwork:
+    """Maps repeated two and three times, into a scale of their own, beside a map that is as large."""
+    x = conv("a", Input("image", (), (3, 12, 18), (-1.0, 1.0)), 6)
+    small = conv("small", conv("half", x, 7, stride=2), 5, stride=3, activation=LINEAR)
+    up = concat("joined", enlarge("twice", enlarge("thrice", small, 3)), x)
+    return ZooNetwork("enlarged", conv("last", up, 4, (1, 1), activation=LINEAR))
 
 
 def model_of(network: ZooNetwork, activations: str) -> onnx.ModelProto:
@@ -59,8 +68,16 @@ def outputs(compiled: match.CompiledModel, x: npt.NDArray[np.float32]) -> npt.ND
     return next(iter(compiled.run({compiled.inputs[0].name: x}, sanitize=True).values()))
 
 
+EXPECTED = {
+    "gated": {"multiply", "lookup"},
+    "moved": {"concatenate", "transpose", "slice"},
+    "enlarged": {"concatenate", "transpose"},
+}
+"""What is on the cluster."""
+
+
 @pytest.mark.parametrize("activations", ["uint8", "int8"])
-@pytest.mark.parametrize("network", [gated, moved])
+@pytest.mark.parametrize("network", [gated, moved, enlarged])
 def test_every_output_is_onnxruntimes(network: Callable[[], ZooNetwork], activations: str) -> None:
     model = model_of(network(), activations)
     x = reference.noise(model, 6)
@@ -68,4 +85,4 @@ def test_every_output_is_onnxruntimes(network: Callable[[], ZooNetwork], activat
     compiled = match.compile(model, "gap9", modules=["cluster"], numerics="exact", input_type="float32")
     assert np.array_equal(outputs(compiled, x), expected)
     on_cluster = {layer.op for layer in compiled.layers if layer.module == "cluster"}
-    assert on_cluster >= ({"multiply", "lookup"} if network is gated else {"concatenate", "transpose", "slice"})
+    assert on_cluster >= EXPECTED[network.__name__]

@@ -10,14 +10,14 @@ import numpy as np
 from match.ir.constants import LayerConstants
 from match.ir.layer import Op
 from match.partitioning.pattern.layers import byte_table, covered, element_wise
-from match.partitioning.pattern.types import Match, Rejection
+from match.partitioning.pattern.types import Match
 from match.relay import readers, relay
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 
 _IDENTITY = np.arange(256, dtype=np.uint8)
 
 
-def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | Rejection | None:
+def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | None:
     """A concatenation of two 8-bit tensors, with the tables in front of it if `tables`.
 
     Whatever is behind the axis belongs to the channels, and what is before it are pixels.
@@ -26,8 +26,7 @@ def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | Rejection
         return None
     fields = list(root.args[0].fields)
     if len(fields) != 2:
-        reason = f"it joins {len(fields)} tensors, not two"
-        return Rejection(root, (root, root.args[0]), Op.CONCATENATE, 0, math.prod(shape(root)), reason)
+        return None
     lookups = [readers.read_lookup(field) if tables else None for field in fields]
     inputs = tuple(lookup.x if lookup else field for lookup, field in zip(lookups, fields, strict=True))
     axis = int(root.attrs.axis) % len(shape(root))

@@ -1,0 +1,32 @@
+"""Concatenations of many tensors as a tree of concatenations of two each, which is what modules join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from match.relay import relay, tvm
+from match.relay.rewrite import New, is_8bit, is_call, operands, rewrite
+
+
+@dataclass(frozen=True)
+class ConcatenatePairs:
+    """Makes each concatenation of three or more 8-bit tensors a balanced tree: n tensors are copied ⌈log2 n⌉ times."""
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, _rule)
+
+
+def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+    if not is_call(call, "concatenate") or not is_8bit(call) or not isinstance(call.args[0], relay.Tuple):
+        return None
+    fields = operands(call.args[0])
+    return _joined([new(field) for field in fields], int(call.attrs.axis)) if len(fields) > 2 else None
+
+
+def _joined(tensors: Sequence[relay.Expr], axis: int) -> relay.Expr:
+    if len(tensors) == 1:
+        return tensors[0]
+    middle = (len(tensors) + 1) // 2
+    return relay.concatenate([_joined(tensors[:middle], axis), _joined(tensors[middle:], axis)], axis)
