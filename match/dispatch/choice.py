@@ -17,7 +17,7 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import knows_energy, without_energy
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
-from match.dispatch.request import Key, Request, Workload, problem, request
+from match.dispatch.request import Forms, Key, Request, Workload, problem, request
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
 from match.mapping.schedule import Memory, Schedule
@@ -103,7 +103,8 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
     """
     if options.objective == "energy":
         _check_energy(target)
-    asked = [[request(module, workload, options) for module in target.modules] for workload in workloads]
+    known = Forms(options.numerics)
+    asked = [[request(module, workload, known) for module in target.modules] for workload in workloads]
     problems: dict[Key, SearchProblem] = {}
     for workload, answers in zip(workloads, asked, strict=True):
         for answer in answers:
@@ -138,10 +139,11 @@ def search_again(
         CostModelError: if a module's cost model fails.
     """
     assert target.external is not None
+    known = Forms(options.numerics)
     requests: list[list[Request]] = []
     problems: dict[tuple[Key, Memory], SearchProblem] = {}
     for again in asked:
-        answers = [request(module, again.workload, options) for module in target.modules]
+        answers = [request(module, again.workload, known) for module in target.modules]
         requests.append([answer for answer in answers if isinstance(answer, Request)])
         for answer in requests[-1]:
             inside = problem(answer, again.workload.layer, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from match.compilation.options import Options
+from match.compilation.options import Numerics, Options
 from match.errors import CostModelError, TargetError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
@@ -65,7 +65,24 @@ class Request:
         return max(reversed(fitted), key=lambda form: (form.fit.max_step, form.fit.share) if form.fit else (0, 0.0))
 
 
-def request(module: HwModule, workload: Workload, options: Options) -> Request | str:
+class Forms:
+    """The forms in which modules execute operators, each chosen once: chains have operators in common."""
+
+    def __init__(self, numerics: Numerics) -> None:
+        self._numerics = numerics
+        self._chosen: dict[tuple[str, Workload], Form | str] = {}
+
+    def choose(self, module: HwModule, operator: Workload) -> Form | str:
+        """The form for an operator, or why there is none."""
+        key = module.name, operator
+        if key not in self._chosen:
+            self._chosen[key] = choose_form(
+                module, operator.layer, operator.constants, operator.accumulator, self._numerics
+            )
+        return self._chosen[key]
+
+
+def request(module: HwModule, workload: Workload, known: Forms) -> Request | str:
     """How the module would compute a layer, or why it does not.
 
     Raises:
@@ -79,7 +96,7 @@ def request(module: HwModule, workload: Workload, options: Options) -> Request |
         return verdict.reason
     forms: list[Form] = []
     for own in workload.operators:
-        form = choose_form(module, own.layer, own.constants, own.accumulator, options.numerics)
+        form = known.choose(module, own)
         if isinstance(form, str):
             return form
         forms.append(form)

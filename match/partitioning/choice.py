@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
@@ -58,22 +58,18 @@ def choose(
         TargetError: if a module's activations do not lie as generated code needs them.
     """
     layers = {index: row for index, row in enumerate(listed) if isinstance(row, Match)}
-    offered = dict(
-        zip(
-            layers,
-            ask([_workload(row, index, prefix) for index, row in layers.items()], target, options, stopwatch),
-            strict=True,
-        )
-    )
+    works = {index: _workload(row, index, prefix) for index, row in layers.items()}
+    chains = find_chains(main, layers, target) if options.fuse else ()
+    chained = [_chain_workload(chain, works, layers, prefix) for chain in chains]
+    asked = ask([*works.values(), *chained], target, options, stopwatch)
+    offered, fused = dict(zip(works, asked, strict=False)), asked[len(works) :]
     split = {
         index: parts
         for index, row in layers.items()
         if _may_pay(offered[index], target, options) and (parts := halves(row, target))
     }
-    works = [_workload(parts.sums, index, prefix, "_sums") for index, parts in split.items()]
-    summed = dict(zip(split, ask(works, target, options, stopwatch), strict=True))
-    chains = find_chains(main, layers, target) if options.fuse else ()
-    fused = ask([_chain_workload(chain, prefix) for chain in chains], target, options, stopwatch)
+    sums = [_workload(parts.sums, index, prefix, "_sums") for index, parts in split.items()]
+    summed = dict(zip(split, ask(sums, target, options, stopwatch), strict=True))
     candidates = _Candidates(read_graph(main, [split.get(n, row) for n, row in enumerate(listed)]), target, options)
     for index, row in enumerate(listed):
         if index in split:
@@ -129,9 +125,17 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
     return Workload(layer, row.constants, row.accumulator, symbol, source, reference=row.reference)
 
 
-def _chain_workload(chain: ChainMatch, prefix: str) -> Workload:
-    """A chain that modules are asked about, named by its first and last operator's places in the network."""
-    stages = tuple(_workload(row, index, prefix) for index, row in zip(chain.rows, chain.stages, strict=True))
+def _chain_workload(
+    chain: ChainMatch, works: Mapping[int, Workload], layers: Mapping[int, Match], prefix: str
+) -> Workload:
+    """A chain that modules are asked about, named by its first and last operator's places in the network.
+
+    `works` are its operators by themselves, as modules are asked about `layers`.
+    """
+    stages = tuple(
+        works[index] if row is layers[index] else _workload(row, index, prefix)
+        for index, row in zip(chain.rows, chain.stages, strict=True)
+    )
     first, last = chain.rows[0], chain.rows[-1]
     layer = replace(chain.whole.layer, name=f"chain_{first}_{last}", stages=tuple(stage.layer for stage in stages))
     source = first_source(reversed(chain.whole.covered))
