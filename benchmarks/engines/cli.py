@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmarks.engines.networks import MLPERF_TINY, ZOO
-from match.errors import OptionError
-from match.files.output import whole_file
+from match.errors import OptionError, ToolchainError
+from match.files.output import check_ending, check_file, whole_file
 
 NETWORKS = ",".join((*MLPERF_TINY, *ZOO))
 FULL = "full"
 SIZES = f"{FULL},65536,32768,24576,16384,12288,8192"
 WIDTH = 140
+PLOT_ENDINGS = (".svg", ".png", ".pdf")
 
 Networks = Annotated[
     str,
@@ -63,6 +65,12 @@ def compare(
     engines, sizes = _list(engine), [_size(entry) for entry in _list(l1)]
     for name in engines:
         make_engine(name)
+    if plot is not None:
+        check_ending(plot, PLOT_ENDINGS, "a plot")
+        if find_spec("matplotlib") is None:
+            raise ToolchainError("--plot needs matplotlib, which is not installed: `pip install matplotlib`.")
+    for file in (output, plot):
+        check_file(file)
     measurements: list[Measurement] = []
     stderr = Console(stderr=True)
     with Progress(console=stderr, transient=True, disable=not stderr.is_terminal) as progress:

@@ -14,6 +14,7 @@ from match.errors import ScheduleError
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
 from match.prediction.predict import predict
+from match.requantize.kept import Forms
 from match.search.engine import engine
 from match.search.problem import SearchProblem
 from match.target.cost import Cost
@@ -78,7 +79,7 @@ def measure(
 
 def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
     """The modules that take a layer."""
-    answers = [request(module, workload, _OPTIONS) for module in target.modules]
+    answers = [request(module, workload, _OPTIONS, Forms(None)) for module in target.modules]
     return [
         _Task(answer.module.name, answer.forms[0].requantizer, workload.layer)
         for answer in answers

@@ -12,7 +12,7 @@ from benchmarks.fusion.picture import draw
 from benchmarks.fusion.published import CLOCK_HZ, L1_SIZES, PUBLISHED
 from benchmarks.fusion.results import CHOICES, Results, chosen_by, measure
 from match.errors import OptionError
-from match.files.output import whole_file
+from match.files.output import check_file, check_folder, whole_file
 
 NETWORKS = ",".join(PUBLISHED)
 SIZES = ",".join(map(str, L1_SIZES))
@@ -42,6 +42,8 @@ def table(
     if not all(size.isdecimal() and int(size) for size in l1.split(",")):
         raise OptionError(f"the sizes of L1 are numbers of bytes, separated by commas, not {l1!r}; give 36700,65536.")
     sizes = [int(size) for size in l1.split(",")]
+    check_file(output)
+    check_folder(pictures)
     results = Results(tuple(row for name in names for size in sizes for row in measure(name, size, blocking=blocking)))
     typer.echo(
         "network | L1 | choice | Mcycles | ms | published | kB of activations | published | kB in all | L2 kB | groups"

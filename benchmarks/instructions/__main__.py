@@ -15,7 +15,7 @@ from benchmarks.command import run
 from benchmarks.instructions.count import count
 from benchmarks.instructions.results import Results, table
 from match.errors import OptionError
-from match.files.output import whole_file
+from match.files.output import check_file, whole_file
 from match.run.tools import call, need
 from match.target.registry import get_target
 
@@ -37,6 +37,7 @@ def main(
     platform = next((platform for platform in get_target(target).platforms if platform.name == on), None)
     if platform is None or platform.compiler is None:
         raise OptionError(f"target {target!r} has no platform {on!r} with a compiler of its own; choose another.")
+    check_file(output)
     need([platform.compiler], "the benchmark")
     os.environ["CFLAGS"] = flags
     results = Results(

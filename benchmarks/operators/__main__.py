@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks.command import run
 from benchmarks.operators.results import Results, Row, grid
 from benchmarks.operators.shares import measure
-from match.files.output import whole_file
+from match.files.output import check_file, whole_file
 
 NETWORKS = (
     "mobilenet_v1-0.25-96",
@@ -39,6 +39,7 @@ def main(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
 ) -> None:
     """Compile architectures of the zoo and print where their predicted cycles are."""
+    check_file(output)
     rows: list[Row] = []
     for name in network.split(","):
         for kind in activations.split(","):

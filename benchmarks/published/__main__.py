@@ -15,7 +15,7 @@ from benchmarks.published.cells import published
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Results, table
 from match.errors import OptionError
-from match.files.output import whole_file
+from match.files.output import check_file, whole_file
 
 
 def main(
@@ -31,6 +31,7 @@ def main(
     if not cells:
         known = ", ".join(sorted({cell.target for cell in data.cells}))
         raise OptionError(f"nothing was published for target {target!r}; choose one of: {known}.")
+    check_file(output)
     results = Results(results=tuple(predict(cell, data.networks[cell.network], models) for cell in cells))
     if output is not None:
         with whole_file(output) as unfinished:

@@ -20,7 +20,7 @@ from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.table import calls, groups
 from benchmarks.rtl.toolchain import ISA, firmware
 from match.errors import OptionError, OutputError
-from match.files.output import whole_file
+from match.files.output import check_file, whole_file
 from match.run.rtl.simulator import default_folder, simulator
 
 
@@ -38,6 +38,7 @@ def main(
     for name, known, what in [*((name, list(GROUPS), "group") for name in names), (isa, list(ISA), "instruction set")]:
         if name not in known:
             raise OptionError(f"there is no {what} {name!r}; choose one of: {', '.join(known)}.")
+    check_file(output)
     place = folder or default_folder()
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -93,7 +93,7 @@ def compile_model(
 
     import match
     from match.codegen.project import check_folder
-    from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending
+    from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending, check_file
     from match.report import encode, show
     from match.report.layer_rows import CSV_ENDINGS, write_csv
     from match.report.table import warnings
@@ -106,6 +106,8 @@ def compile_model(
         check_ending(memory_map, MEMORY_MAP_ENDINGS, "a memory map")
     if csv is not None:
         check_ending(csv, CSV_ENDINGS, "a list of layers")
+    for file in (timeline, memory_map, csv):
+        check_file(file)
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
@@ -185,6 +187,7 @@ def run(
     on: On = "host",
     sanitize: Sanitize = False,
     trace: TraceFile = None,
+    as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -193,13 +196,18 @@ def run(
 
     from match.analysis.timeline import write_timeline
     from match.files import npz
-    from match.files.output import TIMELINE_ENDINGS, check_ending
+    from match.files.output import TIMELINE_ENDINGS, check_ending, check_file
+    from match.report import show
+    from match.report.measured import add_to_report
+    from match.report.run_result import RunResult, encode, output_values
     from match.run import measure, platform_on, random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
 
     if trace is not None:
         check_ending(trace, TIMELINE_ENDINGS, "a timeline")
+    for file in (outputs, trace):
+        check_file(file)
     manifest = read_manifest(directory)
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
     counts: Counts | None = None
@@ -215,17 +223,21 @@ def run(
             computed = run_project(directory, given, on=on, sanitize=sanitize)
     if outputs is not None:
         npz.write(outputs, computed)
+    report = None if counts is None else add_to_report(directory / "report.json", counts)
+    if as_json:
+        measured = next((one for one in report.measured if one.platform == on), None) if report else None
+        tensors = output_values(computed, values=outputs is None)
+        result = RunResult(manifest.name, on, seed if inputs is None else None, tensors, measured)
+        sys.stdout.write(encode(result).decode())
+        return
     console = Console(quiet=quiet)
     for name, array in computed.items():
         console.print(f"{name}: {array.dtype} {list(array.shape)}", highlight=False, markup=False)
         if outputs is None:
             console.print(str(array), highlight=False, markup=False)
-    if counts is not None:
-        from match.report import show
-        from match.report.measured import add_to_report
-
+    if report is not None:
         console.print()
-        show(add_to_report(directory / "report.json", counts), console)
+        show(report, console)
 
 
 def validate(
@@ -295,17 +307,21 @@ def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
     show(comparison, console)
 
 
-def targets() -> None:
+def targets(as_json: Json = False) -> None:
     """List the installed targets, their modules, memories and operators; what cannot be loaded is told on stderr."""
     from rich.console import Console
 
+    from match.report.target_list import encode, target_list
     from match.report.targets import show_targets
     from match.target.registry import installed_targets
 
-    console = Console()
-    console.width = console.width if console.is_terminal else PIPE_WIDTH
     found, problems = installed_targets()
-    show_targets(found, console)
+    if as_json:
+        sys.stdout.write(encode(target_list(found, problems)).decode())
+    else:
+        console = Console()
+        console.width = console.width if console.is_terminal else PIPE_WIDTH
+        show_targets(found, console)
     sys.stderr.write("".join(f"match: {problem}\n" for problem in problems))
 
 
@@ -344,6 +360,7 @@ def ops(target: Target) -> None:
 def new_target(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the target and of its Python package.")],
     parent: Annotated[Path, typer.Option("--in", metavar="DIR", help="Where the package's folder is made.")] = Path(),
+    quiet: Quiet = False,
 ) -> None:
     """Write a package with a target that works, to be changed into another chip."""
     from rich.console import Console
@@ -352,23 +369,26 @@ def new_target(
 
     place = scaffold.new_target(name, parent)
     text = f"{place} is written; `pip install -e {place}` installs it, `match check-target {name}` checks it."
-    Console().print(text, highlight=False, soft_wrap=True)
+    Console(quiet=quiet).print(text, highlight=False, soft_wrap=True)
 
 
-def check_target(target: Target, quiet: Quiet = False, verbose: Verbose = False) -> None:
+def check_target(target: Target, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False) -> None:
     """Compile and run small layers of every pattern of TARGET and say what its description gets wrong."""
     from rich.console import Console
 
     from match.devtools.check import check_target as check
+    from match.devtools.check import encode
     from match.devtools.check.table import show_coverage
     from match.target.registry import get_target
 
     with _progress(f"Checking {target}", quiet, verbose) as update:
         result = check(get_target(target), update)
+    if as_json:
+        sys.stdout.write(encode(result).decode())
     if result.problems:
         sys.stderr.write("".join(f"match: {problem}\n" for problem in result.problems))
         raise typer.Exit(USAGE_ERROR)
-    if not quiet:
+    if not (as_json or quiet):
         show_coverage(result.coverage, Console())
 
 

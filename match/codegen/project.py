@@ -20,6 +20,7 @@ from match.codegen.network import Call, Network
 from match.codegen.platforms import PACKAGE, place
 from match.dispatch.plan import CPU
 from match.errors import OutputError
+from match.files.output import check_folder as check_place
 from match.files.output import write_folder
 from match.frontend.model import ModelTensor, Quantization, Rounding, tensor_bytes
 from match.ir.names import identifier, identifiers, network_prefix
@@ -165,6 +166,7 @@ def check_folder(directory: Path) -> None:
     Raises:
         OutputError: if it may not.
     """
+    check_place(directory)
     try:
         foreign = directory.exists() and any(directory.iterdir()) and not _is_project(directory)
     except OSError as error:

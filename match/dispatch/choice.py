@@ -17,11 +17,12 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import knows_energy, without_energy
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
-from match.dispatch.request import Forms, Key, Request, Workload, problem, request
+from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
 from match.ir.layer import Layer, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.requantize.form import Form
+from match.requantize.kept import Forms
 from match.search.cache import Cache
 from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
@@ -103,8 +104,9 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
     """
     if options.objective == "energy":
         _check_energy(target)
-    known = Forms(options.numerics)
-    asked = [[request(module, workload, known) for module in target.modules] for workload in workloads]
+    forms = Forms(options.cache)
+    asked = [[request(module, workload, options, forms) for module in target.modules] for workload in workloads]
+    forms.keep()
     problems: dict[Key, SearchProblem] = {}
     for workload, answers in zip(workloads, asked, strict=True):
         for answer in answers:
@@ -139,11 +141,11 @@ def search_again(
         CostModelError: if a module's cost model fails.
     """
     assert target.external is not None
-    known = Forms(options.numerics)
+    forms = Forms(options.cache)
     requests: list[list[Request]] = []
     problems: dict[tuple[Key, Memory], SearchProblem] = {}
     for again in asked:
-        answers = [request(module, again.workload, known) for module in target.modules]
+        answers = [request(module, again.workload, options, forms) for module in target.modules]
         requests.append([answer for answer in answers if isinstance(answer, Request)])
         for answer in requests[-1]:
             inside = problem(answer, again.workload.layer, options)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from match.compilation.options import Numerics, Options
+from match.compilation.options import Options
 from match.errors import CostModelError, TargetError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.schedule import Memory
-from match.requantize.form import Form, choose_form
+from match.requantize.form import Form
+from match.requantize.kept import Forms
 from match.search.problem import SearchProblem
 from match.target.chain import Requantizers, cost_of, operands_of, tile_multiples_of
 from match.target.cost import CostModel
@@ -65,25 +66,8 @@ class Request:
         return max(reversed(fitted), key=lambda form: (form.fit.max_step, form.fit.share) if form.fit else (0, 0.0))
 
 
-class Forms:
-    """The forms in which modules execute operators, each chosen once: chains have operators in common."""
-
-    def __init__(self, numerics: Numerics) -> None:
-        self._numerics = numerics
-        self._chosen: dict[tuple[str, Workload], Form | str] = {}
-
-    def choose(self, module: HwModule, operator: Workload) -> Form | str:
-        """The form for an operator, or why there is none."""
-        key = module.name, operator
-        if key not in self._chosen:
-            self._chosen[key] = choose_form(
-                module, operator.layer, operator.constants, operator.accumulator, self._numerics
-            )
-        return self._chosen[key]
-
-
-def request(module: HwModule, workload: Workload, known: Forms) -> Request | str:
-    """How the module would compute a layer, or why it does not.
+def request(module: HwModule, workload: Workload, options: Options, known: Forms) -> Request | str:
+    """How the module would compute a layer, or why it does not; forms come from those that are known.
 
     Raises:
         TargetError: if the module's patterns cannot be asked.
@@ -96,7 +80,7 @@ def request(module: HwModule, workload: Workload, known: Forms) -> Request | str
         return verdict.reason
     forms: list[Form] = []
     for own in workload.operators:
-        form = known.choose(module, own)
+        form = known.choose(module, own.layer, own.constants, own.accumulator, options.numerics)
         if isinstance(form, str):
             return form
         forms.append(form)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from errno import EISDIR, ENOTDIR
+from os import strerror
 from pathlib import Path
 
 from match.errors import OptionError, OutputError
@@ -18,6 +20,43 @@ def check_ending(path: Path, endings: Sequence[str], what: str) -> None:
     """Raise OptionError if the name of a file for `what` has none of the endings, which say how it is written."""
     if path.suffix.lower() not in endings:
         raise OptionError(f"{what} is written as {' or '.join(endings)}, not into {path}; choose such a name.")
+
+
+def check_file(path: Path | None) -> None:
+    """Find out if a file that is asked for can be written, before the work that it is to hold.
+
+    Raises:
+        OutputError: it cannot.
+    """
+    if path is None:
+        return
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, strerror(EISDIR))
+        with unfinished(_beside(path)) as new:
+            new.touch()
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error
+
+
+def check_folder(directory: Path | None) -> None:
+    """Find out if files can be written into a folder that is asked for, which is made where it is not there yet.
+
+    Raises:
+        OutputError: they cannot.
+    """
+    if directory is None:
+        return
+    try:
+        there = next(folder for folder in (directory, *directory.resolve().parents) if folder.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(ENOTDIR, strerror(ENOTDIR))
+        with unfinished(_beside(there / "new")) as new:
+            new.touch()
+    except OSError as error:
+        raise OutputError(
+            f"{directory} cannot be written: {error.strerror or error}; choose another folder."
+        ) from error
 
 
 @contextmanager

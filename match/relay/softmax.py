@@ -7,6 +7,8 @@ bits), the result is ``exponential / sum`` in steps of 1/256. Sums have 12 integ
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
@@ -43,11 +45,12 @@ def softmax(x: relay.Expr, width: int, exponentials: Int64Array, dtype: str) -> 
     return integer_form.saturate(levels, value_range(dtype), dtype)
 
 
-def inside(root: relay.Expr) -> frozenset[relay.Call]:
+def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:
     """The operators of a function in fixed point that ends in a typed expression, between 8 bits and 8 bits.
 
     Such a function has values that are computed once; without one there is none. Softmax looks for the largest element
-    of a row.
+    of a row. What is `known` is an earlier function's, whose values of more than 8 bits this one goes on with, as a
+    step of an LSTM does with the cell that the step before it leaves.
     """
     found: set[relay.Call] = set()
     if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
@@ -55,14 +58,14 @@ def inside(root: relay.Expr) -> frozenset[relay.Call]:
     waiting: list[relay.Expr] = [root]
     while waiting:
         call = waiting.pop()
-        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call)):
+        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call, known)):
             found.add(call)
             waiting += call.args
     return frozenset(found) if any(is_call(call, ALONE) for call in found) else frozenset()
 
 
-def _within(call: relay.Call) -> bool:
-    return is_call(call, "max") or not is_8bit(call)
+def _within(call: relay.Call, known: Container[relay.Expr]) -> bool:
+    return (is_call(call, "max") or not is_8bit(call)) and call not in known
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:

@@ -23,11 +23,11 @@ def show_targets(targets: Sequence[MatchTarget], console: Console) -> None:
         table.add_column(header, overflow="fold")
     for target in targets:
         main = _size(target.main_memory.name, target.main_memory.size)
-        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", _objectives(target), main)
+        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", ", ".join(objectives(target)), main)
         for module in target.modules:
             rooms = [room for memory in module.memories for room in memory.rooms]
             sizes = ", ".join(itertools.starmap(_size, rooms))
-            table.add_row(*chip, module.name, sizes, ", ".join(_operators(module)))
+            table.add_row(*chip, module.name, sizes, ", ".join(operators(module)))
             chip = ("", "", "", "")
         table.add_row(*chip, "cpu", "", "everything else that TVM compiles to C")
     console.print(table)
@@ -69,11 +69,13 @@ def _size(name: str, size: int) -> str:
     return f"{name} {size / KIB:g} KiB"
 
 
-def _objectives(target: MatchTarget) -> str:
-    return "latency, bytes" if without_energy(target) else "latency, bytes, energy"
+def objectives(target: MatchTarget) -> tuple[str, ...]:
+    """What the search can minimise for a target."""
+    return ("latency", "bytes") if without_energy(target) else ("latency", "bytes", "energy")
 
 
-def _operators(module: HwModule) -> list[str]:
+def operators(module: HwModule) -> list[str]:
+    """The operators of a module's patterns; of one that fails, what is wrong with them."""
     try:
         return list(dict.fromkeys(pattern.op.value for pattern in module.patterns()))
     except Exception as error:  # noqa: BLE001  # a module from elsewhere; the table is to list all others, too

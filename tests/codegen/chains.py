@@ -11,12 +11,13 @@ import numpy as np
 from match.compilation.options import Options
 from match.dispatch.plan import LayerPlan
 from match.dispatch.planning import plan_layer
-from match.dispatch.request import Forms, Request, Workload, aligned_memories, request
+from match.dispatch.request import Request, Workload, aligned_memories, request
 from match.errors import ScheduleError
 from match.ir.chain import chained
 from match.ir.layer import Op, Padding
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
+from match.requantize.kept import Forms
 from match.target.chain import ChainCost, cost_of, operands_of, tile_multiples_of
 from match.target.hardware import MatchTarget, Pattern
 from tests.analysis.simulate.layers import accumulator, random_mapping
@@ -87,7 +88,7 @@ def asked(target: MatchTarget, chain: ChainCase, symbol: str) -> tuple[Request |
         for number, case in enumerate(chain.stages)
     )
     whole = Workload(chain.whole.layer, stages[-1].constants, stages[-1].accumulator, symbol, stages=stages)
-    return request(target.modules[0], whole, Forms(OPTIONS.numerics)), whole
+    return request(target.modules[0], whole, OPTIONS, Forms(None)), whole
 
 
 def _accumulator(case: Case) -> tuple[np.ndarray, np.ndarray] | None:

@@ -15,6 +15,7 @@ from match.report import Report, encode
 from match.report.compare import Change, compare, schema
 from match.report.compare import encode as encode_comparison
 from tests.cli.conftest import DIGITS, Command, command
+from tests.schemas import in_order
 
 __all__ = ["command"]
 
@@ -99,13 +100,6 @@ def test_what_is_no_report_is_one_sentence(command: Command, report: Report, tmp
     (tmp_path / "bad.json").write_text("{}")
     assert "cannot be read" in command("compare", good, tmp_path).error
     assert "no report of this version" in command("compare", tmp_path / "bad.json", good).error
-
-
-def in_order(node: Any) -> Any:
-    """Alternatives sorted: versions of msgspec list them differently."""
-    if isinstance(node, dict):
-        return {key: in_order(value) for key, value in node.items()}
-    return sorted(map(in_order, node), key=json.dumps) if isinstance(node, list) else node
 
 
 def test_published_schema_is_current_and_explained() -> None:

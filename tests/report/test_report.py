@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import jsonschema
 import pytest
@@ -13,6 +12,7 @@ from match.report import Report, decode, encode
 from match.report.schema import BufferSummary
 from match.report.text import schema
 from tests.report.conftest import DOCS
+from tests.schemas import in_order
 
 pytestmark = pytest.mark.tvm
 
@@ -75,15 +75,6 @@ def test_json_follows_the_published_schema(report: Report) -> None:
     del document["totals"]["cycles"]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, published)
-
-
-def in_order(node: Any) -> Any:
-    """Alternatives sorted: versions of msgspec list them differently."""
-    if isinstance(node, dict):
-        return {key: in_order(value) for key, value in node.items()}
-    if isinstance(node, list):
-        return sorted((in_order(item) for item in node), key=str)
-    return node
 
 
 def test_published_schema_is_current() -> None:

@@ -21,6 +21,7 @@ from match.validation import schema
 from match.validation.differences import difference
 from tests.cli.conftest import DIGITS, Command
 from tests.e2e import test_diana
+from tests.schemas import in_order
 
 pytestmark = pytest.mark.cc
 
@@ -213,13 +214,6 @@ def test_what_is_missing_is_one_sentence(
     assert "labels" in command("validate", exact, "--against", DIGITS, "--input", "x.npz").error
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert "pip install 'match-compiler[validate]'" in command("validate", exact, "--against", DIGITS).error
-
-
-def in_order(node: Any) -> Any:
-    """Alternatives sorted: versions of msgspec list them differently."""
-    if isinstance(node, dict):
-        return {key: in_order(value) for key, value in node.items()}
-    return sorted(map(in_order, node), key=json.dumps) if isinstance(node, list) else node
 
 
 def test_published_schema_is_current_and_explained() -> None:

@@ -1,23 +1,41 @@
-"""Checks a target as its author would like to be told: what is wrong, in one sentence each."""
+"""Checks a target as its author would like to be told: what is wrong, in one sentence each.
+
+The fields of the JSON are explained in docs/json.md.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
 
 from match.compilation.stopwatch import Progress, unheard
 from match.devtools.check.description import description_problems
 from match.devtools.check.execution import Coverage, execution_problems
 from match.target.hardware import MatchTarget
 
-__all__ = ["Check", "Coverage", "check_target"]
+__all__ = ["Check", "Coverage", "check_target", "encode", "schema"]
+
+SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Check:
-    """Sentences about what is wrong with a target, and what was run to find that out."""
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`problems` are sentences about what is wrong with a target, `coverage` is what was run to find that out."""
 
+    target: str
     problems: tuple[str, ...]
     coverage: tuple[Coverage, ...]
+    schema_version: Literal[1] = SCHEMA_VERSION
+
+
+def encode(check: Check) -> bytes:
+    """What was found as JSON: UTF-8, indented, one newline at the end."""
+    return msgspec.json.format(msgspec.json.encode(check), indent=2) + b"\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of what was found, made from the types."""
+    return msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(Check)))
 
 
 def check_target(target: MatchTarget, progress: Progress = unheard) -> Check:
@@ -31,6 +49,6 @@ def check_target(target: MatchTarget, progress: Progress = unheard) -> Check:
     """
     problems = description_problems(target)
     if problems:
-        return Check(problems, ())
+        return Check(target.name, problems, ())
     problems, coverage = execution_problems(target, progress)
-    return Check(problems, coverage)
+    return Check(target.name, problems, coverage)

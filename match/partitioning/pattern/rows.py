@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match, Rejection
@@ -50,28 +50,46 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
     covered = {expr for layer in by_root.values() for expr in layer.covered}
     used_by = users(main)
     order = post_order(main)
-    softmax = {root: region for root in order if root not in covered and (region := inside(root))}
-    covered.update(*softmax.values())
-    ordered: list[Match | Rejection | CoreCalls] = []
-    loops: dict[relay.Expr, CoreCalls] = {}
+    functions, function_of = _functions(order, covered)
+    covered.update(function_of)
+    ordered: dict[relay.Expr, Match | Rejection | CoreCalls] = {}  # by the last operator
     for expr in order:
         if expr in by_root:
-            ordered.append(by_root[expr])
-        elif expr in softmax:
-            ordered.append(tuple(call for call in order if isinstance(call, relay.Call) and call in softmax[expr]))
+            ordered[expr] = by_root[expr]
+        elif expr in functions:
+            ordered[expr] = tuple(functions[expr])
         elif isinstance(expr, relay.Call) and expr not in covered:
-            feeding = [loops.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
-            continued = next((calls for calls in feeding if calls and _continues(expr, calls[-1])), ())
-            loops[expr] = (*continued, expr)
-            ordered = [row for row in ordered if row is not continued]
-            ordered.append(loops[expr])
-    return tuple(ordered)
+            feeding = [ordered.get(x, ()) for x in expr.args if len(used_by[x]) == 1]
+            loops = [calls for calls in feeding if isinstance(calls, tuple) and calls and calls[0] not in covered]
+            continued = next((calls for calls in loops if _continues(expr, calls[-1])), ())
+            if continued:
+                del ordered[continued[-1]]
+            ordered[expr] = (*continued, expr)
+    return tuple(ordered.values())
+
+
+def _functions(
+    order: Sequence[relay.Expr], covered: Container[relay.Expr]
+) -> tuple[dict[relay.Expr, list[relay.Call]], dict[relay.Call, relay.Expr]]:
+    """The operators of each function in fixed point, by its last one and in order, and that of each operator.
+
+    An operator is the first function's that needs it.
+    """
+    function_of: dict[relay.Call, relay.Expr] = {}
+    for root in order:
+        if root not in covered:
+            function_of |= dict.fromkeys(inside(root, function_of), root)
+    functions: dict[relay.Expr, list[relay.Call]] = {}
+    for expr in order:
+        if isinstance(expr, relay.Call) and expr in function_of:
+            functions.setdefault(function_of[expr], []).append(expr)
+    return functions, function_of
 
 
 def called(calls: CoreCalls) -> str:
     """What the operators are called in a report."""
     names = [operator_name(call) or "function" for call in calls if not is_call(call, ALONE)]
-    if len(calls) > 1 and inside(calls[-1]):
+    if any(is_call(call, ALONE) for call in calls[:-1]):  # which ends a loop
         return SOFTMAX if "max" in names else FIXED_POINT
     return "+".join(names) or ALONE
 
@@ -108,22 +126,27 @@ def products(calls: CoreCalls) -> tuple[Op, int] | None:
     """Which layer the operators are one of, and its multiply-accumulates; None if they sum no products.
 
     That is what a layer is whose sums stay 32 bits, or are scaled in floating point. Products of matrices count as
-    dense layers, convolutions in any number of dimensions and transposed ones as convolutions in two.
+    dense layers, convolutions in any number of dimensions and transposed ones as convolutions in two. Of several the
+    first says which layer it is.
     """
-    for call in calls:
-        if is_call(call, *_MATRICES):
-            return Op.DENSE, math.prod(shape(call)) * _summed(call)
-        if is_call(call, *_CONVOLUTIONS):
-            attrs, groups = call.attrs, int(call.attrs.groups)
-            transposed = str(operator_name(call)).endswith("_transpose")
-            # An output of a convolution sums as many products as a filter has weights; transposed, an input is
-            # multiplied with all those of its channel.
-            tensor = call.args[0] if transposed else call
-            layout = str(attrs.data_layout if transposed else attrs.out_layout or attrs.data_layout)
-            channels = shape(tensor)[layout.index("C")]
-            op = Op.CONV2D if groups == 1 else Op.DEPTHWISE_CONV2D
-            return op, math.prod(shape(tensor)) * math.prod(shape(call.args[1])) // channels
-    return None
+    found = [one for call in calls if (one := _products(call))]
+    return (found[0][0], sum(macs for _, macs in found)) if found else None
+
+
+def _products(call: relay.Call) -> tuple[Op, int] | None:
+    if is_call(call, *_MATRICES):
+        return Op.DENSE, math.prod(shape(call)) * _summed(call)
+    if not is_call(call, *_CONVOLUTIONS):
+        return None
+    attrs, groups = call.attrs, int(call.attrs.groups)
+    transposed = str(operator_name(call)).endswith("_transpose")
+    # An output of a convolution sums as many products as a filter has weights; transposed, an input is multiplied with
+    # all those of its channel.
+    tensor = call.args[0] if transposed else call
+    layout = str(attrs.data_layout if transposed else attrs.out_layout or attrs.data_layout)
+    channels = shape(tensor)[layout.index("C")]
+    op = Op.CONV2D if groups == 1 else Op.DEPTHWISE_CONV2D
+    return op, math.prod(shape(tensor)) * math.prod(shape(call.args[1])) // channels
 
 
 def _summed(call: relay.Call) -> int:

@@ -154,6 +154,22 @@ def test_another_function_in_fixed_point_is_one_row_and_no_softmax() -> None:
     assert [called(row) for row in core_calls(relay.reshape(y, (36,)), x)] == ["fixed_point", "reshape"]
 
 
+def test_a_function_in_fixed_point_goes_on_with_values_of_the_one_before() -> None:
+    """As a step of an LSTM does with its cell: no operator and no product is computed twice."""
+    x = relay.var("x", shape=(3, 12), dtype="int8")
+    weights = relay.const(np.ones((12, 12), np.int8))
+    cell, shown = relay.cast(x, "int32"), x
+    steps: list[Any] = []
+    for _ in range(3):
+        cell = relay.annotation.stop_fusion(relay.add(cell, relay.nn.dense(shown, weights, out_dtype="int32")))
+        shown = relay.cast(relay.clip(relay.right_shift(cell, relay.const(4)), -128, 127), "int8")
+        steps.append(shown)
+    found = core_calls(relay.concatenate(steps, 1), x)
+    assert [called(row) for row in found] == ["fixed_point", "fixed_point", "fixed_point", "concatenate"]
+    assert [len(row) for row in found] == [7, 6, 6, 1]
+    assert [products(row) for row in found[:3]] == [(Op.DENSE, 3 * 12 * 12)] * 3
+
+
 def test_elements_of_one_shape_are_one_row() -> None:
     x = relay.var("x", shape=(1, 12), dtype="int32")
     y = relay.add(relay.negative(x), relay.const(3))

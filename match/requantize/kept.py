@@ -1,0 +1,166 @@
+"""Forms of requantization that were chosen before, found by everything that the choice depends on.
+
+A network's operators are asked about alone, in chains and again in less memory, and the fit is the same each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from match.compilation.options import Numerics
+from match.files.kept import Kept, content, sources
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer
+from match.ir.requantization import Int64Array, Requantization, RequantizationFit
+from match.requantize.form import Form, Range, choose_form
+from match.target.hardware import HwModule
+
+STATIONS = "ir", "requantize"
+"""Packages of the compiler whose sources decide which form is chosen."""
+
+MOST_FORMS = 5_000
+SUFFIX = ".form"
+
+
+class _Array(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """An array of int64: its shape, and its bytes in C order."""
+
+    shape: tuple[int, ...]
+    data: bytes
+
+    @classmethod
+    def of(cls, array: Int64Array) -> _Array:
+        return cls(array.shape, array.astype(np.int64).tobytes())
+
+    @property
+    def array(self) -> Int64Array:
+        return np.frombuffer(self.data, np.int64).reshape(self.shape).copy()
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """A `Requantization`."""
+
+    multiplier: _Array
+    bias: _Array
+    shift: _Array
+    clip: tuple[int, int]
+    negative_below: _Array | None
+    negative_step: int
+    exceptions: _Array | None
+    addend: _Array | None
+
+    @classmethod
+    def of(cls, line: Requantization) -> _Line:
+        below, exceptions, addend = line.negative_below, line.exceptions, line.addend
+        return cls(
+            _Array.of(line.multiplier),
+            _Array.of(line.bias),
+            _Array.of(line.shift),
+            line.clip,
+            None if below is None else _Array.of(below),
+            line.negative_step,
+            None if exceptions is None else _Array.of(exceptions),
+            None if addend is None else _Array.of(addend),
+        )
+
+    @property
+    def line(self) -> Requantization:
+        return Requantization(
+            self.multiplier.array,
+            self.bias.array,
+            self.shift.array,
+            self.clip,
+            self.negative_below and self.negative_below.array,
+            self.negative_step,
+            self.exceptions and self.exceptions.array,
+            self.addend and self.addend.array,
+        )
+
+
+class _Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """What differs of a `Form` from the layer's constants; `requantizer` is a place among the module's forms."""
+
+    requantizer: int
+    line: _Line
+    addend_multipliers: tuple[int, int] | None
+    fit: RequantizationFit
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    chosen: _Chosen | None
+    refusal: str | None
+
+
+class Forms:
+    """`choose_form`, asked once for equal layers; what it answered is in the folder, if there is one, after `keep`."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._kept = Kept(folder, SUFFIX, MOST_FORMS) if folder else None
+        compiler = sources(Path(__file__).parents[1], STATIONS)
+        self._version = hashlib.sha256(b"".join(map(content, compiler))).hexdigest()
+        self._new: dict[str, bytes] = {}
+
+    def choose(
+        self, module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range | None, numerics: Numerics
+    ) -> Form | str:
+        """What `choose_form` answers."""
+        if constants.requantization is None or accumulator is None:
+            return choose_form(module, layer, constants, accumulator, numerics)
+        name = self._name(module, layer, constants, accumulator, numerics)
+        entry = self._new.get(name) or (self._kept.look_up(name) if self._kept else None)
+        found = None if entry is None else _decode(entry, module, layer, constants)
+        if found is None:
+            found = choose_form(module, layer, constants, accumulator, numerics)
+            self._new[name] = _encode(found, module, layer)
+        return found
+
+    def keep(self) -> None:
+        """Leave what was answered for the next compilation."""
+        if self._kept is not None and self._new:
+            self._kept.store(self._new.items())
+
+    def _name(
+        self, module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range, numerics: Numerics
+    ) -> str:
+        assert constants.requantization is not None
+        described = (
+            self._version,
+            np.__version__,
+            module.name,
+            module.forms(layer),
+            numerics,
+            _Line.of(constants.requantization),
+            constants.addend_multipliers,
+            [_Array.of(end) for end in accumulator],
+        )
+        return hashlib.sha256(msgspec.msgpack.encode(described)).hexdigest()
+
+
+def _encode(found: Form | str, module: HwModule, layer: Layer) -> bytes:
+    if isinstance(found, str):
+        return msgspec.msgpack.encode(_Entry(None, found))
+    line = found.constants.requantization
+    assert line is not None
+    assert found.requantizer is not None
+    assert found.fit is not None
+    place = module.forms(layer).index(found.requantizer)
+    chosen = _Chosen(place, _Line.of(line), found.constants.addend_multipliers, found.fit)
+    return msgspec.msgpack.encode(_Entry(chosen, None))
+
+
+def _decode(data: bytes, module: HwModule, layer: Layer, constants: LayerConstants) -> Form | str | None:
+    """The answer that `_encode` wrote; None if the bytes are none."""
+    try:
+        entry = msgspec.msgpack.decode(data, type=_Entry)
+    except msgspec.MsgspecError:
+        return None
+    chosen = entry.chosen
+    if chosen is None:
+        return entry.refusal
+    fitted = replace(constants, requantization=chosen.line.line, addend_multipliers=chosen.addend_multipliers)
+    return Form(module.forms(layer)[chosen.requantizer], fitted, chosen.fit)
