@@ -39,6 +39,7 @@ from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.passes.border import Border, with_border
 from match.passes.kept import kept_integer_relay
 from match.passes.pipeline import integer_relay
+from match.passes.rescale import Rescaled, rescaled_for
 from match.relay import relay, tvm
 from match.relay.graph import elements_by_source
 from match.report import Report, decode, encode
@@ -209,6 +210,7 @@ class CompiledModel:
             seed=seed,
             on=on,
             partitioned=(lambda: self._partitioned) if layers else None,
+            rescaled=(lambda: tvm.IRModule.from_expr(self._partitioned.main)) if self._options.rescale else None,
             exact=_exact_cost(self._model, self._target, self._options, self._report),
         )
 
@@ -304,6 +306,7 @@ def compile(  # noqa: A001
     jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
     fuse: bool = True,
+    rescale: bool = False,
     name: str | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
@@ -328,6 +331,7 @@ def compile(  # noqa: A001
         cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
             compilation, or the folder for it.
         fuse: whether modules may execute several operators as one; networks in external memory never do.
+        rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -340,14 +344,15 @@ def compile(  # noqa: A001
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     stopwatch = Stopwatch(progress)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale)
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params), name), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
-            integer = kept_integer_relay(network, chip.activations, options.cache)
+            rescaled = _rescaled(kept_integer_relay(network, chip.activations, options.cache), chip, options)
+            integer = rescaled.module
         partitioned = cut(integer, chip, options, network.name, stopwatch)
         check_l1(partitioned, l1, network.name)
         with stopwatch.phase("codegen"):
@@ -374,6 +379,7 @@ def compile(  # noqa: A001
         memory=generated.memory,
         compile_seconds=stopwatch.seconds,
         elements=elements_by_source(network.module["main"]),
+        moved=partitioned.by_name(rescaled.moved),
     )
     compiled = CompiledModel(generated, chip, report, model=network, options=options, partitioned=partitioned)
     if output is not None:
@@ -424,18 +430,23 @@ def validate(
         replace(model, name=report.model.name), Border.between(model, manifest.inputs, manifest.outputs)
     )
     asked = report.options
-    options = Options.parse(asked.engine, asked.objective, asked.numerics, fuse=asked.fuse)
+    options = Options.parse(asked.engine, asked.objective, asked.numerics, fuse=asked.fuse, rescale=asked.rescale)
     try:
         chip = get_target(report.target.name, asked.l1, asked.modules, report.target.main_memory.bytes)
     except TargetError:
-        if layers:
+        if layers or options.rescale:
             raise
         chip = None
+
+    def integers() -> tvm.IRModule:
+        assert chip is not None, "what is rescaled, or compared by layers, needs the target"
+        with tvm_failures(model.name):
+            return _rescaled(integer_relay(model, chip.activations), chip, options).module
 
     def cut_again() -> Partitioned:
         assert chip is not None, "without its target there are no layers to compare"
         with tvm_failures(model.name):
-            return cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+            return cut(integers(), chip, options, model.name, Stopwatch())
 
     return validation.validate(
         folder,
@@ -446,6 +457,7 @@ def validate(
         seed=seed,
         on=on,
         partitioned=cut_again if layers else None,
+        rescaled=integers if options.rescale else None,
         exact=chip and _exact_cost(model, chip, options, report),
         progress=progress,
     )
@@ -464,6 +476,7 @@ def partition(
     jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
     fuse: bool = True,
+    rescale: bool = False,
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
@@ -482,19 +495,21 @@ def partition(
         cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
             compilation, or the folder for it.
         fuse: whether modules may execute several operators as one; networks in external memory never do.
+        rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
 
     Raises:
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
             an `l1` that no layer fits.
     """
     chip = get_target(target, l1, modules)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale)
     register([chip.name])
     if isinstance(mod, Model) and params is not None:
         raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
-        partitioned = cut(integer_relay(model, chip.activations), chip, options, model.name, Stopwatch())
+        integer = _rescaled(integer_relay(model, chip.activations), chip, options).module
+        partitioned = cut(integer, chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module
 
@@ -532,6 +547,11 @@ def build(
             executor=relay.backend.Executor("aot", {"interface-api": "c", "unpacked-api": True}),
             runtime=relay.backend.Runtime("crt"),
         )
+
+
+def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Rescaled:
+    """A network in integer form, rescaled if that was asked for."""
+    return rescaled_for(module, target) if options.rescale else Rescaled(module, {})
 
 
 def _named(model: Model, name: str | None) -> Model:
@@ -577,9 +597,9 @@ def _model_of(directory: Path, report: Report) -> Path:
 def _exact_cost(
     model: Model, target: MatchTarget, options: Options, report: Report
 ) -> Callable[[], ExactSummary] | None:
-    """What finds the cost of exact requantization; None where the network has it."""
+    """What finds the cost of the model's own requantization; None where the network has it."""
     forms = [layer.requantization for layer in report.layers if layer.requantization]
-    if all(form.exact for form in forms):
+    if all(form.exact for form in forms) and not options.rescale:
         return None
 
     def compiled() -> ExactSummary:

@@ -95,6 +95,14 @@ NoFuse = Annotated[
     bool,
     typer.Option("--no-fuse", help="One operator at a time; by default modules execute several as one where it pays."),
 ]
+Rescale = Annotated[
+    bool,
+    typer.Option(
+        "--rescale",
+        help="For modules that requantize by shifts alone: scales go into weights, which moves outputs; the report "
+        "says how far.",
+    ),
+]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 CName = Annotated[
     str | None,

@@ -27,7 +27,8 @@ class Options:
     """Checked options of one compilation: search engine and objective by name, and which arithmetic is allowed.
 
     `fuse` tells whether modules may execute several operators as one. `jobs` is the number of processes that search at
-    a time, `cache` the folder of what was found before, if any; the result depends on neither.
+    a time, `cache` the folder of what was found before, if any; the result depends on neither. `rescale` tells whether
+    the network becomes another, whose layers shift alone.
     """
 
     engine: str
@@ -36,6 +37,7 @@ class Options:
     jobs: int = 1
     cache: Path | None = None
     fuse: bool = True
+    rescale: bool = False
 
     @classmethod
     def parse(
@@ -46,6 +48,7 @@ class Options:
         jobs: int | None = None,
         cache: bool | str | PathLike[str] = True,
         fuse: bool = True,
+        rescale: bool = False,
     ) -> Options:
         """Options from what a user gives: names, a number of processes or one for each processor, a folder or whether.
 
@@ -61,6 +64,10 @@ class Options:
         folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
         if not is_a(fuse, bool):
             raise OptionError(f"fuse is whether layers may be fused, not {fuse!r}; give True or False.")
+        if not is_a(rescale, bool):
+            raise OptionError(f"rescale is whether scales go into weights, not {rescale!r}; give True or False.")
+        if rescale and numerics == Numerics.EXACT:
+            raise OptionError("rescale changes the network's integers, and numerics 'exact' keeps them; leave one out.")
         # The other engines know the operators of the papers that they are from.
         fused = fuse and engine_name == "exact"
-        return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder, fused)
+        return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder, fused, rescale)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
@@ -27,6 +27,8 @@ from match.partitioning.pattern.rows import rows
 from match.relay import relay, tvm
 from match.relay.rewrite import operands, rebuild, shape
 from match.target.hardware import MatchTarget
+
+_Fact = TypeVar("_Fact")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,15 @@ class Partitioned:
         module, conversions = _rebuilt(self.main, plans, order)
         complete = tuple(_with_conversions(decided, conversions, self.target))
         return replace(self, module=module, decisions=complete, rows=tuple(row for row, _ in decided))
+
+    def by_name(self, found: Mapping[relay.Expr, _Fact]) -> dict[str, tuple[_Fact, ...]]:
+        """What is known of expressions of `main`, by the names of the decisions that compute them."""
+        own = [decision for decision in self.decisions if decision.op != LAYOUT]
+        facts = {
+            decision.name: tuple(found[expr] for expr in _expressions(row) if expr in found)
+            for row, decision in zip(self.rows, own, strict=True)
+        }
+        return {name: known for name, known in facts.items() if known}
 
 
 def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from importlib import metadata
 
 import msgspec
@@ -13,6 +14,7 @@ from match.compilation.options import Options
 from match.dispatch.plan import CPU, LayerDecision, Offer
 from match.frontend.model import Model, ModelTensor
 from match.mapping.schedule import Schedule
+from match.passes.rescale import Moved
 from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.memory import summarize
@@ -25,6 +27,7 @@ from match.report.schema import (
     MemorySummary,
     ModelSummary,
     ModuleSummary,
+    MovedSummary,
     OperandSummary,
     OptionsSummary,
     Report,
@@ -51,6 +54,7 @@ def build(
     compile_seconds: Mapping[str, float],
     memory: NetworkMemory | None = None,
     elements: Mapping[str, int] | None = None,
+    moved: Mapping[str, Sequence[Moved]] | None = None,
 ) -> Report:
     """The report of one compilation.
 
@@ -65,8 +69,11 @@ def build(
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         memory: Where the network lies, if main memory cannot hold it.
         elements: Those of the model's tensors, by the names that decisions have as sources.
+        moved: By how much rescaled operators differ from the model's, by the names of decisions.
     """
-    layers = tuple(_layer(decision, target, elements or {}) for decision in decisions)
+    layers = tuple(
+        _layer(decision, target, elements or {}, (moved or {}).get(decision.name, ())) for decision in decisions
+    )
     cycles = round(memory.plan.latency.cycles) if memory else sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     report = Report(
@@ -86,6 +93,7 @@ def build(
             objective=options.objective,
             numerics=options.numerics.value,
             fuse=options.fuse,
+            rescale=options.rescale,
         ),
         totals=Totals(
             cycles=cycles,
@@ -146,7 +154,9 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
     )
 
 
-def _layer(decision: LayerDecision, target: MatchTarget, elements: Mapping[str, int]) -> LayerSummary:
+def _layer(
+    decision: LayerDecision, target: MatchTarget, elements: Mapping[str, int], moved_by: Sequence[Moved]
+) -> LayerSummary:
     taken = next((c for c in decision.candidates if c.module == decision.module and c.refusal is None), None)
     schedule = decision.plan.schedule if decision.plan else None
     cost = taken.cost if taken and schedule else None
@@ -170,12 +180,13 @@ def _layer(decision: LayerDecision, target: MatchTarget, elements: Mapping[str, 
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
         platform_cycles=_on_platforms(decision, target),
         source=decision.source,
-        exact=decision.reference and (requantization is None or requantization.exact),
+        exact=decision.reference and (requantization is None or requantization.exact) and not moved_by,
         floating=decision.floating,
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
         input_shapes=decision.input_shapes,
         output_shapes=decision.output_shapes,
         removed_channels=_removed(decision, elements),
+        moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
     )
 
 

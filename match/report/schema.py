@@ -82,7 +82,7 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given.
 
-    `fuse` tells whether modules could execute several operators as one.
+    `fuse` tells whether modules could execute several operators as one, `rescale` whether scales went into weights.
     """
 
     modules: tuple[str, ...]
@@ -91,6 +91,7 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     objective: str
     numerics: str
     fuse: bool
+    rescale: bool = False
 
 
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,6 +168,16 @@ class RequantizationSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     max_step: int
 
 
+class MovedSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """By how much the outputs of a rescaled operator differ from the model's, at most and on average.
+
+    In steps of the model's tensor, over random inputs that are all alike likely.
+    """
+
+    largest: float
+    mean: float
+
+
 class CandidateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A module's offer for a layer: its predicted cost, or why it was refused (the end of "refused because ...").
 
@@ -204,7 +215,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
     floating point. `runner_up` is null where there was no other choice. The shapes are those of the tensors that it
     reads and writes, weights aside. `removed_channels` of its output are proven to be of no
-    use and are not computed.
+    use and are not computed. `moved` is null where the layer is not rescaled, or its outputs stay.
     """
 
     name: str
@@ -230,6 +241,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input_shapes: tuple[tuple[int, ...], ...] = ()
     output_shapes: tuple[tuple[int, ...], ...] = ()
     removed_channels: int = 0
+    moved: MovedSummary | None = None
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -19,10 +19,11 @@ from match.compilation.stopwatch import Progress, unheard
 from match.errors import InputError, OptionError
 from match.frontend.model import Model, ModelTensor
 from match.partitioning.partitioner import Partitioned
+from match.relay import tvm
 from match.run.samples import checked
 from match.validation.differences import difference
 from match.validation.layers import DumpedOperators
-from match.validation.references import Run, reference, steps
+from match.validation.references import Run, integers, reference, steps
 from match.validation.schema import (
     AccuracySummary,
     ExactSummary,
@@ -54,6 +55,7 @@ def validate(
     seed: int = 0,
     on: str = "host",
     partitioned: Callable[[], Partitioned] | None = None,
+    rescaled: Callable[[], tvm.IRModule] | None = None,
     exact: Callable[[], ExactSummary] | None = None,
     progress: Progress = unheard,
 ) -> Validation:
@@ -68,6 +70,7 @@ def validate(
         seed: of the first random input; the next has the next one.
         on: what runs the project, as in `match.run.run`.
         partitioned: makes the network as it was cut for the project, to compare operator by operator.
+        rescaled: makes the network in integer form that the model became, which then is the reference.
         exact: makes what exact arithmetic would cost.
         progress: is told what is under way.
 
@@ -84,7 +87,7 @@ def validate(
     batch = {name: array[:samples] for name, array in batch.items()}
     count = len(next(iter(batch.values())))
     classes = None if labels is None else _classes(labels, count, manifest)
-    name, compute = reference(model)
+    name, compute = reference(model) if rescaled is None else ("integer network", integers(model, rescaled()))
     progress(f"Running {manifest.name} on {on}, {count} samples")
     found = runs.run(directory, batch, on=on)
     expected = _expected(compute, batch, count, [tensor.name for tensor in manifest.outputs], name, progress)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from match.errors import ToolchainError
 from match.frontend.model import Model, Rounding
 from match.passes.pipeline import integer_relay
+from match.relay import tvm
 from match.relay.rewrite import is_call, scalar
 from match.validation.border import Run, adapted
 from match.validation.exact_session import exact_session
@@ -27,7 +28,7 @@ def reference(model: Model) -> tuple[Reference, Run]:
         ToolchainError: if the package that runs such files is not installed, or cannot run this one.
     """
     if model.data is None or model.rounding is Rounding.INTEGER:
-        return "integer network", _integers(model)
+        return "integer network", integers(model, integer_relay(model))
     if model.original is not None:
         name, run = reference(model.original)
         return name, adapted(model, model.original, run)
@@ -85,8 +86,9 @@ def _onnxruntime(model: Model, data: bytes) -> Run:
     return lambda inputs: session.run(outputs, dict(zip(names, inputs, strict=True)))
 
 
-def _integers(model: Model) -> Run:
-    executable = Executable(integer_relay(model))
+def integers(model: Model, network: tvm.IRModule) -> Run:
+    """The model by its network in integer form, or by what that became."""
+    executable = Executable(network)
     names = [tensor.name for tensor in model.inputs]
     return lambda inputs: executable(dict(zip(names, inputs, strict=True)))
 
