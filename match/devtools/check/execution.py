@@ -15,7 +15,7 @@ from match.compiler import CompiledModel
 from match.compiler import compile as compile_model
 from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.methods import method_problems
-from match.devtools.check.probes import Probe, inputs, network, probes
+from match.devtools.check.probes import Probe, inputs, network, own_probes, probes
 from match.devtools.check.undefined import undefined_function
 from match.dispatch.plan import LayerDecision
 from match.errors import CostModelError, MatchError, ToolchainError
@@ -40,7 +40,7 @@ class Coverage:
     """How many layers of an operator a module took, of those tried; equal to TVM's C unless there is a problem."""
 
     module: str
-    op: Op
+    op: str
     taken: int
     tried: int
 
@@ -54,8 +54,9 @@ def execution_problems(
         ToolchainError: there is no C compiler or make.
     """
     types = (target.activations,) if target.activations else ("int8", "uint8")
-    layers = [probe for dtype in types for probe in probes(dtype)]
-    problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers)]
+    own = target.own_operators
+    layers = [probe for dtype in types for probe in (*probes(dtype), *own_probes(own, dtype))]
+    problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers, own)]
     if problems:
         return tuple(problems), ()
     progress(f"{len(layers)} layers on the control core")
@@ -74,8 +75,8 @@ def execution_problems(
     constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
     for number, module in enumerate(target.modules, 1):
         progress(f"{module.name}, module {number} of {len(target.modules)}")
-        patterns = {pattern.op for pattern in module.patterns() if not pattern.before}
-        chosen = [n for n, probe in enumerate(layers) if probe.op in patterns]
+        patterns = {pattern.name for pattern in module.patterns() if not pattern.before}
+        chosen = [n for n, probe in enumerate(layers) if probe.name in patterns]
         wanted = [list(expected.values())[n] for n in chosen]
         found, counted, taken = _module(target, module, [layers[n] for n in chosen], wanted)
         problems += found
@@ -97,27 +98,28 @@ def _module(
         return [str(error)], [], []
     except MatchError as error:
         return [f"{what} cannot be compiled for: {str(error).rstrip('.')}."], [], []
-    decisions = [layer for layer in compiled.layers if layer.op in set(Op)]
+    tried = {*Op, *(probe.name for probe in layers)}
+    decisions = [layer for layer in compiled.layers if layer.op in tried]
     problems: list[str] = []
     coverage: list[Coverage] = []
-    for op in dict.fromkeys(probe.op for probe in layers):
-        own = [(probe, row) for probe, row in zip(layers, decisions, strict=True) if probe.op is op]
+    for op in dict.fromkeys(probe.name for probe in layers):
+        own = [(probe, row) for probe, row in zip(layers, decisions, strict=True) if probe.name == op]
         taken = sum(row.plan is not None for _, row in own)
         coverage.append(Coverage(module.name, op, taken, len(own)))
         if not taken:
-            probe, row = max(own, key=lambda pair: _constraints_met(module, pair[0]))
+            probe, row = max(own, key=lambda pair: _constraints_met(target, module, pair[0]))
             problems.append(
-                f"{what} has a pattern for {op.value} that matches none of {len(own)} ordinary layers; {probe.what} is "
+                f"{what} has a pattern for {op} that matches none of {len(own)} ordinary layers; {probe.what} is "
                 f"refused because {row.candidates[0].refusal}."
             )
     problems += _differences(compiled, layers, decisions, wanted, what)
     return problems, coverage, [n for n, row in enumerate(decisions) if row.plan is not None and row.plan.constants]
 
 
-def _constraints_met(module: HwModule, probe: Probe) -> int:
+def _constraints_met(target: MatchTarget, module: HwModule, probe: Probe) -> int:
     """How many constraints a layer meets; that of the most misses by the least."""
-    layers = [row.layer for row in find(network([probe])) if isinstance(row, Match)]
-    patterns = [pattern for pattern in module.patterns() if pattern.ops == (probe.op,)]
+    layers = [row.layer for row in find(network([probe]), target.own_operators) if isinstance(row, Match)]
+    patterns = [pattern for pattern in module.patterns() if pattern.name == probe.name]
     return max(sum(met(layer).ok for met in pattern.constraints) for layer in layers for pattern in patterns)
 
 

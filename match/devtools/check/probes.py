@@ -5,7 +5,7 @@ Their requantization is a sum and a shift, which every form of requantizer can e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.passes.quantize_border import LowerBorder
 from match.relay import integer_form, relay, tvm
+from match.target.own import OwnOperator
 
 Build = Callable[..., relay.Expr]
 """From a layer's inputs to its output."""
@@ -45,6 +46,12 @@ class Probe:
     shape: tuple[int, ...]
     inputs: int
     build: Build
+    own: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the operator."""
+        return self.own or self.op.value
 
 
 def network(layers: Sequence[Probe]) -> tvm.IRModule:
@@ -77,6 +84,12 @@ def _levels(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> npt
 def _numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """Quarters of the quantization's scale: on its levels, halfway between them, and beyond its ends on both sides."""
     return (rng.integers(-1200, 1200, shape) * (_SCALE / 4)).astype(np.float32)
+
+
+def own_probes(operators: Iterable[OwnOperator], dtype: str) -> Iterator[Probe]:
+    """The examples of modules' own operators."""
+    for own in operators:
+        yield Probe(Op.OWN, f"the example of {own.name}", dtype, (1, 8, 8, 16), own.inputs, own.example, own.name)
 
 
 def probes(dtype: str) -> Iterator[Probe]:
