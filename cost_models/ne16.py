@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import REQUANTIZATION, REQUANTIZATION_CALL, REQUANTIZATION_CHANNEL, Form
+from match.cost_models.pulp_cluster import REQUANTIZATION, REQUANTIZATION_CALL, REQUANTIZATION_CHANNEL, Form, Sharing
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
@@ -50,7 +50,7 @@ class Ne16Cost(CostModel):
     arithmetic: cycles in which the driver works out a job's registers. Measured there, likewise.
     kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
     fork: cycles to start and join the cluster for requantization. Estimated.
-    offload: cycles of a layer beside tiles, as the cluster's.
+    offload: cycles of a layer beside tiles, as the cluster's. sharing: what its cores lose, as in its own kernels.
     """
 
     stream_out: bool = False
@@ -62,6 +62,7 @@ class Ne16Cost(CostModel):
     kernel: int = 100
     fork: int = 100
     offload: int = 920
+    sharing: Sharing = field(default_factory=Sharing)
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
@@ -109,8 +110,8 @@ class Ne16Cost(CostModel):
         return self.dma.call
 
     def overhead(self, layer: Layer) -> float:
-        """The offload from the control core."""
-        return self.offload
+        """The offload from the control core, and the first call of the cluster's requantization."""
+        return self.offload + (self.sharing.other if self.stream_out else 0)
 
     def _programmed(self, jobs: int, execution: float) -> float:
         """Cycles from programming the first job to the end of the last.
@@ -172,7 +173,7 @@ class Ne16Cost(CostModel):
         along = larger(np.gcd(sharing, channels) // 4, 1)
         pixels = ceil_div(tile.oy * tile.ox, parts * self.cores // along)
         each = channels / along * (REQUANTIZATION_CHANNEL + pixels * REQUANTIZATION[self.form])
-        return self.fork + REQUANTIZATION_CALL + each
+        return self.fork + (REQUANTIZATION_CALL + each) * self.sharing.factor(self.cores)
 
 
 class _Along(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import msgspec
@@ -86,7 +86,7 @@ class BlockingCluster(Cluster):
         """The same kernels."""
         usual = super().cost(layer, requantizer)
         assert isinstance(usual, PulpClusterCost)
-        return BlockingCost(usual.cores, usual.form, usual.kernel, usual.offload, usual.cycles, usual.dma)
+        return BlockingCost(**{field.name: getattr(usual, field.name) for field in fields(usual)})
 
 
 def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:

@@ -21,6 +21,7 @@ from match.mapping.storage import Storage
 from match.partitioning.choice import choose, layouts
 from match.partitioning.graph import Row
 from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
+from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
 from match.relay import relay, tvm
@@ -66,8 +67,9 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     `network` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
     inside) and "partition".
     """
-    main = module["main"]
     with stopwatch.phase("pattern"):
+        module = in_pairs(module, target)
+        main = module["main"]
         listed = rows(main, find(module))
     with stopwatch.phase("dispatch"):
         prefix = network_prefix(network)

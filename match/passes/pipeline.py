@@ -13,7 +13,6 @@ from match.passes.dead_channels import DeadChannels
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import Integerize
 from match.passes.one_row import OneRow
-from match.passes.pairs import ConcatenatePairs
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.repetition import ConcatenateRepetitions
@@ -44,7 +43,6 @@ def integer_relay(
         ComposeArithmetic(),
         Integerize(arithmetic),
         ConcatenateRepetitions(),
-        ConcatenatePairs(),
         RemoveIdle(),
         *((DeadChannels(),) if remove_dead_channels else ()),
     )

@@ -23,7 +23,7 @@ INITIALS = {"input": "I", "addend": "A", "weights": "W", "output": "O"}
 
 def show(report: Report, console: Console) -> None:
     """Print the report; a terminal is told which columns do not fit it, a file gets all of them."""
-    wide = console if console.is_terminal else Console(file=console.file, width=FILE_WIDTH)
+    wide = console if console.is_terminal else Console(file=console.file, width=FILE_WIDTH, quiet=console.quiet)
     footnotes = _Footnotes()
     exact = Column[LayerSummary]("exact", _exact, rank=2)
     others = Column[LayerSummary]("other modules", lambda layer: _others(layer, footnotes), rank=4)

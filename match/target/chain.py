@@ -221,8 +221,8 @@ class ChainCost(CostModel):
         return self.models[-1].issue(layer.stages[-1])
 
     def overhead(self, layer: Layer) -> float:
-        """Once for all operators."""
-        return max(model.overhead(stage) for model, stage in zip(self.models, layer.stages, strict=True))
+        """Once for all operators; the last one's cost model is asked about the chain."""
+        return self.models[-1].overhead(layer)
 
 
 def _aligned(size: Any) -> Any:

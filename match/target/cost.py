@@ -166,7 +166,10 @@ class CostModel:
         return 0.0
 
     def overhead(self, layer: Layer) -> float:
-        """Cycles spent once per layer, outside tiles and transfers (offload to the module, start-up)."""
+        """Cycles spent once per layer, outside tiles and transfers (offload to the module, start-up).
+
+        The cost model of a chain's last operator is asked about the whole chain; its operators are `layer.operators`.
+        """
         return 0.0
 
     def latency(self, view: MappingView) -> float | None:

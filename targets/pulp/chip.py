@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cluster import ALONE, PulpClusterCost
 from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
@@ -149,7 +149,7 @@ def one_core(cost: CostModel) -> CostModel:
     """
     if not isinstance(cost, PulpClusterCost):
         raise TypeError(f"{type(cost).__name__} is no cost model of the cluster")
-    return replace(cost, cores=1, kernel=_KERNEL, offload=_LAYER, dma=_Immediate())
+    return replace(cost, cores=1, kernel=_KERNEL, offload=_LAYER, dma=_Immediate(), sharing=ALONE)
 
 
 def rtl_platform(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> Platform:

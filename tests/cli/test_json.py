@@ -19,6 +19,8 @@ from match.target.registry import installed_targets
 from tests.cli.conftest import Command
 from tests.schemas import in_order
 
+pytestmark = pytest.mark.cc
+
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "run": run_result.schema,
@@ -34,7 +36,6 @@ def followed(text: str, name: str) -> Any:
     return document
 
 
-@pytest.mark.cc
 def test_run(command: Command, project: Path, tmp_path: Path) -> None:
     command("run", project, "--seed", "3", "--output", tmp_path / "y.npz")
     with np.load(tmp_path / "y.npz") as file:
@@ -57,7 +58,6 @@ def test_run_with_counts(command: Command, tmp_path: Path, project: Path) -> Non
     assert (measured["platform"], measured["unit"]) == ("qemu", "instructions")
 
 
-@pytest.mark.unit
 def test_targets(command: Command) -> None:
     printed = followed(command("targets", "--json").out, "targets")
     found, _ = installed_targets()
@@ -67,7 +67,6 @@ def test_targets(command: Command) -> None:
     assert gap9["external_memory"] is not None
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize("problems", [(), ("module a of target gap9 has no b.",)])
 def test_check_target(command: Command, monkeypatch: pytest.MonkeyPatch, problems: tuple[str, ...]) -> None:
     coverage = (check.Coverage("cluster", Op.CONV2D, 3, 4),)
@@ -79,7 +78,6 @@ def test_check_target(command: Command, monkeypatch: pytest.MonkeyPatch, problem
     assert result["coverage"] == [{"module": "cluster", "op": "conv2d", "taken": 3, "tried": 4}]
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_published_schema_is_current_and_explained(name: str) -> None:
     """To update: python -c "import json, match.report.run_result as r; print(json.dumps(r.schema(), indent=2))"."""

@@ -454,7 +454,7 @@ def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> Non
     tile = whole(layer)._replace(c=16)
     for form in FORMS:
         model = PulpClusterCost(form=form)
-        cycles, each = model.cycles, layer.k * layer.oy * layer.ox / model.cores
+        cycles, each = model.cycles, layer.k * layer.oy * layer.ox / model.cores * model.sharing.factor(model.cores)
         first, middle, last, only = (model.compute(layer, tile._replace(begin=b, end=e)) for b, e in ENDS)
         assert (middle - first) / each == pytest.approx(cycles.resumed)
         if form == "sums":

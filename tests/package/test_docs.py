@@ -20,7 +20,7 @@ __all__ = ["command", "project"]
 pytestmark = pytest.mark.cc
 
 DOCS = PROJECT / "docs"
-COMMANDS = ("compare.md", "pulp-open.md", "running.md", "timeline.md", "validate.md")
+COMMANDS = ("compare.md", "json.md", "pulp-open.md", "running.md", "timeline.md", "validate.md")
 SLOW_COMMANDS = ("external-memory.md", "pypi.md")
 PROGRAMS = ("timeline.md",)
 SLOW_PROGRAMS = ("pypi.md",)

@@ -138,7 +138,7 @@ def separable() -> Tensor:
 def residual() -> Tensor:
     x = conv(image(16, 16), 16, 16)
     added = integer_form.add(x, conv(x, 16, 16), (1 << 19, 1 << 19), 0, 20, CLIP["uint8"], "uint8")
-    return conv(added, 16, 16, stride=2)
+    return conv(added, 16, 16)
 
 
 def network(output: Tensor) -> tvm.IRModule:

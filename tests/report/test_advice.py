@@ -58,7 +58,13 @@ FLAWS = [
     ("channels_first", "gap9", {"modules": ["ne16"]}, "channels first", "channels last (NHWC)"),
     ("wide_filters", "gap9", {"modules": ["ne16"]}, "idle module", "its filter is 5x5"),
     ("few_channels_first", "gap9", {"modules": ["ne16"]}, "slow layer", "conv2d_0 reaches"),
-    ("concatenations", "gap9", {}, "control core", "concatenate runs on the control core in one place"),
+    (
+        "concatenations",
+        "gap9",
+        {"modules": ["ne16"]},
+        "control core",
+        "concatenate runs on the control core in one place",
+    ),
     ("pooling", "diana", {}, "control core", "max_pool2d runs on the control core in one place"),
     ("odd_scales", "diana", {}, "idle module", "quantize with scales that are powers of two"),
     ("even_scales", "diana", {}, "layouts", "change their layout 2 times"),
@@ -67,7 +73,6 @@ FLAWS = [
 SWEPT = [
     ("digits", "diana", {}, "idle module", "zero point 0"),
     ("keyword_spotting.onnx", "diana", {}, "idle module", "uint8"),
-    ("visual_wake_words.onnx", "gap9", {}, "channels first", "channels last (NHWC)"),
     ("pretrainedResnet_quant.tflite", "gap9", {"modules": ["cluster"], "l1": 1200}, "memory", "--l1"),
 ]
 SOUND = [

@@ -103,6 +103,6 @@ def test_a_table_that_others_read_stays_a_layer() -> None:
     assert [layer.layer.op for layer in layers if isinstance(layer, Match)] == [Op.LOOKUP, Op.CONCATENATE]
 
 
-def test_three_tensors_are_for_the_pass_that_pairs_them() -> None:
+def test_three_tensors_are_paired_before() -> None:
     x = relay.var("x", shape=(1, 2, 3, 4), dtype="uint8")
     assert not found(relay.concatenate([x, x, x], 3))

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from match.passes.pairs import ConcatenatePairs
+from match.partitioning.pairs import in_pairs
 from match.relay import relay, tvm
 from match.relay.rewrite import is_call, operands
+from match.target.registry import get_target
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
@@ -28,12 +29,13 @@ def test_pairs_join_what_one_concatenation_joins(count: int) -> None:
         f"x{index}": np.random.default_rng(index).integers(-128, 128, (2, index + 1, 3)).astype(np.int8)
         for index in range(count)
     }
-    paired = relay.transform.InferType()(ConcatenatePairs()(module))
+    paired = relay.transform.InferType()(in_pairs(module, get_target("gap9")))
     assert depth(paired["main"].body) == math.ceil(math.log2(count))
     assert np.array_equal(Compiled(paired)(values)[0], np.concatenate(list(values.values()), 1))
 
 
-def test_wide_values_stay() -> None:
-    x = relay.var("x", shape=(2, 3), dtype="int32")
+@pytest.mark.parametrize(("dtype", "target"), [("int32", "gap9"), ("int8", "diana")])
+def test_what_no_module_joins_stays(dtype: str, target: str) -> None:
+    x = relay.var("x", shape=(2, 3), dtype=dtype)
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.concatenate([x, x, x], 1)))
-    assert tvm.ir.structural_equal(ConcatenatePairs()(module), module)
+    assert tvm.ir.structural_equal(in_pairs(module, get_target(target)), module)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from match.ir.layer import Op
 from match.relay import relay, tvm
 from match.relay.rewrite import New, is_8bit, is_call, operands, rewrite
+from match.target.hardware import MatchTarget
 
 
-@dataclass(frozen=True)
-class ConcatenatePairs:
-    """Makes each concatenation of three or more 8-bit tensors a balanced tree: n tensors are copied ⌈log2 n⌉ times."""
+def in_pairs(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
+    """A network whose 8-bit concatenations join two tensors each, if a module of the target takes some.
 
-    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
-        """Apply to "main"."""
-        return rewrite(module, _rule)
+    Of three or more tensors they become a balanced tree: n tensors are copied ⌈log2 n⌉ times.
+    """
+    taken = any(Op.CONCATENATE in pattern.ops for one in target.modules for pattern in one.patterns())
+    return rewrite(module, _rule) if taken else module
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
