@@ -27,7 +27,7 @@ from tests.codegen.layers import Case, Tensor
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
 
 PACKAGE = Path(match.__file__).parent
-FLAGS = ("-std=c11", "-O0", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
+FLAGS = ("-std=c11", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
 CHECKS = ("-fno-sanitize-recover=all",)
 
 

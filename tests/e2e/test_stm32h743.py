@@ -90,7 +90,7 @@ def test_its_own_operator_is_a_layer_like_any_other(stm32h743: MatchTarget, l1: 
     rng = np.random.default_rng(3)
     shape, f, line = (1, 9, 7, 12), rng.integers(0, 256, 256), (3 << 20, 1 << 27, 28)
     a, b = (relay.var(name, shape=shape, dtype="uint8") for name in ("a", "b"))
-    requantization = Requantization(*(np.array([number]) for number in line), (5, 240))
+    requantization = Requantization(*(np.array([number]) for number in line), clip=(5, 240))
     output = integer_form.multiply(a, integer_form.lookup(b, f, "uint8", "uint8"), (90, 7), requantization, "uint8")
     compiled = match.compile(tvm.IRModule.from_expr(relay.Function([a, b], output)), stm32h743, l1=l1)
     (layer,) = compiled.layers
@@ -108,7 +108,7 @@ def test_its_own_operator_is_a_layer_like_any_other(stm32h743: MatchTarget, l1: 
 
 def test_what_its_own_operator_does_not_know_stays(stm32h743: MatchTarget) -> None:
     """A gate for each channel, and one whose table something else reads."""
-    line = Requantization(*(np.array([number]) for number in (3 << 20, 1 << 27, 28)), (0, 255))
+    line = Requantization(*(np.array([number]) for number in (3 << 20, 1 << 27, 28)), clip=(0, 255))
     a = relay.var("a", shape=(1, 9, 7, 12), dtype="uint8")
     for shape, shared in [((1, 1, 1, 12), False), ((1, 9, 7, 12), True)]:
         b = relay.var("b", shape=shape, dtype="uint8")
