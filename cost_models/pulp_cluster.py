@@ -395,6 +395,8 @@ class PulpClusterCost(CostModel):
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
+            case Op.OWN:
+                raise NotImplementedError(f"{layer.own}: who brings an operator says what it costs")
 
     def _matrices(self, tile: Tile) -> float:
         """A product: each core makes its rows of the second matrix signed, then multiplies them with all of the first.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from match.devtools import zoo
 from match.frontend import Model, load
+from match.passes.border import Border, with_border
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,15 @@ L1_SIZES = (36700, 65536)
 
 
 def network(name: str) -> Model:
-    """One of the six networks, width 0.25, with random weights, as onnxruntime quantizes it."""
+    """One of the six networks, width 0.25, with random weights, as onnxruntime quantizes it.
+
+    The input has channels last: the networks that were published transpose nothing.
+    """
     family, _, resolution = name.partition("-")
     if family == "mv1":
-        return load(zoo.mobilenet_v1(0.25, int(resolution), 2 if resolution == "96" else 1000))
-    if family == "mv2":
-        return load(zoo.mobilenet_v2(0.25, int(resolution)))
-    return load(zoo.ds_cnn())
+        made = zoo.mobilenet_v1(0.25, int(resolution), 2 if resolution == "96" else 1000)
+    elif family == "mv2":
+        made = zoo.mobilenet_v2(0.25, int(resolution))
+    else:
+        made = zoo.ds_cnn()
+    return with_border(load(made), Border(input_layout="nhwc"))

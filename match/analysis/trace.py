@@ -22,15 +22,18 @@ class LayerTrace:
     symbol: str
     actions: tuple[Action, ...]
 
-    def stretch(self) -> Stretch:
-        """The trace with steps in the place of times: an action takes one, a transfer lasts to the end of its wait."""
+    def stretch(self, source: str = "") -> Stretch:
+        """The trace with steps in the place of times: an action takes one, a transfer lasts to the end of its wait.
+
+        `source` is what the model calls the layer, if that is known.
+        """
         waits = {action: step + 1 for step, action in enumerate(self.actions) if action.kind is Kind.WAIT}
         events: list[Event] = []
         for step, action in enumerate(self.actions):
             moving = action.kind in (Kind.FETCH, Kind.STORE)
             end = waits.get(action._replace(kind=Kind.WAIT), step + 1) if moving else step + 1
             events.append(Event(action, step, step + 1, step + 1 if moving else step, end))
-        return Stretch(self.symbol, "kernels", tuple(events), len(events))
+        return Stretch(self.symbol, "kernels", tuple(events), len(events), source)
 
 
 class _Layer(msgspec.Struct, frozen=True, tag_field="event", tag="layer"):

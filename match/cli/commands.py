@@ -218,7 +218,8 @@ def run(
         if trace is not None:
             computed, layers = trace_project(directory, given, on=on, sanitize=sanitize)
             steps_per_second = 1e6
-            stretches = (layer.stretch() for layer in layers)
+            names = {call.function: call.source for call in manifest.calls}
+            stretches = (layer.stretch(names.get(layer.symbol, "")) for layer in layers)
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
         elif platform_on(manifest, on).counts and not sanitize:
             computed, counts = measure(directory, given, on=on)

@@ -188,7 +188,7 @@ def _network(
             LayerSource(plans[symbol], sources[symbol])
             for symbol in sorted(plans, key=lambda symbol: operators.index(f" {symbol}("))
         ),
-        calls=tuple(_call(function, library.function_metadata) for function in _CALL.findall(operators)),
+        calls=tuple(_call(function, plans, library.function_metadata) for function in _CALL.findall(operators)),
         operators=operators,
         main=main,
         pools=tuple(names),
@@ -200,8 +200,10 @@ def _network(
     )
 
 
-def _call(function: str, metadata: Any) -> Call:
+def _call(function: str, plans: Mapping[str, LayerPlan], metadata: Any) -> Call:
     """A call of the network's `main`; TVM keeps the Relay of every function that it makes itself."""
+    if function in plans:
+        return Call(function, source=plans[function].source)
     if function not in metadata:
         return Call(function)
     expressions = [expr for _, relays in metadata[function].relay_primfuncs.items() for expr in post_order(relays)]

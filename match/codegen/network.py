@@ -36,8 +36,9 @@ class LayerSource:
 class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A function that one inference calls: a layer on a module, or what TVM made of some Relay operators.
 
-    `operators` are the names of these in the order of computation, `macs` their multiply-accumulates, `source` what the
-    model calls the last of them as far as that is known; a layer on a module has none of these here.
+    `operators` are the names of these in the order of computation, and `macs` their multiply-accumulates; a layer on a
+    module has none of these here. `source` is what the model calls the tensor that is computed, empty if that is not
+    known.
     """
 
     function: str

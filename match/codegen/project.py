@@ -295,7 +295,7 @@ def _operators(network: Network) -> Iterator[_Operator]:
     for call in network.calls:
         plan = layers.get(call.function)
         if plan is not None:
-            yield _Operator(plan.layer.name, plan.source, plan.module)
+            yield _Operator(plan.layer.name, call.source, plan.module)
         else:
             name = call.function.removeprefix(f"tvmgen_{identifier(network.name)}_")
             yield _Operator(name, call.source, CPU)

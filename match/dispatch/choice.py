@@ -260,8 +260,14 @@ def _offers(
             candidates.append(offer.offer)
         else:
             candidates.append(Offer(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
-    cpu = _summed([cpu_cost(target, own.name, own.op.value, combined(own), outputs(own)) for own in layer.operators])
+    cpu = _summed([_core_cost(target, operator) for operator in layer.operators])
     return Offers(workload, target, (*candidates, Offer(CPU, cost=cpu)), offers)
+
+
+def _core_cost(target: MatchTarget, operator: Layer) -> Cost:
+    """What an operator costs as TVM's C."""
+    kind, floating = (operator.own.core, operator.own.floating) if operator.own else (operator.op.value, False)
+    return cpu_cost(target, operator.name, kind, combined(operator), outputs(operator), floating=floating)
 
 
 def _summed(costs: Sequence[Cost]) -> Cost:

@@ -73,7 +73,7 @@ def request(module: HwModule, workload: Workload, options: Options, known: Forms
         TargetError: if the module's patterns cannot be asked.
     """
     try:
-        verdict = _accepts(module, workload.layer)
+        verdict = accepts(module, workload.layer)
     except Exception as error:
         raise _fault(module, workload.layer, "patterns", error) from error
     if not verdict.ok:
@@ -135,7 +135,7 @@ def _cost_model(module: HwModule, layer: Layer, requantizers: Requantizers) -> C
         raise CostModelError(f"module {module.name}, layer {layer.name}: its cost model: {reason}.") from error
 
 
-def _accepts(module: HwModule, layer: Layer) -> Verdict:
+def accepts(module: HwModule, layer: Layer) -> Verdict:
     """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operators."""
     if layer.output_dtype == "int32" and (layer.stages or layer.op not in module.sums):
         return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
@@ -146,7 +146,7 @@ def _accepts(module: HwModule, layer: Layer) -> Verdict:
     if not whole.ok or not layer.stages:
         return whole
     for stage in layer.stages:
-        verdict = _accepts(module, stage)
+        verdict = accepts(module, stage)
         if not verdict.ok:
             return Verdict(False, f"its {stage.op.value} is refused: {verdict.reason}")
     return whole

@@ -10,6 +10,8 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX). A multiplication may have a second input of one pixel, which weighs the channels of the first.
+
+A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ class Op(enum.StrEnum):
     CONCATENATE = "concatenate"
     SLICE = "slice"
     TRANSPOSE = "transpose"
+    OWN = "own"
 
 
 ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
@@ -61,6 +64,20 @@ CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRIC
 
 TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.CONCATENATE})
 """Operators with a second input, the addend."""
+
+
+class Own(NamedTuple):
+    """An operator of a module's own: its name, tensors that it reads, bytes of its constants, which all tiles share.
+
+    `core` is what the control core's cost model knows it as: the names of its Relay operators, joined by "+".
+    `floating` tells whether some of these compute in floating point.
+    """
+
+    name: str
+    inputs: int
+    constant_bytes: int
+    core: str
+    floating: bool
 
 
 class Padding(NamedTuple):
@@ -86,7 +103,8 @@ class Layer:
     the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
     filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
 
-    `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none.
+    `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
+    what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
     """
 
     name: str
@@ -114,6 +132,7 @@ class Layer:
     stages: tuple[Layer, ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
+    own: Own | None = None
 
     @property
     def geometry(self) -> Layer:
@@ -129,7 +148,12 @@ class Layer:
     @property
     def what(self) -> str:
         """Its operators by name, joined by "+"."""
-        return "+".join(stage.op.value for stage in self.operators)
+        return "+".join(stage.own.name if stage.own else stage.op.value for stage in self.operators)
+
+    @property
+    def two_inputs(self) -> bool:
+        """Whether it has a second input, the addend."""
+        return self.op in TWO_INPUTS or (self.own is not None and self.own.inputs == 2)
 
     @property
     def channelwise(self) -> bool:

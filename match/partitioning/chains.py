@@ -29,7 +29,7 @@ def find_chains(main: relay.Function, layers: Mapping[int, Match], target: Match
     `layers` are by their places among the network's rows. A tensor between two operators of a chain has no other
     reader. An addition continues a chain in place of either of its operands; what it adds comes from outside.
     """
-    wanted = dict.fromkeys(pattern.ops for module in target.modules for pattern in module.patterns() if pattern.before)
+    wanted = dict.fromkeys(pattern.ops for pattern in target.patterns if pattern.before)
     used_by = users(main)
     by_root = {match.root: place for place, match in layers.items()}
     found: list[ChainMatch] = []

@@ -119,8 +119,8 @@ def layouts(schedule: Schedule) -> list[Storage]:
 
 def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload:
     """A layer that modules are asked about, named by operator and place in the network, in C behind a prefix."""
-    layer = replace(row.layer, name=f"{row.layer.op}_{index}")
-    symbol = f"{prefix}_{index:02d}_{row.layer.op}{suffix}"
+    layer = replace(row.layer, name=f"{row.layer.what}_{index}")
+    symbol = f"{prefix}_{index:02d}_{row.layer.what}{suffix}"
     source = first_source(reversed(row.covered))
     return Workload(layer, row.constants, row.accumulator, symbol, source, reference=row.reference)
 
@@ -151,7 +151,7 @@ def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
     conversions are counted as if nothing around it had its layouts.
     """
     layer = offers.workload.layer
-    rest = cpu_cost(target, layer.name, layer.op.value, 0, outputs(layer))
+    rest = cpu_cost(target, layer.name, layer.what, 0, outputs(layer))
 
     def conversion(elements: int) -> float:
         return price(conversion_cost(target, LAYOUT, elements), options)

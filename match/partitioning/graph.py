@@ -105,7 +105,7 @@ def _fields(expr: relay.Expr) -> Iterator[relay.Expr]:
 
 def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...], writes: tuple[int, ...]) -> Operator:
     if isinstance(row, Match):
-        layer, op = row.layer, row.layer.op.value
+        layer, op = row.layer, row.layer.what
         return Operator(f"{op}_{index}", op, op, layer.macs, combined(layer), outputs(layer), reads, writes)
     if isinstance(row, Rejection):
         op = row.op.value

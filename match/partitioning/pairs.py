@@ -15,7 +15,7 @@ def in_pairs(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
 
     Of three or more tensors they become a balanced tree: n tensors are copied ⌈log2 n⌉ times.
     """
-    taken = any(Op.CONCATENATE in pattern.ops for one in target.modules for pattern in one.patterns())
+    taken = any(Op.CONCATENATE in pattern.ops for pattern in target.patterns)
     return rewrite(module, _rule) if taken else module
 
 

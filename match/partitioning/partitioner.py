@@ -81,7 +81,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("pattern"):
         module = in_pairs(module, target)
         main = module["main"]
-        listed = rows(main, find(module))
+        listed = rows(main, find(module, target.own_operators))
     with stopwatch.phase("dispatch"):
         prefix = network_prefix(network)
         chosen = choose(main, listed, prefix, target, options, stopwatch)

@@ -63,6 +63,7 @@ def measurement(layers: Sequence[LayerSummary], counts: Counts) -> Measurement:
                 tuple(layers[number].name for number in sorted(group.layers)),
                 tuple(calls[number].function for number in group.calls),
                 sum(counts.calls[number].count for number in group.calls),
+                tuple(layers[number].source for number in sorted(group.layers)),
             )
             for group in _groups(layers, calls)
         ),

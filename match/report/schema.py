@@ -261,12 +261,14 @@ class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the C `functions` that compute `layers` cost together in one inference.
 
-    Mostly it is one of each; TVM makes one function of several operators, or several of one.
+    Mostly it is one of each; TVM makes one function of several operators, or several of one. `sources` are what the
+    model calls each of `layers`, empty where that is not known.
     """
 
     layers: tuple[str, ...]
     functions: tuple[str, ...]
     count: int
+    sources: tuple[str, ...] = ()
 
 
 class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -46,7 +46,7 @@ def markdown(target: MatchTarget) -> str:
         patterns = [pattern for pattern in module.patterns() if not pattern.before]
         conditions = dict.fromkeys(constraint for pattern in patterns for constraint in pattern.conditions)
         lines += ["", f"## {module.name}", ""]
-        lines.append(f"| condition | {' | '.join(pattern.op for pattern in patterns)} |")
+        lines.append(f"| condition | {' | '.join(pattern.name for pattern in patterns)} |")
         lines.append("|---|" + ":-:|" * len(patterns))
         for condition in conditions:
             marks = ("✓" if condition in pattern.conditions else "" for pattern in patterns)
@@ -77,7 +77,9 @@ def objectives(target: MatchTarget) -> tuple[str, ...]:
 def operators(module: HwModule) -> list[str]:
     """The operators of a module's patterns; of one that fails, what is wrong with them."""
     try:
-        return list(dict.fromkeys(pattern.op.value for pattern in module.patterns()))
+        return list(
+            dict.fromkeys(pattern.own.name if pattern.own else pattern.op.value for pattern in module.patterns())
+        )
     except Exception as error:  # noqa: BLE001  # a module from elsewhere; the table is to list all others, too
         return [" ".join(f"its patterns: {type(error).__name__}: {error}".split())]
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from match.errors import TargetError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel, CpuCostModel
 from match.target.operands import standard_operands
+from match.target.own import OwnOperator
 from match.target.tile_constants import output_spans, pack, parameter_bytes
 
 
@@ -50,12 +52,14 @@ class Pattern:
     `op` is the operator, of a chain the last one; `before` are those in front of it, first to last, each of which
     reads what the one before it writes. Constraints are all asked in order, and the first refusal is reported; of a
     chain they are given the `Layer` that has its operators as `stages`. A module takes a chain only if it takes each
-    of its operators, whose kernels, operands and cost models serve the chain, too (`match.target.chain`).
+    of its operators, whose kernels, operands and cost models serve the chain, too (`match.target.chain`). `own` says
+    what an `Op.OWN` is.
     """
 
     op: Op
     constraints: tuple[Constraint, ...] = ()
     before: tuple[Op, ...] = ()
+    own: OwnOperator | None = None
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -65,7 +69,7 @@ class Pattern:
     @property
     def name(self) -> str:
         """Its operators, joined by "+"."""
-        return "+".join(op.value for op in self.ops)
+        return self.own.name if self.own else "+".join(op.value for op in self.ops)
 
     @property
     def conditions(self) -> tuple[Constraint, ...]:
@@ -74,7 +78,8 @@ class Pattern:
 
     def describes(self, layer: Layer) -> bool:
         """Whether it has the operators of a layer."""
-        return self.ops == tuple(stage.op for stage in layer.operators)
+        same = self.ops == tuple(stage.op for stage in layer.operators)
+        return same and (self.own is None or self.name == layer.what)
 
     def check(self, layer: Layer) -> Verdict:
         """The first refusal, or acceptance."""
@@ -352,3 +357,25 @@ class MatchTarget(ABC):
     def platforms(self) -> tuple[Platform, ...]:
         """All that networks can be built for: `host`, and behind it what else there is, each under its own name."""
         return (self.host,)
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Those of all modules.
+
+        Raises:
+            TargetError: a module's `patterns` fails.
+        """
+        return tuple(pattern for module in self.modules for pattern in _patterns(module))
+
+    @property
+    def own_operators(self) -> tuple[OwnOperator, ...]:
+        """Those that modules bring, one of each name."""
+        return tuple({pattern.own.name: pattern.own for pattern in self.patterns if pattern.own}.values())
+
+
+def _patterns(module: HwModule) -> tuple[Pattern, ...]:
+    try:
+        return tuple(module.patterns())
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise TargetError(f"module {module.name}: its patterns: {reason}; `match check-target` tells more.") from error

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.ir.layer import ELEMENTWISE, TWO_INPUTS, Axis, Component, Dim, Layer, Op, Operand, Role
+from match.ir.layer import ELEMENTWISE, Axis, Component, Dim, Layer, Op, Operand, Role
 
 INPUT = "input"
 ADDEND = "addend"
@@ -68,7 +68,7 @@ def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> 
 
 def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
     """The requantization parameters: one entry per output channel, or one in all for an operator of two inputs."""
-    if layer.op in TWO_INPUTS:
+    if layer.two_inputs:
         return Component(REQUANTIZATION, (), parameter_bytes)
     each = parameter_bytes * layer.group_outputs
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), each)
@@ -83,8 +83,11 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that computes element by element.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    quantize match_quantize_t (match_tile.h); of a concatenation a lookup's for each input.
+    quantize match_quantize_t (match_tile.h); of a concatenation a lookup's for each input. Of a module's own operator
+    its constants.
     """
+    if layer.own:
+        return Component(TABLE, (), layer.own.constant_bytes)
     if layer.op is Op.QUANTIZE:
         return Component(TABLE, (), QUANTIZE_BYTES)
     tables = 2 if layer.op is Op.CONCATENATE else 1
@@ -113,12 +116,12 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
-    if layer.op in ELEMENTWISE or layer.op in (Op.CONCATENATE, Op.SLICE):
+    if layer.op in ELEMENTWISE or layer.op in (Op.CONCATENATE, Op.SLICE) or (layer.own and layer.own.constant_bytes):
         components.append(table_component(layer))
     if layer.op in (Op.MULTIPLY, Op.MATRICES):
         components.append(zero_points_component())
     operands = [input_operand(layer)]
-    if layer.op in TWO_INPUTS:
+    if layer.two_inputs:
         operands.append(input_operand(layer, ADDEND))
     if components:
         operands.append(weights_operand(*components))

@@ -137,6 +137,12 @@ def test_timelines(command: Command, project: Path, tmp_path: Path) -> None:
     transfers = [[mark["args"] for mark in t["traceEvents"] if "DMA" in lane_of(t, mark)] for t in timelines]
     assert transfers[0] == transfers[1]
     assert transfers[0]
+    sources = {layer.name: layer.source for layer in report.layers if layer.module != "cpu"}
+    layers = [[mark for mark in t["traceEvents"] if lane_of(t, mark) == "layers"] for t in timelines]
+    models = [{mark["name"]: mark["args"].get("model") for mark in marks} for marks in layers]
+    assert sources.items() <= models[0].items()
+    assert list(models[1].values()) == list(sources.values())
+    assert all(sources.values())
 
 
 def test_memory_maps(command: Command, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("in_init", "target in_init, faulty_in_init:Chip, cannot be made: KeyError: 'revision'."),
         ("in_cost", "module engine: cost model Cost, layer conv2d_2: compute(Tile("),
         ("in_operands", "module engine, layer conv2d_2: its operands and tiles: KeyError: <Op.CONV2D: 'conv2d'>"),
-        ("in_patterns", "module engine, layer quantize_0: its patterns: KeyError: 'conv'; `match check-target`"),
+        ("in_patterns", "module engine: its patterns: KeyError: 'conv'; `match check-target`"),
     ],
 )
 def test_targets_from_elsewhere(command: Command, tmp_path: Path, name: str, words: str) -> None:

@@ -77,7 +77,9 @@ class Machine:
         yield from (str(path) for path in (self.folder / "tmp").iterdir())
         yield from (str(path) for path in (self.folder / "here").iterdir() if path.name != "out")
         yield from (
-            str(path) for path in (self.folder / "cache").iterdir() if path.suffix not in {".schedule", ".network"}
+            str(path)
+            for path in (self.folder / "cache").iterdir()
+            if path.suffix not in {".schedule", ".network", ".form"}
         )
         mark = f"TMPDIR={self.folder / 'tmp'}".encode()
         for place in Path("/proc").glob("[0-9]*/environ"):

@@ -27,7 +27,7 @@ from tests.codegen.layers import Case, Tensor
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
 
 PACKAGE = Path(match.__file__).parent
-FLAGS = ("-std=c11", "-O0", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
+FLAGS = ("-std=c11", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
 CHECKS = ("-fno-sanitize-recover=all",)
 
 
@@ -149,9 +149,13 @@ def traced_run(
     *,
     target: MatchTarget | None = None,
     change: Callable[[str], str] = str,
+    flags: tuple[str, ...] = (),
 ) -> tuple[list[Tensor], list[LayerTrace]]:
-    """Outputs of the layers and what they do when they run; `change` is applied to the generated C first."""
-    written, printed = _execute(plans, cases, target or MockTarget(), {}, change, traced=True)
+    """Outputs of the layers and what they do when they run.
+
+    `change` is applied to the generated C first; `flags` are more of the compiler's.
+    """
+    written, printed = _execute(plans, cases, target or MockTarget(), {}, change, traced=True, flags=flags)
     return _outputs(plans, written), list(read_trace(printed.splitlines()))
 
 
@@ -163,6 +167,7 @@ def _execute(
     change: Callable[[str], str] = str,
     *,
     traced: bool = False,
+    flags: tuple[str, ...] = (),
 ) -> tuple[bytes, str]:
     """All outputs one after the other, and what was printed."""
     with TemporaryDirectory(prefix="match-codegen-") as name:
@@ -176,10 +181,10 @@ def _execute(
             source.write_text(change(codegen.generate(item)))
         (folder / "main.c").write_text(_main(plans, cases, chip))
         program = folder / "program"
-        objects = _platform(type(chip))
+        objects = _platform(type(chip), flags)
         tracing = ("-DMATCH_TRACE", str(PACKAGE / "codegen/src/trace.c")) if traced else ()
         files = (*map(str, sources), str(folder / "main.c"), str(FOLDER / "mock_external.c"), *objects)
-        _gcc(chip, f"-I{folder}", f"-I{FOLDER}", *tracing, *files, "-o", str(program), "-lm")
+        _gcc(chip, *flags, f"-I{folder}", f"-I{FOLDER}", *tracing, *files, "-o", str(program), "-lm")
         done = subprocess.run(
             [program, folder / "outputs"],
             input=b"".join(_tensors(item, case) for item, case in zip(plans, cases, strict=True)),
@@ -195,7 +200,7 @@ _KEPT: list[TemporaryDirectory[str]] = []
 
 
 @cache
-def _platform(kind: type[MatchTarget]) -> tuple[str, ...]:
+def _platform(kind: type[MatchTarget], flags: tuple[str, ...]) -> tuple[str, ...]:
     """The host platform of a target, compiled once per process."""
     target = kind()
     folder = TemporaryDirectory(prefix="match-platform-")
@@ -203,7 +208,7 @@ def _platform(kind: type[MatchTarget]) -> tuple[str, ...]:
     compiled: list[str] = []
     for source in target.host.sources:
         compiled.append(f"{folder.name}/{source.stem}.o")
-        _gcc(target, "-c", str(PACKAGE / source), "-o", compiled[-1])
+        _gcc(target, *flags, "-c", str(PACKAGE / source), "-o", compiled[-1])
     return tuple(compiled)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import match
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.relay import relay, tvm
+from match.ir.requantization import Requantization
+from match.relay import integer_form, relay, tvm
 from match.target.hardware import MatchTarget
 from tests.e2e import tflite_network
 
@@ -81,3 +82,38 @@ def test_a_convolution_and_its_pooling_are_one(stm32h743: MatchTarget) -> None:
         assert chain.module == "cortex_m7"
         (output,) = fused.run(sample, sanitize=True).values()
         assert np.array_equal(output, expected)
+
+
+@pytest.mark.parametrize("l1", [None, 1800])
+def test_its_own_operator_is_a_layer_like_any_other(stm32h743: MatchTarget, l1: int | None) -> None:
+    """The gate, in tiles and whole: the definition's outputs, and the trace that was predicted."""
+    rng = np.random.default_rng(3)
+    shape, f, line = (1, 9, 7, 12), rng.integers(0, 256, 256), (3 << 20, 1 << 27, 28)
+    a, b = (relay.var(name, shape=shape, dtype="uint8") for name in ("a", "b"))
+    requantization = Requantization(*(np.array([number]) for number in line), clip=(5, 240))
+    output = integer_form.multiply(a, integer_form.lookup(b, f, "uint8", "uint8"), (90, 7), requantization, "uint8")
+    compiled = match.compile(tvm.IRModule.from_expr(relay.Function([a, b], output)), stm32h743, l1=l1)
+    (layer,) = compiled.layers
+    assert (layer.name, layer.op, layer.module, layer.candidates[-1].module) == ("gate_0", "gate", "cortex_m7", "cpu")
+    values = {name: rng.integers(0, 256, shape).astype(np.uint8) for name in ("a", "b")}
+    outputs, (trace,) = compiled.trace(values, sanitize=True)
+    product = (values["a"].astype(np.int64) - 90) * (f[values["b"]] - 7)
+    expected = np.clip((product * line[0] + line[1]) >> line[2], 5, 240)
+    assert np.array_equal(next(iter(outputs.values())), expected)
+    assert len(np.unique(expected)) > 100
+    assert layer.plan is not None
+    assert trace.actions == compiled.simulate(layer).actions
+    assert sum(action.tile is not None for action in trace.actions) > 1
+
+
+def test_what_its_own_operator_does_not_know_stays(stm32h743: MatchTarget) -> None:
+    """A gate for each channel, and one whose table something else reads."""
+    line = Requantization(*(np.array([number]) for number in (3 << 20, 1 << 27, 28)), clip=(0, 255))
+    a = relay.var("a", shape=(1, 9, 7, 12), dtype="uint8")
+    for shape, shared in [((1, 1, 1, 12), False), ((1, 9, 7, 12), True)]:
+        b = relay.var("b", shape=shape, dtype="uint8")
+        table = integer_form.lookup(b, np.arange(256)[::-1], "uint8", "uint8")
+        product = integer_form.multiply(a, table, (90, 7), line, "uint8")
+        network = relay.Function([a, b], relay.Tuple([product, table]) if shared else product)
+        compiled = match.compile(tvm.IRModule.from_expr(network), stm32h743)
+        assert "gate" not in {layer.op for layer in compiled.layers}

@@ -4,18 +4,24 @@
  * size.
  *
  * KERNEL: 40 bytes of name, int32 fields of the tile, int64 negative_step, int32 input_channel_stride, int32 whether the
- *         tile begins and whether it ends its reduction, int32 groups, seven int32 offsets of the tile's pointers in their
- *         arrays, seven arrays (input, addend,
- *         weights, parameters, output, scratch, partial sums). Answer: status, the output array, the partial sums.
+ *         tile begins and whether it ends its reduction, int32 groups, int32 how many jobs an earlier program has taken
+ *         of NE16, which stopped before it handed over the last of them, seven int32 offsets of the tile's pointers in
+ *         their arrays, seven arrays (input, addend, weights, parameters, output, scratch, partial sums). Answer: status,
+ *         the output array, the partial sums.
  * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32
  *         number of arrays, arrays. Answer: status, the last array.
  * COPY:   int32 direction (1: into L1), the fields of match_copy_t, two arrays (external: not in L1; local). Answer:
- *         status, the array that was written. */
+ *         status, the array that was written.
+ *
+ * A request that takes a minute ends the harness: it never would have ended. */
+#define _POSIX_C_SOURCE 200809L
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gap9.h"
 #include "match_ne16.h"
@@ -24,7 +30,7 @@
 
 enum { KERNEL, JOB, COPY };
 enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, OUTPUT, SCRATCH, SUMS, POINTERS };
-enum { NAME_BYTES = 40, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8 };
+enum { NAME_BYTES = 40, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8, SECONDS = 60 };
 
 typedef struct {
     const char *name;
@@ -99,6 +105,7 @@ typedef struct {
     match_copy_t shape;
     int32_t begins;
     int32_t ends;
+    int32_t abandoned;
     int32_t offsets[POINTERS];
     int32_t count;
     array_t arrays[MOST_ARRAYS];
@@ -142,11 +149,24 @@ static void free_arrays(const request_t *request)
     }
 }
 
+/* What an earlier program leaves that is stopped while it fills in a job. */
+static void abandon_jobs(int32_t jobs)
+{
+    for (int32_t job = 1; job <= jobs; job++) {
+        ne16_read(NE16_ACQUIRE);
+        ne16_write(NE16_JOB, 0xdeadbeef);
+        if (job < jobs) {
+            ne16_write(NE16_TRIGGER, 0);
+        }
+    }
+}
+
 static int32_t run_kernel(void *argument)
 {
     request_t *request = argument;
     int32_t status;
     if (request->entry->ne16) {
+        abandon_jobs(request->abandoned);
         status = gap9_ne16_start(request->entry->kernel, &request->tile);
         return status == MATCH_OK ? gap9_ne16_wait() : status;
     }
@@ -174,6 +194,7 @@ static void read_kernel(request_t *request)
     read_bytes(&request->begins, sizeof request->begins);
     read_bytes(&request->ends, sizeof request->ends);
     read_bytes(&request->tile.groups, sizeof request->tile.groups);
+    read_bytes(&request->abandoned, sizeof request->abandoned);
     read_bytes(request->offsets, sizeof request->offsets);
     request->count = POINTERS;
     read_arrays(request);
@@ -278,6 +299,7 @@ int main(void)
     int32_t kind;
     while (try_read(&kind, sizeof kind)) {
         request_t request = {0};
+        alarm(SECONDS);
         if (pulp_open() != MATCH_OK) {
             fail("the platform does not open");
         }
@@ -294,6 +316,7 @@ int main(void)
         free_arrays(&request);
         fflush(stdout);
         pulp_close();
+        alarm(0);
     }
     return 0;
 }

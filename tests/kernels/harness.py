@@ -87,7 +87,7 @@ class Copy:
 
 
 class HarnessError(Exception):
-    """The harness died: a sanitizer's report, or a request it does not understand."""
+    """The harness died: a sanitizer's report, a request it does not understand, or one that never ends."""
 
 
 class Harness:
@@ -135,14 +135,17 @@ class Harness:
         ends: bool = True,
         input_channel_stride: int = 0,
         groups: int = 0,
+        abandoned: int = 0,
     ) -> Bytes:
         """Run a kernel on one tile whose pointers are the starts of the arrays; the output array afterwards.
 
-        `sums` are its partial sums: before the call, and in place afterwards.
+        `sums` are its partial sums: before the call, and in place afterwards. `abandoned` jobs of NE16's are those of a
+        program that was stopped while it filled in the last.
         """
         arrays = [input, addend, weights, parameters, output, np.zeros(scratch, np.uint8), sums]
-        numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends, groups, *[0] * len(arrays))
-        request = struct.pack("<i40s25iq4i7i", KERNEL, name.encode(), *numbers)
+        numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends, groups, abandoned)
+        numbers += (0,) * len(arrays)
+        request = struct.pack("<i40s25iq5i7i", KERNEL, name.encode(), *numbers)
         request += b"".join(struct.pack("<i", array.nbytes) + array.tobytes() for array in arrays)
         status, result = self._ask(request, output.nbytes + sums.nbytes)
         if status:

@@ -275,6 +275,26 @@ def test_sums_wrap_at_32_bits(harness: Harness, kind: str) -> None:
     np.testing.assert_array_equal(output.reshape(target.tile.shape), requantization(problem.acc))
 
 
+@pytest.mark.parametrize("abandoned", [1, 2])
+def test_a_stale_lock_is_cleared(harness: Harness, abandoned: int) -> None:
+    """An earlier program was stopped between taking a job and handing it over, with another one in the queue or not."""
+    geometry = Geometry(18, 35, (7, 5), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), (0, 0))
+    rng = np.random.default_rng(6)
+    problem = Problem("conv2d_3x3", geometry, (0, 0, 0, 0), 7, rng)
+    requantization = NormQuant(rng, problem.acc, 32)
+    target = problem.target((0, 0, 0, 0))
+    output = harness.kernel(
+        "match_ne16_conv2d_3x3",
+        problem.fields(target),
+        input=problem.source.block,
+        weights=problem.weights,
+        parameters=requantization.packed(),
+        output=target.block,
+        abandoned=abandoned,
+    )
+    np.testing.assert_array_equal(output.reshape(target.tile.shape), requantization(problem.acc))
+
+
 @pytest.mark.parametrize("kind", ["conv2d_3x3", "conv2d_1x1", "depthwise_3x3"])
 def test_documented_packing_is_the_one_tested(kind: str) -> None:
     """The NumPy expression in match_ne16.h packs like the loops above."""

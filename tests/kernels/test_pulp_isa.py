@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,15 @@ COMPILER = "riscv64-unknown-elf-gcc"
 RV32 = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs")
 DOT_PRODUCTS = {"XPULP2": (0x57, 1, 0x54), "COREV": (0x7B, 1, 0x50)}
 """Opcode, funct3 and funct7."""
+LOOPS = {"XPULP2": (0x7B, 4, 2, 4), "COREV": (0x2B, 4, 4, 0)}
+"""Opcode and funct3 of lp.setup and cv.setup; bytes of its immediate's unit, and of the last instruction if the
+immediate does not count it."""
+CONVOLUTIONS = re.findall(
+    r"^void (match_pulp_\w*(?:conv2d|pointwise|dense|matrices)\w*)\(",
+    (PACKAGE / "kernels" / "pulp" / "match_pulp.h").read_text(),
+    re.MULTILINE,
+)
+"""Kernels whose outputs are sums of products of activations and weights."""
 
 KERNELS = sorted((PACKAGE / "kernels" / "pulp").glob("*.c"))
 SAME = Geometry(11, 11, (5, 6), (3, 3), (1, 1), (1, 1), (1, 1, 1, 1), (0, 0))
@@ -46,6 +55,68 @@ def test_compile_for_rv32(isa: str, tmp_path: Path) -> None:
     if isa:
         words = {int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code) - 3, 2)}
         assert DOT_PRODUCTS[isa] in {(word & 0x7F, word >> 12 & 7, word >> 25) for word in words}
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function, disassembled: addresses of dot products; where hardware loops begin, and where they have ended."""
+
+    dots: frozenset[int]
+    loops: tuple[tuple[int, int], ...]
+
+    @property
+    def in_loops(self) -> list[int]:
+        """For each hardware loop the dot products in it."""
+        return [sum(first <= dot < end for dot in self.dots) for first, end in self.loops]
+
+
+def disassembled(binary: Path, isa: str) -> dict[str, Code]:
+    """Functions by name. The disassembler knows none of these instructions, but where each begins, and its word."""
+    command = ["riscv64-unknown-elf-objdump", "--disassemble", str(binary)]
+    words: dict[str, dict[int, int]] = {}
+    name = ""
+    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
+        if found := re.match(r"[0-9a-f]+ <([^.][^>]*)>:", line):  # names of labels begin with a dot
+            name = found[1]
+        elif found := re.match(r"\s*([0-9a-f]+):\s+([0-9a-f]{8})\s", line):
+            words.setdefault(name, {})[int(found[1], 16)] = int(found[2], 16)
+    opcode, funct3, unit, last = LOOPS[isa]
+
+    def code(words: dict[int, int]) -> Code:
+        dots = {at for at, word in words.items() if (word & 0x7F, word >> 12 & 7, word >> 25) == DOT_PRODUCTS[isa]}
+        loops = [(at, word >> 20) for at, word in words.items() if (word & 0x7F, word >> 12 & 7) == (opcode, funct3)]
+        return Code(frozenset(dots), tuple((at + 4, at + length * unit + last) for at, length in loops))
+
+    return {name: code(found) for name, found in words.items()}
+
+
+@pytest.mark.parametrize("isa", ["XPULP2", "COREV"])
+def test_convolutions_are_hardware_loops_of_dot_products(isa: str, tmp_path: Path) -> None:
+    """In what a linker takes for each kernel: a loop whose dot products share loads.
+
+    No function has dot products alone. Of the functions that multiply matrices each has such a loop, but those for
+    vectors shorter than a word.
+    """
+    if shutil.which(COMPILER) is None:
+        pytest.skip(f"{COMPILER} is not installed (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)")
+    include = [f"-I{PACKAGE / 'kernels' / folder}" for folder in ("include", "pulp")]
+    objects: list[str] = []
+    for source in KERNELS:
+        objects.append(str(tmp_path / f"{source.stem}.o"))
+        command = [COMPILER, "-O2", *RV32, "-ffunction-sections", f"-DMATCH_PULP_ISA_{isa}", *include]
+        subprocess.run([*command, "-c", str(source), "-o", objects[-1]], check=True)
+    assert len(CONVOLUTIONS) > 15
+    for kernel in CONVOLUTIONS:
+        binary = tmp_path / kernel
+        linked = ["riscv64-unknown-elf-ld", "-m", "elf32lriscv", "-r", "--gc-sections", f"--entry={kernel}"]
+        subprocess.run([*linked, f"--undefined={kernel}", *objects, "-o", str(binary)], check=True)
+        functions = disassembled(binary, isa)
+        assert max((count for code in functions.values() for count in code.in_loops), default=0) >= 4, kernel
+        assert not [name for name, code in functions.items() if code.dots and not any(code.in_loops)], kernel
+    products = disassembled(tmp_path / "match_pulp_matmul.o", isa)
+    rest = {"match_pulp_matmul", "finish_block"}
+    without = {name for name, code in products.items() if not any(code.in_loops)} - rest
+    assert {name for name in without if "short" not in name} == set()
 
 
 def test_kernels_fit_the_stack_of_a_core(tmp_path: Path) -> None:

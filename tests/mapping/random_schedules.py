@@ -11,7 +11,7 @@ from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
 
-OPS = tuple(op for op in Op if op is not Op.CONCATENATE)
+OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN))
 """Operators of random layers; channels of a concatenation stay together, which no operand says but a module does."""
 
 _ACCUMULATING = (Op.CONV2D, Op.DENSE)

@@ -129,7 +129,7 @@ def test_nothing_is_lost_without_a_layer() -> None:
 
 
 def test_a_report_gets_what_was_counted(report: Report, tmp_path: Path) -> None:
-    numbered = msgspec.structs.replace(report.layers[0], name="conv2d_0")
+    numbered = msgspec.structs.replace(report.layers[0], name="conv2d_0", source="features/conv")
     report = msgspec.structs.replace(report, layers=(numbered, *report.layers[1:]))
     path = tmp_path / "report.json"
     path.write_bytes(encode(report))
@@ -141,6 +141,7 @@ def test_a_report_gets_what_was_counted(report: Report, tmp_path: Path) -> None:
     document = json.loads(path.read_bytes())
     jsonschema.validate(document, json.loads((DOCS / "report.schema.json").read_text()))
     assert document["measured"][0]["layers"][0]["count"] == 1234567
+    assert document["measured"][0]["layers"][0]["sources"] == ["features/conv"]
     text = text_of(new)
     assert "1,234,567" in text
     assert "Measured on qemu: 1,234,656 instructions for one inference (mean of 3), by emulate network." in text

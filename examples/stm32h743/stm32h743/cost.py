@@ -15,7 +15,7 @@ BYTE = 4  # one product: 2 loads, SMLABB, 3 of the loop, a load's wait
 REQUANTIZE = 20  # one output: 5 loads, 64-bit product, sum and shift, clip, store
 POSITION = 20  # one filter position of im2col: border tests, address, call of memcpy
 LOOP = 10  # around an inner loop
-ADD = 25  # one sum: two 64-bit products, shift, clip
+ADD = 25  # one sum, or one element of a gate: two 64-bit products, or a load and two products; shift, clip
 POOL = 14  # one element of a pooling window: border tests, address, load
 BUS = 2  # core cycles of a bus cycle: AXI and AHB run at 240 MHz
 BUFFER = 128  # bytes that the MDMA reads before it writes them
@@ -59,7 +59,7 @@ class M7Cost(CostModel):
         if layer.op is Op.DEPTHWISE_CONV2D:
             copied = window * (POSITION + ceil_div(tile.k, 4))
             return tile.oy * tile.ox * copied + outputs * (LOOP + window * BYTE + REQUANTIZE)
-        return outputs * (ADD if layer.op is Op.ADD else LOOP + window * POOL + REQUANTIZE)
+        return outputs * (ADD if layer.op in (Op.ADD, Op.OWN) else LOOP + window * POOL + REQUANTIZE)
 
     def launch(self, layer: Layer) -> float:
         return 60  # the tile's context, about 40 stores, and the call

@@ -207,6 +207,24 @@ void m7_add(const match_tile_t *tile)
     }
 }
 
+void m7_gate(const match_tile_t *tile)
+{
+    m7_gate_t p;
+    memcpy(&p, tile->parameters, sizeof p);
+    const int32_t *f = (const int32_t *)((const uint8_t *)tile->parameters + sizeof p);
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        for (int32_t x = 0; x < tile->output_width; x++) {
+            const uint8_t *a = tile->input + y * tile->input_row_stride + x * tile->input_pixel_stride;
+            const uint8_t *b = tile->addend + y * tile->addend_row_stride + x * tile->addend_pixel_stride;
+            uint8_t *output = output_pixel(tile, y, x);
+            for (int32_t k = 0; k < tile->channels_out; k++) {
+                int64_t scaled = ((int64_t)((a[k] - p.zero) * f[b[k]]) * p.multiplier + p.bias) >> p.shift;
+                output[k] = (uint8_t)(scaled < p.low ? p.low : scaled > p.high ? p.high : scaled);
+            }
+        }
+    }
+}
+
 static uint8_t average(const match_tile_t *tile, int32_t y, int32_t x, int32_t channel)
 {
     int32_t sum = 0;

@@ -23,6 +23,15 @@ void m7_depthwise_conv2d(const match_tile_t *tile);
 /* Addition; the parameters are one match_requant_add_t. */
 void m7_add(const match_tile_t *tile);
 
+/* A gated activation, clip(((a - zero) * f[b] * multiplier + bias) >> shift): a is the input, b the addend. Behind the
+ * parameters lies f, 256 int32_t. */
+typedef struct {
+    int64_t bias;
+    int32_t multiplier, shift, zero, low, high, reserved;
+} m7_gate_t;
+
+void m7_gate(const match_tile_t *tile);
+
 /* The requantized sum, and the clipped maximum, over each window. */
 void m7_avg_pool2d(const match_tile_t *tile);
 void m7_max_pool2d(const match_tile_t *tile);

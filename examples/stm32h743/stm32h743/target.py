@@ -16,6 +16,7 @@ from match.mapping.schedule import Memory
 from match.target.tile_constants import INT64, INT64_SIGNED
 
 from stm32h743.cost import M7Cost, is_pointwise
+from stm32h743.gate import gate
 
 HERE = Path(__file__).resolve().parent
 OPS = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE, Op.ADD, Op.AVG_POOL2D, Op.MAX_POOL2D)
@@ -31,16 +32,16 @@ class CortexM7(HwModule):
     api = chip.module_api("kernels.h")
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """All of `OPS`, and a convolution with the pooling of its outputs, of which DTCM has all that there is."""
+        """All of `OPS`, a convolution with the pooling of its outputs, and an operator of its own."""
         pooled = Pattern(Op.MAX_POOL2D, before=(Op.CONV2D,))
-        return (*(Pattern(op, (uint8_input, no_dilation)) for op in OPS), pooled)
+        return (*(Pattern(op, (uint8_input, no_dilation)) for op in OPS), pooled, Pattern(Op.OWN, own=gate()))
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Four channels are a word: what the MDMA moves at once, and two pairs of the kernels."""
         return {Dim.K: 4}
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
-        return "m7_pointwise" if is_pointwise(layer) else f"m7_{layer.op}"
+        return "m7_pointwise" if is_pointwise(layer) else f"m7_{layer.what}"
 
 
 class Stm32h743(MatchTarget):

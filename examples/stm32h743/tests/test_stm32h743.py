@@ -28,6 +28,7 @@ def test_layers_of_every_pattern_equal_tvm() -> None:
     check = check_target(Stm32h743())
     assert check.problems == ()
     assert all(coverage.taken for coverage in check.coverage)
+    assert {"gate", "conv2d+max_pool2d"} <= {coverage.op for coverage in check.coverage}
 
 
 def test_small_scratchpads_force_tiles() -> None:

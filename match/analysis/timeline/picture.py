@@ -75,6 +75,8 @@ def _bar(mark: Mark, lane: str, scale: float) -> str:
         f'<rect x="{x:.2f}" y="{_y(mark.tid)}" width="{width:.2f}" height="{_BAR}" fill="{colour}" stroke="white" '
         f'stroke-width="0.3"><title>{text}</title></rect>'
     )
-    if _CHARACTER * len(mark.name) > width:
+    labels = [f"{mark.name}: {mark.args['model']}", mark.name] if "model" in mark.args else [mark.name]
+    label = next((label for label in labels if _CHARACTER * len(label) <= width), None)
+    if label is None:
         return shape
-    return f'{shape}<text x="{x + 3:.2f}" y="{_y(mark.tid) + 15}" pointer-events="none">{escape(mark.name)}</text>'
+    return f'{shape}<text x="{x + 3:.2f}" y="{_y(mark.tid) + 15}" pointer-events="none">{escape(label)}</text>'

@@ -195,7 +195,7 @@ ${text.prototype}
 % if text.plan.constants_at == "network":
     MATCH_TRY(${text.plan.symbol}_constants(&arguments.constants));
 % endif
-    MATCH_TRACE_LAYER("${text.plan.symbol}", "${text.layer.what}");
+    MATCH_TRACE_LAYER("${text.plan.symbol}", "${"+".join(one.op for one in text.layer.operators)}");
 % for operand in kernel.inputs:
     MATCH_DUMP_TENSOR("${text.plan.symbol}", "${operand.name}", ${operand.name}, ${text.tensor_bytes(operand)});
 % endfor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,15 @@ import numpy.typing as npt
 from match.compilation.stopwatch import Progress, unheard
 from match.compiler import CompiledModel
 from match.compiler import compile as compile_model
+from match.devtools.check.chain_probes import chain_probes
 from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.methods import method_problems
-from match.devtools.check.probes import Probe, inputs, network, probes
+from match.devtools.check.probes import Probe, inputs, network, own_probes, probes
 from match.devtools.check.undefined import undefined_function
-from match.dispatch.plan import LayerDecision
+from match.dispatch.request import accepts
 from match.errors import CostModelError, MatchError, ToolchainError
 from match.ir.layer import Op
+from match.partitioning.chains import find_chains
 from match.partitioning.layouts import LAYOUT
 from match.partitioning.pattern import Match, find
 from match.target.cost import CpuCostModel
@@ -40,7 +43,7 @@ class Coverage:
     """How many layers of an operator a module took, of those tried; equal to TVM's C unless there is a problem."""
 
     module: str
-    op: Op
+    op: str
     taken: int
     tried: int
 
@@ -54,17 +57,19 @@ def execution_problems(
         ToolchainError: there is no C compiler or make.
     """
     types = (target.activations,) if target.activations else ("int8", "uint8")
-    layers = [probe for dtype in types for probe in probes(dtype)]
-    problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers)]
+    own = target.own_operators
+    layers = [probe for dtype in types for probe in (*probes(dtype), *own_probes(own, dtype))]
+    problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers, own)]
     if problems:
         return tuple(problems), ()
-    progress(f"{len(layers)} layers on the control core")
+    chains = [probe for dtype in types for probe in chain_probes(target.patterns, dtype)]
+    progress(f"{len(layers) + len(chains)} layers on the control core")
     try:
-        compiled = compile_model(network(layers), target, modules=[], numerics="exact")
+        compiled = compile_model(network([*layers, *chains]), target, modules=[], numerics="exact")
     except MatchError as error:
         return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), ()
     try:
-        expected = compiled.run(inputs(layers))
+        expected = list(compiled.run(inputs([*layers, *chains])).values())
     except ToolchainError as error:
         missing = undefined_function(str(error))
         if missing is None:
@@ -74,12 +79,18 @@ def execution_problems(
     constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
     for number, module in enumerate(target.modules, 1):
         progress(f"{module.name}, module {number} of {len(target.modules)}")
-        patterns = {pattern.op for pattern in module.patterns() if not pattern.before}
-        chosen = [n for n, probe in enumerate(layers) if probe.op in patterns]
-        wanted = [list(expected.values())[n] for n in chosen]
+        patterns = {pattern.name for pattern in module.patterns()}
+        chosen = [n for n, probe in enumerate(layers) if probe.name in patterns]
+        wanted = [expected[n] for n in chosen]
         found, counted, taken = _module(target, module, [layers[n] for n in chosen], wanted)
         problems += found
         coverage += counted
+        fused = [n for n, probe in enumerate(chains) if probe.name in patterns]
+        if fused and not found:
+            outputs = [expected[len(layers) + n] for n in fused]
+            found, counted = _chains(target, module, [chains[n] for n in fused], outputs)
+            problems += found
+            coverage += counted
         constant |= {layers[chosen[n]].what: (layers[chosen[n]], wanted[n]) for n in taken}
     if not problems:
         problems += external_run_problems(_without_cpu(target), list(constant.values()))
@@ -90,34 +101,83 @@ def _module(
     target: MatchTarget, module: HwModule, layers: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
 ) -> tuple[list[str], list[Coverage], list[int]]:
     """Problems, coverage, and which of the layers the module takes and has constants for."""
-    what = f"module {module.name} of target {target.name}"
-    try:
-        compiled = compile_model(network(layers), _without_cpu(target), modules=[module.name], numerics="exact")
-    except CostModelError as error:
-        return [str(error)], [], []
-    except MatchError as error:
-        return [f"{what} cannot be compiled for: {str(error).rstrip('.')}."], [], []
-    decisions = [layer for layer in compiled.layers if layer.op in set(Op)]
+    compiled = _compiled(target, module, layers, "latency")
+    if isinstance(compiled, str):
+        return [compiled], [], []
+    what = _words(target, module)
+    tried = {*Op, *(probe.name for probe in layers)}
+    decisions = [layer for layer in compiled.layers if layer.op in tried]
     problems: list[str] = []
     coverage: list[Coverage] = []
-    for op in dict.fromkeys(probe.op for probe in layers):
-        own = [(probe, row) for probe, row in zip(layers, decisions, strict=True) if probe.op is op]
+    for op in dict.fromkeys(probe.name for probe in layers):
+        own = [(probe, row) for probe, row in zip(layers, decisions, strict=True) if probe.name == op]
         taken = sum(row.plan is not None for _, row in own)
         coverage.append(Coverage(module.name, op, taken, len(own)))
         if not taken:
-            probe, row = max(own, key=lambda pair: _constraints_met(module, pair[0]))
+            probe, row = max(own, key=lambda pair: _constraints_met(target, module, pair[0]))
             problems.append(
-                f"{what} has a pattern for {op.value} that matches none of {len(own)} ordinary layers; {probe.what} is "
+                f"{what} has a pattern for {op} that matches none of {len(own)} ordinary layers; {probe.what} is "
                 f"refused because {row.candidates[0].refusal}."
             )
-    problems += _differences(compiled, layers, decisions, wanted, what)
+    kernels = [row.plan and f"kernel {row.plan.kernel}" for row in decisions]
+    problems += _differences(compiled, layers, kernels, wanted, what)
     return problems, coverage, [n for n, row in enumerate(decisions) if row.plan is not None and row.plan.constants]
 
 
-def _constraints_met(module: HwModule, probe: Probe) -> int:
+def _chains(
+    target: MatchTarget, module: HwModule, chains: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
+) -> tuple[list[str], list[Coverage]]:
+    """Problems of patterns of several operators, and coverage: a chain moves fewer bytes than its operators alone."""
+    compiled = _compiled(target, module, chains, "bytes")
+    if isinstance(compiled, str):
+        return [compiled], []
+    what = _words(target, module)
+    taken = Counter(layer.op for layer in compiled.layers)
+    tried = Counter(probe.name for probe in chains)
+    coverage = [Coverage(module.name, name, taken[name], count) for name, count in tried.items()]
+    problems = [
+        f"{what} has a pattern for {one.op} that matches none of {one.tried} ordinary chains; "
+        f"{_refused(target, module, chains, one.op)}."
+        for one in coverage
+        if not one.taken
+    ]
+    kernels = [f"a kernel of {probe.name}" if taken[probe.name] else None for probe in chains]
+    problems += _differences(compiled, chains, kernels, wanted, what)
+    return problems, coverage
+
+
+def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], name: str) -> str:
+    """Why the first chain of a pattern is left to its operators."""
+    probe = next(probe for probe in chains if probe.name == name)
+    made = network([probe])
+    layers = dict(enumerate(row for row in find(made) if isinstance(row, Match)))
+    for chain in find_chains(made["main"], layers, target):
+        verdict = accepts(module, chain.whole.layer)
+        if not verdict.ok:
+            return f"{probe.what} is refused because {verdict.reason}"
+    return f"of {probe.what} no mapping moves fewer bytes than its operators one by one"
+
+
+def _words(target: MatchTarget, module: HwModule) -> str:
+    return f"module {module.name} of target {target.name}"
+
+
+def _compiled(target: MatchTarget, module: HwModule, probes: Sequence[Probe], objective: str) -> CompiledModel | str:
+    """The probes on one module, or a sentence about why they cannot be compiled."""
+    try:
+        return compile_model(
+            network(probes), _without_cpu(target), modules=[module.name], numerics="exact", objective=objective
+        )
+    except CostModelError as error:
+        return str(error)
+    except MatchError as error:
+        return f"{_words(target, module)} cannot be compiled for: {str(error).rstrip('.')}."
+
+
+def _constraints_met(target: MatchTarget, module: HwModule, probe: Probe) -> int:
     """How many constraints a layer meets; that of the most misses by the least."""
-    layers = [row.layer for row in find(network([probe])) if isinstance(row, Match)]
-    patterns = [pattern for pattern in module.patterns() if pattern.ops == (probe.op,)]
+    layers = [row.layer for row in find(network([probe]), target.own_operators) if isinstance(row, Match)]
+    patterns = [pattern for pattern in module.patterns() if pattern.name == probe.name]
     return max(sum(met(layer).ok for met in pattern.constraints) for layer in layers for pattern in patterns)
 
 
@@ -138,11 +198,11 @@ def _without_cpu(target: MatchTarget) -> MatchTarget:
 def _differences(
     compiled: CompiledModel,
     layers: Sequence[Probe],
-    decisions: Sequence[LayerDecision],
+    kernels: Sequence[str | None],
     wanted: Sequence[npt.NDArray[Any]],
     what: str,
 ) -> Iterator[str]:
-    """What keeps the module's C from running, and where its outputs differ from those of TVM's C."""
+    """What keeps the module's C from running, and where outputs of its `kernels` differ from those of TVM's C."""
     try:
         outputs = list(compiled.run(inputs(layers), sanitize=True).values())
     except ToolchainError as error:
@@ -152,10 +212,10 @@ def _differences(
         else:
             yield _undefined(what, missing)
         return
-    for probe, row, output, right in zip(layers, decisions, outputs, wanted, strict=True):
+    for probe, kernel, output, right in zip(layers, kernels, outputs, wanted, strict=True):
         differing = int(np.count_nonzero(output != right))
-        if differing and row.plan is not None:
+        if differing and kernel is not None:
             yield (
-                f"kernel {row.plan.kernel} of {what} computes other values than TVM's C for {probe.what}: {differing} "
+                f"{kernel} of {what} computes other values than TVM's C for {probe.what}: {differing} "
                 f"of {output.size} differ."
             )

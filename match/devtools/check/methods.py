@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -18,6 +18,7 @@ from match.requantize.form import Form, choose_form
 from match.target.arguments import is_a
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
+from match.target.own import OwnOperator
 
 Answer = TypeVar("Answer")
 
@@ -26,10 +27,12 @@ class _FaultError(Exception):
     """A sentence about a method; what it answers is needed to go on."""
 
 
-def method_problems(module: HwModule, target: str, layers: Sequence[Probe]) -> tuple[str, ...]:
+def method_problems(
+    module: HwModule, target: str, layers: Sequence[Probe], own: Iterable[OwnOperator] = ()
+) -> tuple[str, ...]:
     """What is wrong with the answers of a module of the chip `target`, in a sentence for each method at fault."""
     found: dict[str, str] = {}
-    for match in find(network(layers)):
+    for match in find(network(layers), own):
         if isinstance(match, Match):
             try:
                 _ask(module, match)

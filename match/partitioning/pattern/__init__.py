@@ -7,10 +7,12 @@ cannot be expressed as a `Layer` is reported with the reason, so that it appears
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from match.partitioning.pattern.forms import read
 from match.partitioning.pattern.movement import concatenation
+from match.partitioning.pattern.own import occurrences
 from match.partitioning.pattern.rows import CoreCalls
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
@@ -18,24 +20,34 @@ from match.relay.graph import post_order, users
 from match.relay.readers import read_requantized, read_sums
 from match.relay.rewrite import is_call
 from match.relay.value_ranges import value_ranges
+from match.target.own import OwnOperator
 
 __all__ = ["Match", "Rejection", "find", "unrequantized"]
 
 
-def find(module: tvm.IRModule) -> tuple[Match | Rejection, ...]:
+def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match | Rejection, ...]:
     """All layers of a type-checked module's "main", in the order in which they are computed, named by their operators.
 
-    No two cover the same call, but for the padding that convolutions may share.
+    No two cover the same call, but for the padding that convolutions may share. `own` are modules' own operators, which
+    go before others.
+
+    Raises:
+        TargetError: an operator of a module's own cannot be read.
     """
     function = module["main"]
     used_by = users(function)
     ranges = value_ranges(module)
+    brought = occurrences(function, own)
     taken: set[relay.Expr] = set()
     found: list[Match | Rejection] = []
     for expr in reversed(post_order(function)):
         if expr in taken:
             continue
-        layer = read(expr, ranges)
+        layer = None
+        if expr in brought:
+            alone = _alone(brought[expr], used_by)
+            layer = alone if isinstance(alone, Match) else None
+        layer = layer or read(expr, ranges)
         if isinstance(layer, Match):
             alone = _alone(layer, used_by)
             # What others read beside a concatenation is a layer of its own.

@@ -51,7 +51,7 @@ def rules(layer: Layer) -> Rules:
             return Rules(whole, 1, lambda dim, size: _depthwise(layer, dim, size))
         case Op.AVG_POOL2D | Op.MAX_POOL2D | Op.GROUPED_CONV2D:
             return Rules(frozenset(), 10_000, lambda dim, size: _pooling(layer, dim, size))
-        case Op.ADD | Op.MULTIPLY | Op.CONCATENATE | Op.SLICE | Op.TRANSPOSE | Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
+        case _:
             return Rules(frozenset({Dim.K, Dim.OX}), 1_000_000, lambda dim, size: size if dim is Dim.OY else 0)
 
 

@@ -103,6 +103,13 @@ def test_picture(tmp_path: Path) -> None:
     assert {"a<b: predicted", *lanes(made)} <= set(texts)
 
 
+def test_a_layer_has_the_model_s_name_where_there_is_room(tmp_path: Path) -> None:
+    stretches = [Stretch(name, "array", (), cycles, "block/conv") for name, cycles in (("a", 60), ("b", 940))]
+    write_timeline(tmp_path / "t.svg", "net", stretches, 1e6, "predicted")
+    texts = {text.text for text in ElementTree.parse(tmp_path / "t.svg").iter("{http://www.w3.org/2000/svg}text")}
+    assert {"a", "b: block/conv"} <= texts
+
+
 def test_where_no_file_can_be(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot write"):
         write_timeline(tmp_path / "no" / "t.json", "net", [], 1e6, "predicted")

@@ -1,0 +1,180 @@
+"""The Relay of small layers with random constants, from their inputs to their output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from match.ir.layer import Padding
+from match.ir.requantization import Requantization
+from match.relay import integer_form, relay
+
+Build = Callable[..., relay.Expr]
+"""From a layer's inputs to its output."""
+
+SAME = Padding(1, 1, 1, 1)
+"""Of a 3x3 window with stride 1, whose output is as large as its input."""
+
+SCALE = 0.25
+"""Of real numbers at a network's border."""
+
+
+@dataclass(frozen=True)
+class Builds:
+    """Builds of layers on activations of `dtype` ("uint8" or "int8").
+
+    Their requantization is a sum and a shift, which every form of requantizer can express exactly. Element-wise layers
+    read maps of 16 channels.
+    """
+
+    dtype: str
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    @property
+    def _low(self) -> int:
+        return 0 if self.dtype == "uint8" else -128
+
+    @property
+    def _range(self) -> tuple[int, int]:
+        return self._low, self._low + 255
+
+    def requantization(self, channels: int, terms: int) -> Requantization:
+        """Of sums of so many products."""
+        shift = int(terms * 8).bit_length()
+        bias = self.rng.integers(-4, 4, channels) * (1 << shift) + (1 << shift >> 1)
+        ones = np.ones(channels, np.int64)
+        return Requantization(ones, bias.astype(np.int64), ones * shift, self._range)
+
+    def _weights(self, *shape: int) -> integer_form.Int8Array:
+        return self.rng.integers(-8, 8, shape).astype(np.int8)
+
+    def _table(self) -> integer_form.Int64Array:
+        return self.rng.integers(self._low, self._low + 256, 256)
+
+    def convolution(
+        self, c: int, k: int, window: int, stride: int, padding: Padding, *, depthwise: bool = False, groups: int = 1
+    ) -> Build:
+        """A square filter, of all channels, of each channel by itself or in groups."""
+        kernel = self._weights(window, window, c // groups, 1 if depthwise else k)
+        parameters = self.requantization(k, window * window * (1 if depthwise else c // groups))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.conv2d(
+                x,
+                kernel,
+                parameters,
+                self.dtype,
+                x_dtype=self.dtype,
+                strides=(stride, stride),
+                padding=padding,
+                groups=c if depthwise else groups,
+                kernel_layout="HWOI" if depthwise else "HWIO",
+            )
+
+        return build
+
+    def dense(self, c: int, k: int) -> Build:
+        """Weights of shape (k, c)."""
+        kernel, parameters = self._weights(k, c), self.requantization(k, c)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.dense(x, kernel, parameters, self.dtype)
+
+        return build
+
+    def addition(self) -> Build:
+        """The mean of two maps."""
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return integer_form.add(a, b, (1, 1), 0, 1, self._range, self.dtype)
+
+        return build
+
+    def matrices(self, rows: int) -> Build:
+        """Products of matrices, so many rows each."""
+        requantization = self.requantization(1, 64).take(np.zeros(rows, np.intp))
+        offsets = (self._low + 100, self._low + 90)
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return integer_form.matrices(a, b, offsets, requantization, self.dtype)
+
+        return build
+
+    def average(self) -> Build:
+        """Of a whole map of 8 x 8."""
+        mean = self.requantization(16, 2)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.avg_pool2d(x, mean, self.dtype, window=(8, 8), whole_map=True)
+
+        return build
+
+    def maximum(self) -> Build:
+        """Of 2 x 2 pixels."""
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.max_pool2d(x, window=(2, 2), strides=(2, 2))
+
+        return build
+
+    def lookup(self) -> Build:
+        """A random table."""
+        table = self._table()
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.lookup(x, table, self.dtype, self.dtype)
+
+        return build
+
+    def multiplication(self) -> Build:
+        """The product of two maps."""
+        scaled, offsets = self.requantization(1, 32), (self._low + 3, self._low + 100)
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return integer_form.multiply(a, b, offsets, scaled, self.dtype)
+
+        return build
+
+    def concatenation(self) -> Build:
+        """Channels of two maps, those of the second through a table."""
+        table = self._table()
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return relay.concatenate([a, integer_form.lookup(b, table, self.dtype, self.dtype)], 3)
+
+        return build
+
+    def part(self) -> Build:
+        """Some channels."""
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return relay.strided_slice(x, [3], [11], axes=[3])
+
+        return build
+
+    def transposition(self) -> Build:
+        """Channels first."""
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return relay.transpose(x, (0, 3, 1, 2))
+
+        return build
+
+    def quantization(self) -> Build:
+        """From float32."""
+        zero = relay.const(self._low + 130)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return relay.qnn.quantize(x, relay.const(SCALE), zero, out_dtype=self.dtype)
+
+        return build
+
+    def dequantization(self) -> Build:
+        """To float32."""
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return relay.qnn.dequantize(x, relay.const(SCALE), relay.const(self._low + 130))
+
+        return build
