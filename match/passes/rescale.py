@@ -15,6 +15,7 @@ import numpy.typing as npt
 from match.errors import OptionError
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantizer
+from match.passes.odd_filters import with_odd_filters
 from match.passes.stored_scales import MOVES, SIGNED, UNSIGNED, Stored, Tensor, origin, stored_scales, values
 from match.relay import integer_form, relay, tvm
 from match.relay.operators import Addition, Average, Convolution, Dense, Layer
@@ -24,6 +25,8 @@ from match.requantize.folded import fold, line
 from match.target.hardware import MatchTarget
 
 _SAMPLES = 256
+"""Sums that an operator is measured with."""
+
 _FINE = 16
 """The shift of an addition whose operands have another scale than the sum."""
 
@@ -52,7 +55,10 @@ def _shift_form(target: MatchTarget) -> Requantizer:
         for form in module.requantizers:
             if not form.multiplier_bits and form.bias_bits and {SIGNED, UNSIGNED} <= set(form.clips):
                 return form
-    raise OptionError(f"no module of {target.name} requantizes by shifts alone; leave out --rescale.")
+    raise OptionError(
+        f"rescale is for modules that requantize by shifts alone, and {target.name} has none among those asked for; "
+        "leave it out."
+    )
 
 
 def rescaled_for(module: tvm.IRModule, target: MatchTarget) -> Rescaled:
@@ -61,7 +67,9 @@ def rescaled_for(module: tvm.IRModule, target: MatchTarget) -> Rescaled:
     Raises:
         OptionError: no module of the target has that form of requantization.
     """
-    rescaling = _Rescaling(stored_scales(module), _shift_form(target))
+    form = _shift_form(target)
+    module = with_odd_filters(module)
+    rescaling = _Rescaling(stored_scales(module), form)
     outputs: list[relay.Expr] = []
 
     def output(expr: relay.Expr, new: New) -> relay.Expr:

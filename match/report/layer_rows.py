@@ -82,6 +82,8 @@ def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) 
         "bytes_moved": bytes_moved(layer),
         "l1_bytes": layer.l1_bytes,
         "exact": layer.exact,
+        "moved_mean": layer.moved.mean if layer.moved else None,
+        "moved_largest": layer.moved.largest if layer.moved else None,
     }
 
 

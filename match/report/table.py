@@ -158,6 +158,8 @@ def _buffers(schedule: ScheduleSummary | None) -> str:
 def _exact(layer: LayerSummary) -> str:
     if layer.exact:
         return "yes"
+    if layer.moved is not None:
+        return f"moved {layer.moved.mean:.2f}, at most {layer.moved.largest:.0f}"
     if layer.requantization is None:
         return "no"
     share = layer.requantization.share
@@ -254,9 +256,15 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     """
     if not report.totals.inexact_layers:
         return ["Exact: every layer computes the reference's numbers."]
-    inexact = [layer for layer in report.layers if not layer.exact]
+    rescaled = sum(layer.moved is not None for layer in report.layers)
+    inexact = [layer for layer in report.layers if not layer.exact and layer.moved is None]
     scaled = sum(layer.requantization is not None for layer in inexact)
     lines: list[str] = []
+    if rescaled:
+        steps = "; 'moved' are steps of the model's tensor, on average and at most, over random inputs"
+        lines.append(
+            f"Rescaled: {_count(rescaled, 'layer')} compute other numbers than the model's{steps * explained}."
+        )
     if scaled:
         off = "; 'off' is the share of reachable accumulators between the clamps whose output moves"
         lines.append(f"Requantization: not exact in {_count(scaled, 'layer')}{off if explained else ''}.")

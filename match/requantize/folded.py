@@ -17,9 +17,11 @@ _LARGEST = 127
 _LEAST = 1e-9
 """Of the largest weight, in steps: below, all of them are 0."""
 
-_BIAS = 1 << 30
-"""Biases beyond it saturate the output whatever the sum is."""
+_SHIFT = 22
+"""The largest shift that is taken: 256 steps of the output are a bias of 30 bits, and sums of 8 bits fit 32 with it."""
 
+_BIAS = 1 << 30
+"""Of biases in either direction; what is beyond it saturates the output."""
 
 _LINE = 24
 """The shift of a line with a multiplier: at most 2^31 sums that move the output by less than 2^8 steps fit 63 bits."""
@@ -49,13 +51,14 @@ def fold(
     largest = max(float(np.abs(real).max(initial=0.0)), _LEAST)
     whole = int(np.floor(np.log2(_LARGEST / largest)))
     # A shift more, and the largest weights are clipped while all others come nearer.
-    shifts = sorted({int(np.clip(shift, *form.shift)) for shift in (whole, whole + 1)})
+    least, most = form.shift
+    shifts = sorted({int(np.clip(shift, least, min(most, _SHIFT))) for shift in (whole, whole + 1)})
     attempts = [(shift, _rounded(real * 2.0**shift)) for shift in shifts]
     # Biases take the mean of the error away; its variance is that of the sum of independent inputs.
     shift, weights = min(attempts, key=lambda attempt: float(((attempt[1] * 2.0 ** -attempt[0] - real) ** 2).sum()))
     scale = 2.0**shift
     mean = (real * scale - weights).sum(axis=(1, 2)) * sum(inputs) / 2
-    biases = np.clip(np.floor((bias + 0.5) * scale + mean + 0.5), -_BIAS, _BIAS).astype(np.int64)
+    biases = np.clip(np.floor((bias + 0.5) * scale + mean), -_BIAS, _BIAS).astype(np.int64)
     ones = np.ones_like(biases)
     return Folded(weights.astype(np.int8), Requantization(ones, biases, ones * shift, clip))
 

@@ -46,6 +46,15 @@ def test_unknown_options(options: tuple[Any, ...], reason: str) -> None:
         Options.parse(*options)
 
 
+@pytest.mark.parametrize(
+    ("numerics", "rescale", "reason"),
+    [("hardware", "yes", "rescale is whether"), ("exact", True, "numerics 'exact' keeps them; leave one out")],
+)
+def test_rescale_is_checked(numerics: str, rescale: Any, reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        Options.parse("exact", "latency", numerics, rescale=rescale)
+
+
 def test_inner_phases_are_taken_off_the_outer(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 1.0, 3.0, 10.0])
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
