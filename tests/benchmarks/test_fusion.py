@@ -11,7 +11,7 @@ from benchmarks.command import run
 from benchmarks.fusion.cli import table
 from benchmarks.fusion.published import PUBLISHED
 
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.cc
 
 NETWORK, L1 = "ds-cnn", 36700
 
