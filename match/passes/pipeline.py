@@ -10,6 +10,7 @@ from match.frontend.model import Model, Rounding
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.dead_channels import DeadChannels
+from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import Integerize
 from match.passes.one_row import OneRow
@@ -43,6 +44,7 @@ def integer_relay(
         ComposeArithmetic(),
         Integerize(arithmetic),
         ConcatenateRepetitions(),
+        AddExtrema(),
         RemoveIdle(),
         *((DeadChannels(),) if remove_dead_channels else ()),
     )

@@ -56,7 +56,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if output is None:
         return None
     inner, clip = _clamped(call.args[0], output)
-    for fuse in (_linear, _rows, _matrices, _binary, _average, _windowed_average, _concatenate):
+    for fuse in (_linear, _rows, _matrices, _binary, _extremum, _average, _windowed_average, _concatenate):
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
@@ -208,6 +208,17 @@ def _binary(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
     scales = *_parameters(left.quantization), *_parameters(right.quantization), *_parameters(output)
     return build(new(left.x), new(right.x), *scales)
+
+
+def _extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The larger or the smaller of two tensors: quantizing keeps their order, so each is rescaled first."""
+    if not is_call(expr, "maximum", "minimum"):
+        return None
+    reals = [real for real in map(_real, expr.args) if real is not None and constant(real.x) is None]
+    if len(reals) < 2 or any(shape(real.x) != shape(expr) for real in reals):
+        return None
+    a, b = (_rescaled(new(real.x), real.quantization, output) for real in reals)
+    return relay.maximum(a, b) if is_call(expr, "maximum") else relay.minimum(a, b)
 
 
 def _rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -100,6 +100,16 @@ def joined(model):
 
 
 @network
+def extrema(model):
+    first = model.conv(4)
+    model.conv(4, (1, 1))
+    second = model.add("Max", first)
+    model.conv(4, (1, 1))
+    model.add("Min", second)
+    model.conv(4, (1, 1))
+
+
+@network
 def products(model):
     first = model.conv(4)
     model.conv(4, (1, 1))

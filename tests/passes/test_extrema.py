@@ -1,0 +1,46 @@
+"""The larger and the smaller of two tensors as additions, against NumPy, for all pairs of 8-bit values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from match.passes.extrema import AddExtrema
+from match.passes.unsigned_activations import UnsignedActivations
+from match.relay import relay, tvm
+from match.relay.graph import post_order
+from match.relay.rewrite import operator_name
+from tests.passes.running import Compiled
+
+pytestmark = pytest.mark.tvm
+
+
+def module_of(name: str, shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
+    a, b = (relay.var(side, shape=shape, dtype=dtype) for side in "ab")
+    module = tvm.IRModule.from_expr(relay.Function([a, b], getattr(relay, name)(a, b)))
+    return AddExtrema()(relay.transform.InferType()(module))
+
+
+def names(module: tvm.IRModule) -> set[str]:
+    return {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
+
+
+@pytest.mark.parametrize("unsigned", [False, True], ids=["kept", "unsigned"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_all_pairs(name: str, dtype: str, unsigned: bool) -> None:
+    """Also where int8 is stored 128 higher."""
+    limits = np.iinfo(dtype)
+    levels = np.arange(limits.min, limits.max + 1).astype(dtype)
+    a, b = (side.reshape(1, 256, 256, 1) for side in np.meshgrid(levels, levels))
+    module = module_of(name, a.shape, dtype)
+    if unsigned:
+        module = UnsignedActivations()(relay.transform.InferType()(module))
+    assert not names(module) & {"maximum", "minimum"}
+    assert np.array_equal(Compiled(module)({"a": a, "b": b})[0], getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((1, 4), "int32"), ((2, 4), "int8"), ((1, 3, 4), "uint8")], ids=str)
+def test_what_no_module_adds_stays(shape: tuple[int, ...], dtype: str) -> None:
+    """Other types, several maps, tensors that are no maps."""
+    assert names(module_of("maximum", shape, dtype)) == {"maximum"}
