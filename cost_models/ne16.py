@@ -28,7 +28,11 @@ PORT_BYTES = 32
 FIFO = 6
 """Latency in front of each phase."""
 
-JOB_WORDS = 24
+TILE_WORDS, CHANNELS_WORDS, JOB_WORDS = 24, 11, 7
+"""Registers of a job that is the first in its place of a tile, of other channels than the one before, or neither.
+
+There are two places, each with registers that keep what is written (kernels/ne16/ne16_driver.h).
+"""
 
 PART_BYTES = 12288
 """Of accumulators that leave NE16 together, if these are more than the rows of a sub-tile or a strided job."""
@@ -45,11 +49,12 @@ class Ne16Cost(CostModel):
     form: in which the cluster does.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
-    access: cycles of a register access through the peripheral interconnect. Measured around the writes of a job on
-        GVSoC's open PULP platform, which has GAP9's cluster (docs/pulp-open.md).
-    arithmetic: cycles in which the driver works out a job's registers. Measured there, likewise.
+    access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56
+        layers on GVSoC's open PULP platform, which has GAP9's cluster (docs/pulp-open.md).
+    arithmetic: cycles in which the driver works out a job's registers.
     kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
-    fork: cycles to start and join the cluster for requantization. Estimated.
+    fork: cycles to start and join the cluster for requantization.
+    first: cycles of a layer's first call of the driver, whose code is not in the instruction cache.
     offload: cycles of a layer beside tiles, as the cluster's. sharing: what its cores lose, as in its own kernels.
     """
 
@@ -57,10 +62,11 @@ class Ne16Cost(CostModel):
     form: Form = "int64"
     multiplier_bytes: int = 4
     cores: int = 8
-    access: int = 21
+    access: int = 15
     arithmetic: int = 250
     kernel: int = 100
-    fork: int = 100
+    fork: int = 300
+    first: int = 500
     offload: int = 920
     sharing: Sharing = field(default_factory=Sharing)
     dma: Mchan = field(default_factory=Mchan)
@@ -94,7 +100,8 @@ class Ne16Cost(CostModel):
         taken, end = (self._requantization(tile, parts, channels) for channels in (_block(layer), rest))
         beside = full * parts * self._part(jobs, block / parts, taken)
         beside = beside + choose(rest > 0, parts * self._part(jobs, last / parts, end), 0)
-        several: float = self._programming + beside + choose(rest > 0, end, taken)
+        first = self._programming(TILE_WORDS) + (TILE_WORDS - CHANNELS_WORDS) * self.access
+        several: float = first + beside + choose(rest > 0, end, taken)
         return several
 
     def launch(self, layer: Layer) -> float:
@@ -110,28 +117,29 @@ class Ne16Cost(CostModel):
         return self.dma.call
 
     def overhead(self, layer: Layer) -> float:
-        """The offload from the control core, and the first call of the cluster's requantization."""
-        return self.offload + (self.sharing.other if self.stream_out else 0)
+        """The offload from the control core, and the first calls of the driver and of the cluster's requantization."""
+        return self.offload + self.first + (self.sharing.other if self.stream_out else 0)
 
     def _programmed(self, jobs: int, execution: float) -> float:
-        """Cycles from programming the first job to the end of the last.
+        """Cycles from programming the first job of a tile to the end of the last.
 
-        Programming is one acquisition, `JOB_WORDS` registers and the trigger; two jobs may be queued, so that all but
-        the first are programmed beside the one before.
+        Two jobs may be queued, so that all but the first are programmed beside the one before.
         """
-        programming = self._programming
-        cycles: float = programming + larger(execution, programming * (jobs - 1) + execution / jobs)
+        first, other = self._programming(TILE_WORDS), self._programming(JOB_WORDS)
+        beside = choose(jobs > 1, first + other * (jobs - 2), 0)
+        cycles: float = first + larger(execution, beside + execution / jobs)
         return cycles
 
     def _part(self, jobs: float, execution: float, taken: float) -> float:
         """Cycles of a part's jobs: NE16's, or those of the core that programs them and takes part in `taken`."""
-        cycles: float = larger(execution, self._programming * jobs + taken)
+        first = smaller(jobs, 2)
+        programming = first * self._programming(CHANNELS_WORDS) + (jobs - first) * self._programming(JOB_WORDS)
+        cycles: float = larger(execution, programming + taken)
         return cycles
 
-    @property
-    def _programming(self) -> int:
-        """Cycles in which a job is programmed."""
-        return self.arithmetic + self.access * (1 + JOB_WORDS + 1)
+    def _programming(self, words: int) -> int:
+        """Cycles in which a job is programmed: an acquisition, some registers and the trigger."""
+        return self.arithmetic + self.access * (1 + words + 1)
 
     def _together(self, odd: int) -> int:
         """Outputs of a strided job: 2, but 1 where the next one may be an odd number of bytes away.

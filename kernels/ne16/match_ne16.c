@@ -142,6 +142,23 @@ static uint32_t padding_after(extent_t extent)
 
 /* ---- jobs ---- */
 
+/* A tile's jobs: the next one, and how many of the two places have registers of another tile, or other channels. */
+typedef struct {
+    ne16_job_t next;
+    int32_t other_tile;
+    int32_t other_channels;
+} jobs_t;
+
+/* Start the next job. */
+static void submit(jobs_t *jobs)
+{
+    ne16_submit(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
+                             : jobs->other_channels > 0 ? NE16_OTHER_CHANNELS
+                                                        : NE16_OTHER_PIXELS);
+    jobs->other_tile--;
+    jobs->other_channels--;
+}
+
 static bool is_strided(const match_tile_t *tile, uint32_t mode)
 {
     return mode != NE16_MODE_1X1 && tile->stride_y == 2;
@@ -180,8 +197,10 @@ static channels_t all_channels(const match_tile_t *tile)
 }
 
 /* Fill in what all jobs of a tile have in common. Word by word: an initializer would clear all words first. */
-static void begin_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, output_t output)
+static void begin_jobs(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, output_t output)
 {
+    ne16_job_t *job = &jobs->next;
+    jobs->other_tile = NE16_PLACES;
     bool stepping = mode == NE16_MODE_1X1;
     int32_t multiplier_bytes = output == OUTPUT_ACCUMULATORS ? 0 : 1 << output;
     uint32_t bias = match_l1_address(tile->parameters);
@@ -202,8 +221,10 @@ static void begin_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, 
 }
 
 /* Fill in the channels of the next jobs, and where their outputs go. */
-static void aim_job(ne16_job_t *job, uint32_t mode, bool strided, const channels_t *channels, destination_t destination)
+static void aim_jobs(jobs_t *jobs, uint32_t mode, bool strided, const channels_t *channels, destination_t destination)
 {
+    ne16_job_t *job = &jobs->next;
+    jobs->other_channels = NE16_PLACES;
     int32_t ko = subtile_channels(mode);
     int32_t ki = NE16_SUBTILE_KI;
     job->weights = match_l1_address(channels->weights);
@@ -231,11 +252,11 @@ static void place_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, 
 }
 
 /* Start the jobs of output rows first .. last - 1, the first of which goes to the destination. */
-static void submit_rows(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, const channels_t *channels,
+static void submit_rows(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const channels_t *channels,
                         destination_t destination, int32_t first, int32_t last)
 {
     bool strided = is_strided(tile, mode);
-    aim_job(job, mode, strided, channels, destination);
+    aim_jobs(jobs, mode, strided, channels, destination);
     int32_t job_rows =
         job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
     int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
@@ -244,10 +265,10 @@ static void submit_rows(ne16_job_t *job, const match_tile_t *tile, uint32_t mode
         extent_t rows = rows_of(tile, mode, y, smaller(job_rows, last - y));
         for (int32_t x = 0; x < tile->output_width; x += job_columns) {
             extent_t columns = columns_of(tile, mode, x, smaller(job_columns, tile->output_width - x));
-            place_job(job, tile, mode, channels->input, rows, columns);
-            job->outfeat = destination.address +
-                           (uint32_t)((y - first) * destination.row_stride + x * destination.pixel_stride);
-            ne16_submit(job);
+            place_job(&jobs->next, tile, mode, channels->input, rows, columns);
+            jobs->next.outfeat = destination.address +
+                                 (uint32_t)((y - first) * destination.row_stride + x * destination.pixel_stride);
+            submit(jobs);
         }
     }
 }
@@ -259,9 +280,9 @@ static void convolve(const match_tile_t *tile, uint32_t mode, output_t output)
 {
     destination_t destination = {match_l1_address(tile->output), tile->output_row_stride, tile->output_pixel_stride};
     channels_t channels = all_channels(tile);
-    ne16_job_t job;
-    begin_job(&job, tile, mode, output);
-    submit_rows(&job, tile, mode, &channels, destination, 0, tile->output_height);
+    jobs_t jobs;
+    begin_jobs(&jobs, tile, mode, output);
+    submit_rows(&jobs, tile, mode, &channels, destination, 0, tile->output_height);
 }
 
 /* How the cluster requantizes: its kernel, and the form of that by name. */
@@ -302,7 +323,7 @@ static int32_t part_rows(const match_tile_t *tile, uint32_t mode, int32_t channe
 }
 
 /* Start the jobs of a part of a tile, whose accumulators go to `scratch`. */
-static void submit_part(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, const part_t *part, int32_t *scratch)
+static void submit_part(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const part_t *part, int32_t *scratch)
 {
     int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? part->channel / NE16_SUBTILE_KI : part->channel;
     int32_t pixel_stride = part->channels * (int32_t)sizeof(int32_t);
@@ -314,7 +335,7 @@ static void submit_part(ne16_job_t *job, const match_tile_t *tile, uint32_t mode
         channels.channels_in = part->channels;
         channels.input += part->channel;
     }
-    submit_rows(job, tile, mode, &channels, destination, part->row, part->row + part->rows);
+    submit_rows(jobs, tile, mode, &channels, destination, part->row, part->row + part->rows);
 }
 
 /* Make the tile that requantizes a part of the tile `whole`; one that was made of the same tile before is changed. */
@@ -336,14 +357,14 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantizati
     ptrdiff_t parameter_bytes = match_parameter_bytes(match_form_of(tile, exact.form));
     match_tile_t parts[2] = {*tile, *tile};
     int32_t count = 0;
-    ne16_job_t job;
-    begin_job(&job, tile, mode, OUTPUT_ACCUMULATORS);
+    jobs_t jobs;
+    begin_jobs(&jobs, tile, mode, OUTPUT_ACCUMULATORS);
     for (int32_t row = 0; row < tile->output_height; row += each) {
         for (int32_t channel = 0; channel < tile->channels_out; channel += most, count++) {
             part_t part = {row, smaller(each, tile->output_height - row), channel,
                            smaller(most, tile->channels_out - channel)};
             int32_t *scratch = (int32_t *)tile->scratch + count % 2 * each * tile->output_width * most;
-            submit_part(&job, tile, mode, &part, scratch);
+            submit_part(&jobs, tile, mode, &part, scratch);
             aim_requantization(&parts[count % 2], tile, parameter_bytes, &part, scratch);
             if (count > 0) {
                 /* Jobs end in order: when one is left, it is of this part, and the one before is complete. */

@@ -38,8 +38,16 @@ typedef union {
     uint32_t words[NE16_JOB_WORDS];
 } ne16_job_t;
 
-/* Put a job into the queue, which runs two in order; waits while it is full. */
-void ne16_submit(const ne16_job_t *job);
+/* In what a job differs from the one before the last, which had its place. The registers of a place keep what is written,
+ * but for a soft clear. */
+typedef enum {
+    NE16_OTHER_PIXELS,   /* the addresses of input and output, rows, columns and padding; */
+    NE16_OTHER_CHANNELS, /* and that of weights, numbers of channels, strides of the output; */
+    NE16_OTHER_TILE,     /* and all else */
+} ne16_change_t;
+
+/* Put a job into the queue, which runs two in order; waits while it is full. Registers that do not change are left. */
+void ne16_submit(const ne16_job_t *job, ne16_change_t change);
 
 /* Wait until at most `jobs` jobs are queued or running. */
 void ne16_wait(int32_t jobs);

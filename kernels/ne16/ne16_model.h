@@ -15,8 +15,6 @@
 
 #include "ne16_registers.h"
 
-enum { NE16_PLACES = 2 };
-
 typedef struct {
     uint8_t *memory; /* what NE16 sees from `address` on */
     size_t memory_bytes;

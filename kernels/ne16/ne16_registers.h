@@ -15,6 +15,9 @@ enum {
 /* What NE16_ACQUIRE says where there is a job that was acquired and never handed over. */
 #define NE16_LOCKED 0xfffffffeu
 
+/* Jobs that are queued or run, each with registers of its own. They are taken in turn, and keep what is written. */
+enum { NE16_PLACES = 2 };
+
 /* Words of a job. */
 enum {
     NE16_JOB_WEIGHTS,
