@@ -32,6 +32,17 @@ typedef struct {
     int32_t reserved;
 } match_requant_signed_t;
 
+/* The same with exceptions: accumulators whose value is one less than that, before the clip. The tile says how many words a
+ * channel has for them, which lie behind this; MATCH_NO_EXCEPTION ends a channel's that has fewer. */
+typedef struct {
+    int64_t bias;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t exceptions[];
+} match_requant_except_t;
+
+#define MATCH_NO_EXCEPTION INT32_MIN
+
 /* The same by the upper word of the product with an unsigned multiplier:
  * clip((upper((acc + addend) * multiplier) + bias) >> shift), where the shift is the lowest five bits of bias. */
 typedef struct {
@@ -124,6 +135,7 @@ typedef struct {
     int32_t clip_high;
     int64_t negative_step; /* 0: nothing is taken off; else parameters are the kernel's that end in _signed_t */
     int32_t shift;         /* of all channels, for modules that have one shift for a layer */
+    int32_t exceptions;    /* words of a channel; 0: there are none, else parameters are match_requant_except_t */
 
     /* 0 where channels lie side by side, as they do in HWC. */
     int32_t input_channel_stride;

@@ -354,7 +354,7 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantizati
 {
     int32_t most = smaller(tile->channels_out, subtile_channels(mode));
     int32_t each = part_rows(tile, mode, most);
-    ptrdiff_t parameter_bytes = match_parameter_bytes(match_form_of(tile, exact.form));
+    ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
     match_tile_t parts[2] = {*tile, *tile};
     int32_t count = 0;
     jobs_t jobs;

@@ -141,7 +141,7 @@ static void grouped(const match_tile_t *tile, match_form_t form)
 {
     match_tile_t group = *tile;
     int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
-    ptrdiff_t parameters = match_parameter_bytes(match_form_of(tile, form));
+    ptrdiff_t parameters = match_channel_bytes(tile->exceptions, match_form_of(tile, form));
     for (int32_t g = 0; g < tile->groups; g++) {
         conv2d(&group, form);
         group.input += tile->channels_in;

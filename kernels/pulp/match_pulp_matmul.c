@@ -274,13 +274,13 @@ static __attribute__((noinline)) void finish_block(const match_finish_t *finish,
         leave(&sums, block, channels, pixels);
     } else {
         for (int i = 0; i < channels; i++) {
-            const uint8_t *parameters = place->parameters + i * match_parameter_bytes(finish->form);
+            const uint8_t *parameters = place->parameters + i * match_channel_bytes(finish->exceptions, finish->form);
             for (int j = 0; j < pixels; j++) {
                 place->output[j][i] = match_requantize_with(finish, parameters, block->acc[i][j]);
             }
         }
     }
-    place->parameters += channels * match_parameter_bytes(finish->form);
+    place->parameters += channels * match_channel_bytes(finish->exceptions, finish->form);
     for (int j = 0; j < pixels; j++) {
         place->output[j] += channels;
     }

@@ -78,6 +78,13 @@ static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t cha
                 match_requant_t p = match_parameters_64(parameters);
                 pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, pixels.accumulators[k]), p.shift);
             }
+        } else if (finish.form == MATCH_FORM_64_EXCEPT) {
+            ptrdiff_t bytes = match_channel_bytes(finish.exceptions, MATCH_FORM_64_EXCEPT);
+            for (int32_t k = 0; k < channels; k++, parameters += bytes) {
+                match_requant_t p = match_parameters_64(parameters);
+                int64_t sum = match_sum_64_except(&finish, parameters, p, pixels.accumulators[k]);
+                pixels.output[k] = match_shift_and_clip(&finish, sum, p.shift);
+            }
         } else {
             for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_signed_t)) {
                 match_requant_signed_t p = match_parameters_64_signed(parameters);
@@ -107,7 +114,7 @@ static void requantize(const match_tile_t *tile, match_form_t form)
     int32_t bits = log2_cores_along_channels(stride);
     int32_t channels = stride >> bits;
     int32_t first_channel = (match_core_id() & ((1 << bits) - 1)) * channels;
-    finish.parameters += first_channel * match_parameter_bytes(finish.form);
+    finish.parameters = match_parameters_of(&finish, finish.form, first_channel);
     int32_t across = match_core_count() >> bits;
     int32_t total = tile->output_height * tile->output_width;
     int32_t each = (total + across - 1) / across;

@@ -13,6 +13,7 @@
 typedef enum {
     MATCH_FORM_64,          /* match_requant_t */
     MATCH_FORM_64_SIGNED,   /* match_requant_signed_t */
+    MATCH_FORM_64_EXCEPT,   /* match_requant_except_t */
     MATCH_FORM_HIGH,        /* match_requant_high_t */
     MATCH_FORM_HIGH_SIGNED, /* match_requant_high_signed_t */
     MATCH_FORM_32,          /* match_requant32_t */
@@ -25,14 +26,19 @@ typedef struct {
     int32_t clip_low;
     int32_t clip_high;
     int64_t negative_step;
+    int32_t exceptions;
     const uint8_t *output; /* the tile's first output, whose sums are the first ones */
     const int32_t *sums_in;
     int32_t *sums_out;
 } match_finish_t;
 
-/* The form of a kernel by its name, MATCH_FORM_32, MATCH_FORM_64 or MATCH_FORM_HIGH, and by whether there is a step. */
+/* The form of a kernel by its name, MATCH_FORM_32, MATCH_FORM_64 or MATCH_FORM_HIGH, and by whether there is a step, or
+ * are exceptions. */
 static inline match_form_t match_form_of(const match_tile_t *tile, match_form_t form)
 {
+    if (tile->exceptions > 0) {
+        return MATCH_FORM_64_EXCEPT;
+    }
     if (tile->negative_step == 0) {
         return form;
     }
@@ -47,6 +53,7 @@ static inline match_finish_t match_finish_of(const match_tile_t *tile, match_for
         .clip_low = tile->clip_low,
         .clip_high = tile->clip_high,
         .negative_step = tile->negative_step,
+        .exceptions = tile->exceptions,
         .output = tile->output,
         .sums_in = tile->sums_in,
         .sums_out = tile->sums_out,
@@ -86,7 +93,7 @@ static inline int64_t match_double_word(const uint8_t *parameter)
 
 #define MATCH_MEMBER(parameters, type, member) match_word((parameters) + offsetof(type, member))
 
-/* Bytes of a channel's parameters. */
+/* Bytes of a channel's parameters, without exceptions. */
 static inline ptrdiff_t match_parameter_bytes(match_form_t form)
 {
     switch (form) {
@@ -97,15 +104,23 @@ static inline ptrdiff_t match_parameter_bytes(match_form_t form)
     case MATCH_FORM_HIGH_SIGNED:
         return (ptrdiff_t)sizeof(match_requant_high_signed_t);
     case MATCH_FORM_64:
+    case MATCH_FORM_64_EXCEPT:
         return (ptrdiff_t)sizeof(match_requant_t);
     default:
         return (ptrdiff_t)sizeof(match_requant_signed_t);
     }
 }
 
+/* The same with them. */
+static inline ptrdiff_t match_channel_bytes(int32_t exceptions, match_form_t form)
+{
+    ptrdiff_t more = form == MATCH_FORM_64_EXCEPT ? exceptions * (ptrdiff_t)sizeof(int32_t) : 0;
+    return match_parameter_bytes(form) + more;
+}
+
 static inline const uint8_t *match_parameters_of(const match_finish_t *finish, match_form_t form, int32_t channel)
 {
-    return finish->parameters + channel * match_parameter_bytes(form);
+    return finish->parameters + channel * match_channel_bytes(finish->exceptions, form);
 }
 
 static inline match_requant_t match_parameters_64(const uint8_t *parameters)
@@ -167,6 +182,24 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
     return (int64_t)acc * p.multiplier + p.bias - (finish->negative_step & below);
 }
 
+/* Few accumulators are exceptions, and few channels have one. */
+static inline int64_t match_sum_64_except(const match_finish_t *finish, const uint8_t *parameters, match_requant_t p,
+                                          int32_t acc)
+{
+    const uint8_t *exceptions = parameters + offsetof(match_requant_except_t, exceptions);
+    int64_t sum = match_sum_64(p, acc);
+    for (int32_t i = 0; i < finish->exceptions; i++) {
+        int32_t exception = match_word(exceptions + i * (ptrdiff_t)sizeof(int32_t));
+        if (exception == MATCH_NO_EXCEPTION) {
+            break;
+        }
+        if (exception == acc) {
+            return sum - (int64_t)((uint64_t)1 << p.shift);
+        }
+    }
+    return sum;
+}
+
 /* By form, in 0 .. clip_high. */
 static inline int32_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
 {
@@ -202,6 +235,10 @@ static inline uint8_t match_requantize_with(const match_finish_t *finish, const 
     case MATCH_FORM_64: {
         match_requant_t p = match_parameters_64(parameters);
         return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);
+    }
+    case MATCH_FORM_64_EXCEPT: {
+        match_requant_t p = match_parameters_64(parameters);
+        return match_shift_and_clip(finish, match_sum_64_except(finish, parameters, p, acc), p.shift);
     }
     default: {
         match_requant_signed_t p = match_parameters_64_signed(parameters);

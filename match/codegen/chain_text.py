@@ -113,6 +113,8 @@ class StageText:
             yield "negative_step", f"INT64_C({self._stage.negative_step})"
         if self._stage.shift:
             yield "shift", str(self._stage.shift)
+        if self._stage.requantizer and self._stage.requantizer.exceptions:
+            yield "exceptions", str(self._stage.requantizer.exceptions)
 
     def output_strides(self, output: OperandText) -> Iterator[tuple[str, str]]:
         """Those of what it writes."""

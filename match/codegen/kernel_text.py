@@ -23,6 +23,7 @@ NUMBERS = (
     *("addend_row_stride", "addend_pixel_stride", "output_height", "output_width", "output_row_stride"),
     *("output_pixel_stride", "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"),
     *("pad_top", "pad_left", "pad_bottom", "pad_right", "pad_value", "clip_low", "clip_high", "negative_step", "shift"),
+    "exceptions",
     *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups"),
 )
 """The fields of match_tile_t, in its order."""
@@ -194,6 +195,8 @@ class KernelText(LevelText):
             yield "negative_step", f"INT64_C({self.plan.negative_step})"
         if self.plan.shift:
             yield "shift", str(self.plan.shift)
+        if self.plan.requantizer and self.plan.requantizer.exceptions:
+            yield "exceptions", str(self.plan.requantizer.exceptions)
 
     def _window_fields(self, rows: AxisText, columns: AxisText) -> Iterator[tuple[str, str]]:
         yield "filter_height", "FILTER_HEIGHT"

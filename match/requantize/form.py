@@ -36,13 +36,15 @@ def choose_form(
     """The form to use, or why there is none, as the end of 'refused because ...'.
 
     With ``numerics="hardware"`` it is the module's own if that is at most one step off; else, and with
-    ``numerics="exact"``, the first that is exact; failing that, with "hardware", the closest one step off.
+    ``numerics="exact"``, the first that is exact; failing that, with "hardware", the closest one step off. Forms with
+    exceptions, which are slow, are for "exact" alone: without them a layer is one step off at most.
     """
     if constants.requantization is None or accumulator is None:
         return Form(None, constants, None)
     hardware = numerics is Numerics.HARDWARE
     inexact: list[tuple[RequantizationFit, Form]] = []
-    for verdict, form, own in _fitted(module.forms(layer), constants, accumulator):
+    forms = tuple(form for form in module.forms(layer) if not (hardware and form.exceptions))
+    for verdict, form, own in _fitted(forms, constants, accumulator):
         if verdict.exact or (hardware and own and verdict.max_step == 1):
             return form
         inexact.append((verdict, form))
@@ -79,8 +81,10 @@ def _fitted(
             same = (form for form in approximate if form is widest or executes(_line(parameters), *reach, form))
             yield verdict, Form(next(same), parameters, verdict), True
     for requantizer in forms:
-        corrects_nothing = requantizer.negative_step and _line(constants).negative_below is None
-        if requantizer.approximates or corrects_nothing:
+        line = _line(constants)
+        corrects_nothing = requantizer.negative_step and line.negative_below is None
+        excepts_nothing = requantizer.exceptions and not 0 < line.most_exceptions <= requantizer.exceptions
+        if requantizer.approximates or corrects_nothing or excepts_nothing:
             continue
         if requantizer is not forms[-1] and _hopeless(constants, accumulator, requantizer):
             continue

@@ -59,6 +59,12 @@ INT64 = Requantizer(
 INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
 """Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
 
+EXCEPT = tuple(
+    replace(INT64, name=f"int64_except_{most}", exceptions=most, parameter_bytes=REQUANT.itemsize + 4 * most)
+    for most in (2, 8, 32, 128)
+)
+"""Of kernels that read match_requant_except_t, by words for exceptions of each channel."""
+
 INT32 = replace(
     INT64,
     name="int32",
@@ -171,9 +177,15 @@ def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
 
 
 def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
-    """An array of match_requant_t, match_requant_signed_t or match_requant32_t."""
+    """An array of match_requant_t, match_requant_signed_t, match_requant_except_t or match_requant32_t."""
     plain = REQUANT if requantizer.bias_bits > 32 else REQUANT32
+    if requantizer.exceptions:
+        plain = np.dtype([*REQUANT.descr, ("exceptions", "<i4", requantizer.exceptions)])
     entries = np.zeros(part.channels, REQUANT_SIGNED if requantizer.negative_step else plain)
+    if requantizer.exceptions and part.exceptions is not None:
+        ordered = np.sort(part.exceptions, axis=1)[:, ::-1]  # those that no accumulator reaches come last
+        entries["exceptions"] = UNREACHED
+        entries["exceptions"][:, : ordered.shape[1]] = ordered[:, : requantizer.exceptions]
     entries["bias"] = part.bias
     entries["multiplier"] = part.multiplier
     entries["shift"] = part.shift

@@ -23,7 +23,7 @@ from match.target.tile_constants import requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16
 from match.targets.gap9.memory import L1
-from match.targets.pulp.cluster import HIGH, HIGH_SIGNED, INT64, INT64_SIGNED
+from match.targets.pulp.cluster import EXCEPT, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED
 from match.targets.pulp.memory import L1_API
 
 
@@ -48,7 +48,11 @@ NORM_QUANT = (_norm_quant("norm_quant_8", 8), _norm_quant("norm_quant_16", 16), 
 """The output stage's forms."""
 
 STREAM_OUT_HIGH = (replace(HIGH, name="stream_out_high"), replace(HIGH_SIGNED, name="stream_out_high_signed"))
-STREAM_OUT = (replace(INT64, name="stream_out"), replace(INT64_SIGNED, name="stream_out_signed"))
+STREAM_OUT = (
+    replace(INT64, name="stream_out"),
+    replace(INT64_SIGNED, name="stream_out_signed"),
+    *(replace(form, name=form.name.replace("int64", "stream_out")) for form in EXCEPT),
+)
 """32-bit accumulators that the cluster requantizes, by the upper words of products where that is exact."""
 
 _KERNEL_SUFFIX = {

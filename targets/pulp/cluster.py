@@ -20,6 +20,7 @@ from match.targets.pulp.memory import CORES, L1_API
 
 INT64 = replace(tile_constants.INT64, parameter_alignment=4)
 INT64_SIGNED = replace(tile_constants.INT64_SIGNED, parameter_alignment=4)
+EXCEPT = tuple(replace(form, parameter_alignment=4) for form in tile_constants.EXCEPT)
 """Kernels read 64 bits of these as two words (kernels/pulp/match_pulp_requantize.h)."""
 
 INT32 = replace(tile_constants.INT32, lowest=0)
@@ -56,7 +57,7 @@ class Cluster(HwModule):
     """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    requantizers = (INT32, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED)
+    requantizers = (INT32, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED, *EXCEPT)
     sums = _ACCUMULATING
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
     api = ModuleApi(
@@ -77,6 +78,7 @@ class Cluster(HwModule):
             HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),
             INT64: PulpClusterCost(cores=CORES, form="int64"),
             INT64_SIGNED: PulpClusterCost(cores=CORES, form="int64"),
+            **{form: PulpClusterCost(cores=CORES, form="int64") for form in EXCEPT},
         }
 
     def patterns(self) -> tuple[Pattern, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -149,6 +149,12 @@ class Requantization:
     negative_step: int
     clip: tuple[int, int]
     narrow: bool = False
+    exceptions: tuple[tuple[int, ...], ...] = ()  # of each channel
+
+    @property
+    def most_exceptions(self) -> int:
+        """Of a channel: words that each has for them."""
+        return max(map(len, self.exceptions), default=0)
 
     @property
     def suffix(self) -> str:
@@ -158,17 +164,22 @@ class Requantization:
     def __call__(self, acc: Ints) -> Bytes:
         """Outputs for accumulators (..., channels), as the bytes that are stored."""
         total = acc * self.multiplier + self.bias - np.where(acc < self.negative_below, self.negative_step, 0)
-        return np.clip(total >> self.shift, *self.clip).astype(np.uint8)
+        value = total >> self.shift
+        for channel, exceptions in enumerate(self.exceptions):
+            value[..., channel] -= np.isin(acc[..., channel], exceptions)
+        return np.clip(value, *self.clip).astype(np.uint8)
 
     def packed(self) -> Bytes:
-        """match_requant_t, match_requant_signed_t or match_requant32_t, one per channel."""
+        """match_requant_t, match_requant_signed_t, match_requant_except_t or match_requant32_t, one per channel."""
         bias = "<i4" if self.narrow else "<i8"
         fields: list[tuple[str, str]] = [("bias", bias), ("multiplier", "<i4"), ("shift", "<i4")]
         if self.negative_step:
             fields += [("negative_below", "<i4"), ("reserved", "<i4")]
-        table = np.zeros(len(self.bias), np.dtype(fields))
+        table = np.zeros(len(self.bias), np.dtype([*fields, ("exceptions", "<i4", (self.most_exceptions,))]))
         for name, _ in fields[: 4 if self.negative_step else 3]:
             table[name] = getattr(self, name)
+        for channel, exceptions in enumerate(self.exceptions):
+            table["exceptions"][channel] = [*exceptions, *[-(2**31)] * (self.most_exceptions - len(exceptions))]
         return table.view(np.uint8)
 
 
@@ -202,7 +213,7 @@ class UpperWords(Requantization):
         return table.view(np.uint8)
 
 
-FORMS = ("int64", "int64_signed", "int32", "high", "high_signed")
+FORMS = ("int64", "int64_signed", "int64_except", "int32", "high", "high_signed")
 
 
 def requantization_of(
@@ -214,7 +225,17 @@ def requantization_of(
         return narrow_requantization(rng, acc, from_zero)
     if form.startswith("high"):
         return upper_words(rng, acc, from_zero, step=form == "high_signed")
-    return random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
+    plain = random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
+    return replace(plain, exceptions=random_exceptions(rng, acc)) if form == "int64_except" else plain
+
+
+def random_exceptions(rng: np.random.Generator, acc: Ints) -> tuple[tuple[int, ...], ...]:
+    """Some accumulators of each channel, none of some, as many as there are room for of at least one."""
+    flat = acc.reshape(-1, acc.shape[-1])
+    most = int(rng.integers(1, 6))
+    counts = rng.integers(0, most + 1, flat.shape[1])
+    counts[rng.integers(len(counts))] = most
+    return tuple(tuple(map(int, rng.choice(flat[:, k], count))) for k, count in enumerate(counts))
 
 
 def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int], *, step: bool) -> UpperWords:

@@ -131,6 +131,7 @@ def test_conv2d(
         output=target.block,
         scratch=conv2d_scratch(geometry, CORES),
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc))
 
@@ -167,6 +168,7 @@ def test_grouped_conv2d(
         output=target.block,
         scratch=conv2d_scratch(geometry, CORES),
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
         groups=groups,
     )
     expect(output, target, requantization(acc))
@@ -210,6 +212,7 @@ def test_matrices(
         output=target.block,
         scratch=columns * (align4(depth) + 4),
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc.reshape(count, -1, 1)).reshape(acc.shape))
 
@@ -240,6 +243,7 @@ def test_pointwise_and_dense(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc))
 
@@ -312,6 +316,7 @@ def accumulate_on(
             output=target.block,
             scratch=conv2d_scratch(part, cores),
             negative_step=requantization.negative_step,
+            exceptions=requantization.most_exceptions,
             sums=sums,
             begins=begin == 0,
             ends=end == geometry.channels_in,
@@ -351,6 +356,7 @@ def test_depthwise_conv2d(
         output=target.block,
         scratch=depthwise_scratch(geometry, CORES),
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc))
 
@@ -378,6 +384,7 @@ def test_avg_pool2d(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc))
 
@@ -525,6 +532,7 @@ def test_multiply(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc.reshape(-1, 1)).reshape(shape))
 
@@ -762,6 +770,7 @@ def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int,
         output=target.block,
         scratch=scratch,
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc))
     return output
@@ -809,6 +818,7 @@ def pool_on(harness: Harness, geometry: Geometry, form: str) -> Bytes:
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc))
     return output

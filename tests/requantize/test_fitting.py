@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from match.ir.requantization import Requantization, Requantizer
+from match.ir.requantization import UNREACHED, Requantization, Requantizer
 from match.ir.step_function import step_function
-from match.requantize import compare, fit
+from match.requantize import compare, executes, fit
 
 pytestmark = pytest.mark.unit
 
@@ -312,3 +312,14 @@ def test_upper_words_where_nothing_fits() -> None:
     assert fit(plain, -300 * one, 300 * one, HIGH) is None
     steep = Requantization(one << 30, one, one * 53, (0, 255))
     assert fit(steep, -(one << 30), one << 30, HIGH) is None
+
+
+def test_exceptions_need_a_form_with_room_for_them() -> None:
+    """Of the channel that has most; accumulators that are not exceptions take none."""
+    some = np.array([[7, UNREACHED, 9], [UNREACHED, UNREACHED, 3]])
+    line = Requantization(np.array([5, 3]), np.array([1, 2]), np.array([2, 3]), (0, 255), exceptions=some)
+    low, high = np.array([0, 0]), np.array([100, 100])
+    assert line.most_exceptions == 2
+    assert executes(line, low, high, replace(WIDE, exceptions=2))
+    assert not executes(line, low, high, replace(WIDE, exceptions=1))
+    assert not executes(line, low, high, WIDE)

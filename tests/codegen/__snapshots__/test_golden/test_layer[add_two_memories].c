@@ -214,7 +214,8 @@ static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfe
             .weights = NULL, .sums_in = NULL, .sums_out = NULL, .scratch = NULL, .filter_height = 0,
             .filter_width = 0, .stride_y = 0, .stride_x = 0, .dilation_y = 0, .dilation_x = 0, .pad_top = 0,
             .pad_left = 0, .pad_bottom = 0, .pad_right = 0, .pad_value = 0, .negative_step = 0, .shift = 0,
-            .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0, .groups = 0,
+            .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0,
+            .groups = 0,
         };
 
         if (output_pending) {

@@ -258,8 +258,8 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
                     .negative_step = INT64_C(524288),
                     /* None of these: named, or the compiler would clear the whole first. */
                     .addend = NULL, .sums_in = NULL, .sums_out = NULL, .addend_row_stride = 0, .addend_pixel_stride = 0,
-                    .shift = 0, .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0,
-                    .groups = 0,
+                    .shift = 0, .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0,
+                    .output_channel_stride = 0, .groups = 0,
                 };
 
                 if (output_pending[output_turn]) {

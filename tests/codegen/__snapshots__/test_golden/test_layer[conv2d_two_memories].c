@@ -298,8 +298,8 @@ static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfe
                     .clip_high = 250,
                     /* None of these: named, or the compiler would clear the whole first. */
                     .addend = NULL, .sums_in = NULL, .sums_out = NULL, .scratch = NULL, .addend_row_stride = 0,
-                    .addend_pixel_stride = 0, .negative_step = 0, .shift = 0, .input_channel_stride = 0,
-                    .addend_channel_stride = 0, .output_channel_stride = 0, .groups = 0,
+                    .addend_pixel_stride = 0, .negative_step = 0, .shift = 0, .exceptions = 0,
+                    .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0, .groups = 0,
                 };
 
                 if (output_pending[output_turn]) {

@@ -224,8 +224,8 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
                     /* None of these: named, or the compiler would clear the whole first. */
                     .addend = NULL, .sums_in = NULL, .sums_out = NULL, .addend_row_stride = 0, .addend_pixel_stride = 0,
                     .pad_top = 0, .pad_left = 0, .pad_bottom = 0, .pad_right = 0, .pad_value = 0, .negative_step = 0,
-                    .shift = 0, .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0,
-                    .groups = 0,
+                    .shift = 0, .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0,
+                    .output_channel_stride = 0, .groups = 0,
                 };
 
                 if (output_pending) {
