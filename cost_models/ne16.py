@@ -13,7 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import REQUANTIZATION, REQUANTIZATION_CALL, REQUANTIZATION_CHANNEL, Form, Sharing
+from match.cost_models.pulp_cluster import (
+    REQUANTIZATION,
+    REQUANTIZATION_CALL,
+    REQUANTIZATION_CHANNEL,
+    Form,
+    Sharing,
+    compare,
+)
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
@@ -46,7 +53,7 @@ class Ne16Cost(CostModel):
 
     stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a part of a tile behind it,
         instead of NE16 requantizing to 8 bits.
-    form: in which the cluster does.
+    form: in which the cluster does. exceptions: words of a channel for accumulators that are compared.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
     access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56
@@ -60,6 +67,7 @@ class Ne16Cost(CostModel):
 
     stream_out: bool = False
     form: Form = "int64"
+    exceptions: int = 0
     multiplier_bytes: int = 4
     cores: int = 8
     access: int = 15
@@ -180,7 +188,8 @@ class Ne16Cost(CostModel):
         sharing = 4 * (self.cores & -self.cores)  # four for each core, of those that a power of two divides
         along = larger(np.gcd(sharing, channels) // 4, 1)
         pixels = ceil_div(tile.oy * tile.ox, parts * self.cores // along)
-        each = channels / along * (REQUANTIZATION_CHANNEL + pixels * REQUANTIZATION[self.form])
+        output = REQUANTIZATION[self.form] + compare(self.exceptions)
+        each = channels / along * (REQUANTIZATION_CHANNEL + pixels * output)
         return self.fork + (REQUANTIZATION_CALL + each) * self.sharing.factor(self.cores)
 
 

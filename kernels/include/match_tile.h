@@ -33,15 +33,13 @@ typedef struct {
 } match_requant_signed_t;
 
 /* The same with exceptions: accumulators whose value is one less than that, before the clip. The tile says how many words a
- * channel has for them, which lie behind this; MATCH_NO_EXCEPTION ends a channel's that has fewer. */
+ * channel has for them, which lie behind this, the largest first; INT32_MIN, which no accumulator is, fills the rest. */
 typedef struct {
     int64_t bias;
     int32_t multiplier;
     int32_t shift;
     int32_t exceptions[];
 } match_requant_except_t;
-
-#define MATCH_NO_EXCEPTION INT32_MIN
 
 /* The same by the upper word of the product with an unsigned multiplier:
  * clip((upper((acc + addend) * multiplier) + bias) >> shift), where the shift is the lowest five bits of bias. */

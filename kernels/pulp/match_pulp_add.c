@@ -122,7 +122,7 @@ void match_pulp_add(const match_tile_t *tile)
         for (int32_t i = 0; i < run.count; i++) {
             int64_t sum = (int64_t)operands.input[i] * p.input_multiplier +
                           (int64_t)operands.addend[i] * p.addend_multiplier + p.bias;
-            operands.output[i] = match_shift_and_clip(&finish, sum, p.shift);
+            operands.output[i] = match_shift_and_clip(&finish, sum, p.shift, 0);
         }
     }
 }

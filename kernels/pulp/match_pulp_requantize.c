@@ -76,20 +76,21 @@ static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t cha
         if (finish.form == MATCH_FORM_64) {
             for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_t)) {
                 match_requant_t p = match_parameters_64(parameters);
-                pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, pixels.accumulators[k]), p.shift);
+                pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, pixels.accumulators[k]), p.shift, 0);
             }
         } else if (finish.form == MATCH_FORM_64_EXCEPT) {
             ptrdiff_t bytes = match_channel_bytes(finish.exceptions, MATCH_FORM_64_EXCEPT);
             for (int32_t k = 0; k < channels; k++, parameters += bytes) {
                 match_requant_t p = match_parameters_64(parameters);
-                int64_t sum = match_sum_64_except(&finish, parameters, p, pixels.accumulators[k]);
-                pixels.output[k] = match_shift_and_clip(&finish, sum, p.shift);
+                int32_t acc = pixels.accumulators[k];
+                int32_t less = match_is_exception(&finish, parameters, acc);
+                pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, acc), p.shift, less);
             }
         } else {
             for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_signed_t)) {
                 match_requant_signed_t p = match_parameters_64_signed(parameters);
                 int64_t sum = match_sum_64_signed(&finish, p, pixels.accumulators[k]);
-                pixels.output[k] = match_shift_and_clip(&finish, sum, p.shift);
+                pixels.output[k] = match_shift_and_clip(&finish, sum, p.shift, 0);
             }
         }
     }

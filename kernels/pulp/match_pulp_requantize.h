@@ -66,13 +66,13 @@ static inline uint8_t match_clip(const match_finish_t *finish, int32_t value)
     return (uint8_t)match_smaller(match_larger(value, finish->clip_low), finish->clip_high);
 }
 
-/* clip(sum >> shift). A shift of 32 or more takes the upper half alone, which 32-bit cores do in one step. */
-static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift)
+/* clip((sum >> shift) - less). A shift of 32 or more takes the upper half alone, which 32-bit cores do in one step. */
+static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift, int32_t less)
 {
     if (shift & 32) {
-        return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
+        return match_clip(finish, ((int32_t)(sum >> 32) >> (shift & 31)) - less);
     }
-    int64_t value = sum >> shift;
+    int64_t value = (sum >> shift) - less;
     int64_t low = value < finish->clip_low ? finish->clip_low : value;
     return (uint8_t)(low > finish->clip_high ? finish->clip_high : low);
 }
@@ -182,22 +182,18 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
     return (int64_t)acc * p.multiplier + p.bias - (finish->negative_step & below);
 }
 
-/* Few accumulators are exceptions, and few channels have one. */
-static inline int64_t match_sum_64_except(const match_finish_t *finish, const uint8_t *parameters, match_requant_t p,
-                                          int32_t acc)
+/* 1 for an exception of its channel, else 0. Exceptions fall: the first that is not above the accumulator decides. */
+static inline int32_t match_is_exception(const match_finish_t *finish, const uint8_t *parameters, int32_t acc)
 {
-    const uint8_t *exceptions = parameters + offsetof(match_requant_except_t, exceptions);
-    int64_t sum = match_sum_64(p, acc);
-    for (int32_t i = 0; i < finish->exceptions; i++) {
-        int32_t exception = match_word(exceptions + i * (ptrdiff_t)sizeof(int32_t));
-        if (exception == MATCH_NO_EXCEPTION) {
-            break;
-        }
-        if (exception == acc) {
-            return sum - (int64_t)((uint64_t)1 << p.shift);
+    const uint8_t *next = parameters + offsetof(match_requant_except_t, exceptions);
+    const uint8_t *end = next + finish->exceptions * (ptrdiff_t)sizeof(int32_t);
+    for (; next < end; next += sizeof(int32_t)) {
+        int32_t exception = match_word(next);
+        if (exception <= acc) {
+            return exception == acc;
         }
     }
-    return sum;
+    return 0;
 }
 
 /* By form, in 0 .. clip_high. */
@@ -234,15 +230,16 @@ static inline uint8_t match_requantize_with(const match_finish_t *finish, const 
         return (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(parameters), acc);
     case MATCH_FORM_64: {
         match_requant_t p = match_parameters_64(parameters);
-        return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);
+        return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift, 0);
     }
     case MATCH_FORM_64_EXCEPT: {
         match_requant_t p = match_parameters_64(parameters);
-        return match_shift_and_clip(finish, match_sum_64_except(finish, parameters, p, acc), p.shift);
+        int32_t less = match_is_exception(finish, parameters, acc);
+        return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift, less);
     }
     default: {
         match_requant_signed_t p = match_parameters_64_signed(parameters);
-        return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift);
+        return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift, 0);
     }
     }
 }

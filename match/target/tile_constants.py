@@ -183,7 +183,7 @@ def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
         plain = np.dtype([*REQUANT.descr, ("exceptions", "<i4", requantizer.exceptions)])
     entries = np.zeros(part.channels, REQUANT_SIGNED if requantizer.negative_step else plain)
     if requantizer.exceptions and part.exceptions is not None:
-        ordered = np.sort(part.exceptions, axis=1)[:, ::-1]  # those that no accumulator reaches come last
+        ordered = np.sort(part.exceptions, axis=1)[:, ::-1]  # largest first, as kernels want; unreached last
         entries["exceptions"] = UNREACHED
         entries["exceptions"][:, : ordered.shape[1]] = ordered[:, : requantizer.exceptions]
     entries["bias"] = part.bias

@@ -83,7 +83,7 @@ class Ne16(HwModule):
             **{form: Ne16Cost(multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
             STREAM_OUT_HIGH[0]: Ne16Cost(stream_out=True, form="high"),
             STREAM_OUT_HIGH[1]: Ne16Cost(stream_out=True, form="high_signed"),
-            **{form: Ne16Cost(stream_out=True) for form in STREAM_OUT},
+            **{form: Ne16Cost(stream_out=True, exceptions=form.exceptions) for form in STREAM_OUT},
         }
         self.cost_model = self._costs[NORM_QUANT[-1]]
 

@@ -78,7 +78,7 @@ class Cluster(HwModule):
             HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),
             INT64: PulpClusterCost(cores=CORES, form="int64"),
             INT64_SIGNED: PulpClusterCost(cores=CORES, form="int64"),
-            **{form: PulpClusterCost(cores=CORES, form="int64") for form in EXCEPT},
+            **{form: PulpClusterCost(cores=CORES, form="int64", exceptions=form.exceptions) for form in EXCEPT},
         }
 
     def patterns(self) -> tuple[Pattern, ...]:

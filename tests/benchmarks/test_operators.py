@@ -19,7 +19,7 @@ def test_shares_of_a_network() -> None:
     assert row.refused is None
     assert sum(row.shares.values()) == pytest.approx(1)
     assert sum(rest.share for rest in row.rest) == pytest.approx(row.shares.get(CPU, 0.0))
-    assert all(rest.refusals for rest in row.rest if rest.op == "conv2d")
+    assert all(rest.refusals for rest in row.rest if rest.op == "concatenate")
     assert (row.differing, row.outputs) == (0, 1000)
 
 

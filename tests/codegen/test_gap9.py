@@ -64,7 +64,7 @@ def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
     """Rows, channels and columns cut, or channels and rows; operands as deep as they go, or all at the top."""
     layer = case.layer
     requant = case.constants.requantization
-    plain, signed = STREAM_OUT if isinstance(module, Ne16) else (INT64, INT64_SIGNED)
+    plain, signed = STREAM_OUT[:2] if isinstance(module, Ne16) else (INT64, INT64_SIGNED)
     requantizer = None if requant is None else signed if requant.negative_step else plain
     order = list(TILES) if number % 2 else [Dim.K, Dim.OY]
     loops = [Loop(dim, TILES[dim], layer.size(dim)) for dim in order if TILES[dim] < layer.size(dim)]

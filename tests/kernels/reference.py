@@ -179,7 +179,8 @@ class Requantization:
         for name, _ in fields[: 4 if self.negative_step else 3]:
             table[name] = getattr(self, name)
         for channel, exceptions in enumerate(self.exceptions):
-            table["exceptions"][channel] = [*exceptions, *[-(2**31)] * (self.most_exceptions - len(exceptions))]
+            unused = [-(2**31)] * (self.most_exceptions - len(exceptions))
+            table["exceptions"][channel] = [*sorted(exceptions, reverse=True), *unused]
         return table.view(np.uint8)
 
 

@@ -31,20 +31,21 @@ Mutation = Callable[[Path], None]
 
 @pytest.fixture(scope="module")
 def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's network for the cluster, whose requantization is exact."""
+    """The demo's network for the cluster, a kernel for each operator, whose requantization is exact."""
     folder = tmp_path_factory.mktemp("validate") / "digits"
-    match.compile(DIGITS, "gap9", modules=["cluster"], numerics="exact", output=folder)
+    match.compile(DIGITS, "gap9", modules=["cluster"], numerics="exact", fuse=False, output=folder)
     return folder
 
 
 def constant(file: str, array: str, place: int) -> Mutation:
-    """Changes a number of an array of constants."""
+    """Changes a number of an array of constants, not one of its comments."""
 
     def apply(project: Path) -> None:
         path = project / "src" / file
         text = path.read_text()
         begin = text.index("= {", text.rindex(array))
-        found = list(re.finditer(r"-?\b\d+\b", text[begin : begin + 4000]))[place]
+        uncommented = re.sub(r"/\*.*?\*/", lambda comment: " " * len(comment[0]), text[begin : begin + 4000])
+        found = list(re.finditer(r"-?\b\d+\b", uncommented))[place]
         changed = int(found[0]) ^ 0x5A
         path.write_text(text[: begin + found.start()] + str(changed) + text[begin + found.end() :])
 
@@ -65,8 +66,7 @@ def replaced(file: str, text: str, replacement: str) -> Mutation:
 
 PULP = "kernels/pulp/match_pulp_"
 QUICK = {
-    "conv2d_5": constant("05_conv2d_sums.c", "constants[", 100),
-    "input of conv2d_4": constant("network.c", ".fused_constant_let", 0),
+    "conv2d_5": constant("05_conv2d.c", "constants[", 100),
     "add_7": replaced(f"{PULP}add.c", "run.addend[i]", "run.input[i]"),
 }
 MUTANTS = [
@@ -78,11 +78,11 @@ MUTANTS = [
                 ("conv2d_2", constant("02_conv2d.c", "constants[", 0)),
                 ("conv2d_4", constant("04_conv2d.c", "constants[", 5)),
                 ("depthwise_conv2d_8", constant("08_depthwise_conv2d.c", "constants[", 3)),
-                ("dense_12", constant("12_dense_sums.c", "constants[", 7)),
-                ("conv2d_6", replaced("src/06_conv2d_sums.c", ".pad_top = PAD_TOP", ".pad_top = 0")),
+                ("dense_12", constant("12_dense.c", "constants[", 7)),
+                ("conv2d_6", replaced("src/06_conv2d.c", ".pad_top = PAD_TOP", ".pad_top = 0")),
                 (
                     "depthwise_conv2d_8",
-                    replaced(f"{PULP}depthwise_3x3.c", "(tile->pad_value)", "(tile->pad_value + 9)"),
+                    replaced("src/08_depthwise_conv2d.c", ".pad_value = 0", ".pad_value = 9"),
                 ),
                 ("avg_pool2d_10", replaced(f"{PULP}pool2d.c", "tile->channels_out, 0", "tile->channels_out - 1, 0")),
             )
@@ -115,6 +115,14 @@ def test_a_mutant_is_found_where_it_is(name: str, mutate: Mutation, exact: Path,
     assert not result.equal
     assert result.first == name
     assert [layer.name for layer in result.layers or () if layer.differing] == [name]
+
+
+def test_a_mutant_of_the_control_core_is_found(tmp_path: Path) -> None:
+    match.compile(DIGITS, "gap9", modules=["ne16"], numerics="exact", output=tmp_path / "digits")
+    constant("network.c", ".fused_constant_1_let", 0)(tmp_path / "digits")
+    result = match.validate(tmp_path / "digits", DIGITS, samples=3, layers=True)
+    assert result.first == "output scores"
+    assert [layer.name for layer in result.layers or () if layer.differing] == ["output scores"]
 
 
 def test_inexact_requantization_is_known() -> None:
