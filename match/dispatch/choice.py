@@ -195,10 +195,13 @@ def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], targ
     )
 
 
-def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False) -> Cost:
+def cpu_cost(
+    target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False, rows: int = 1
+) -> Cost:
     """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
 
-    `floating` tells whether it computes in floating point. What TVM makes no code of costs nothing. The core has no
+    `floating` tells whether it computes in floating point. The cost model is asked for one of `rows` equal rows, which
+    softmax in integers computes one after the other. What TVM makes no code of costs nothing. The core has no
     scratchpad: its bytes moved are two for each of `macs` and one for each output, or as many in and out if it only
     copies them.
 
@@ -213,8 +216,9 @@ def cpu_cost(target: MatchTarget, name: str, op: str, macs: int, outputs: int, *
         call = partial(call_text, model, name, method, arguments)
         return number(partial(getattr(model, method), *arguments), lambda: f"module {CPU}: {call()}")
 
-    cycles = ask("floating", op, outputs) if floating else ask("cycles", op, macs, outputs)
-    energy = ask("energy", op, macs, outputs) if knows_energy(model) else None
+    row = (op, macs // rows, outputs // rows)
+    cycles = ask("floating", op, outputs) if floating else rows * ask("cycles", *row)
+    energy = rows * ask("energy", *row) if knows_energy(model) else None
     return Cost(cycles, cycles, 0.0, 0.0, ((CPU, max(2 * macs, outputs) + outputs),), energy)
 
 

@@ -38,7 +38,7 @@ class Operator:
     outputs: elements that it computes.
     reads, writes: tensors, as places in the graph's list; each one once.
     source: what the model calls it, empty if that is not known. reference: whether the control core is known to compute
-        the reference's numbers.
+        the reference's numbers. rows: how many rows a softmax in integers has; 1 of anything else.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Operator:
     floating: bool = False
     source: str = ""
     reference: bool = True
+    rows: int = 1
 
 
 @dataclass(frozen=True)

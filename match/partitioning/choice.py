@@ -224,6 +224,7 @@ class _Candidates:
             operator.combined,
             operator.outputs,
             floating=operator.floating,
+            rows=operator.rows,
         )
         offers = (*refusals, plan.Offer(CPU, cost=cost))
 

@@ -9,7 +9,7 @@ from typing import Any
 from match.dispatch.choice import combined, outputs
 from match.ir.graph import Graph, Operator, Tensor
 from match.partitioning.pattern import Match, Rejection
-from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products
+from match.partitioning.pattern.rows import SOFTMAX, CoreCalls, called, is_floating, is_reference, products
 from match.partitioning.sums import REQUANTIZE, Halves
 from match.relay import relay, tvm
 from match.relay.rewrite import dtype, first_source, operands, shape
@@ -120,7 +120,10 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
     kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
     floating = layer is None and is_floating(row)
     source, reference = first_source(reversed(row)), is_reference(row)
-    return Operator(f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference)
+    softmax_rows = elements // shape(row[-1])[-1] if op == SOFTMAX else 1
+    return Operator(
+        f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference, softmax_rows
+    )
 
 
 def _elements(kind: Any) -> int:

@@ -79,6 +79,16 @@ def test_what_is_no_code_costs_nothing(op: str) -> None:
     assert cpu_cost(FakeTarget(unit()), "cast_3", "cast", 0, 1000).cycles > 0
 
 
+def test_each_row_of_a_softmax_costs_what_one_does() -> None:
+    class Rows(FakeCpu):
+        def cycles(self, op: str, macs: int, outputs: int) -> float:
+            return 600.0 + 90.0 * outputs
+
+    target = FakeTarget(unit())
+    target.cpu_cost_model = Rows()
+    assert cpu_cost(target, "softmax_3", "softmax", 0, 162, rows=18).cycles == 18 * (600 + 90 * 9)
+
+
 class FrugalCpu(FakeCpu):
     """2 pJ an operation."""
 

@@ -13,6 +13,7 @@ from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
 from match.partitioning.sums import Halves, halves
 from match.relay import relay, tvm
+from match.relay.softmax import softmax
 from tests.dispatch.fakes import FakeModule, FakeTarget
 from tests.dispatch.test_partition import add, conv
 
@@ -68,6 +69,15 @@ def test_a_layer_in_two_parts() -> None:
     assert found.tensors[1].bytes == 4 * MAP.bytes
     rest = found.operators[1]
     assert (rest.kind, rest.macs, rest.combined, rest.outputs) == ("conv2d", 0, 0, 144)
+
+
+def test_rows_of_a_softmax() -> None:
+    x = relay.var("x", shape=(1, 2, 9, 12), dtype="int8")
+    body = softmax(relay.nn.relu(x), 12, np.arange(256, dtype=np.int64), "int8")
+    assert [(operator.op, operator.rows) for operator in graph([x], body).operators] == [
+        ("nn.relu", 1),
+        ("softmax", 18),
+    ]
 
 
 def test_splits_and_concatenations() -> None:
