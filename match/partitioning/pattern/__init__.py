@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from match.partitioning.pattern.forms import read
+from match.partitioning.pattern.forms import Ranges, read
 from match.partitioning.pattern.movement import concatenation
 from match.partitioning.pattern.own import occurrences
 from match.partitioning.pattern.rows import CoreCalls
@@ -19,6 +19,7 @@ from match.relay import relay, tvm
 from match.relay.graph import post_order, users
 from match.relay.readers import read_requantized, read_sums
 from match.relay.rewrite import is_call
+from match.relay.softmax import ALONE
 from match.relay.value_ranges import value_ranges
 from match.target.own import OwnOperator
 
@@ -47,7 +48,7 @@ def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match |
         if expr in brought:
             alone = _alone(brought[expr], used_by)
             layer = alone if isinstance(alone, Match) else None
-        layer = layer or read(expr, ranges)
+        layer = layer or _read(expr, ranges, used_by)
         if isinstance(layer, Match):
             alone = _alone(layer, used_by)
             # What others read beside a concatenation is a layer of its own.
@@ -56,6 +57,14 @@ def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match |
             taken.update(layer.covered)
             found.append(layer)
     return tuple(reversed(found))
+
+
+def _read(expr: relay.Expr, ranges: Ranges, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection | None:
+    """The layer that ends in an expression. What keeps TVM from joining it with its readers is of the layer, too."""
+    if is_call(expr, ALONE) and used_by[expr.args[0]] == [expr]:
+        layer = read(expr.args[0], ranges)
+        return None if layer is None else replace(layer, root=expr, covered=(expr, *layer.covered))
+    return read(expr, ranges)
 
 
 def unrequantized(match: Match) -> tuple[Match, CoreCalls] | None:
