@@ -9,7 +9,7 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
-(OY, K, OX). A multiplication may have a second input of one pixel, which weighs the channels of the first.
+(OY, K, OX). The second input of an addition or a multiplication may be one pixel, for all pixels of the first.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -99,7 +99,7 @@ class Layer:
     are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
     that of the values that the inputs of a layer that accumulates can have, where that is known. `first_channels` are,
     of a concatenation, those of its first input; of a slice, those in front of it, and `source_channels` all of its
-    input. `broadcast` tells that the second input of a multiplication has one pixel. `group_outputs` are
+    input. `broadcast` tells that the second input of an addition or a multiplication has one pixel. `group_outputs` are
     the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
     filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
 

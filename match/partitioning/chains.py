@@ -87,6 +87,8 @@ def _chainable(stages: Sequence[Match], used_by: Mapping[relay.Expr, Iterable[re
         if written != (after.iy, after.ix, after.input_channels, after.input_dtype):
             return False
     inputs = stages[-1].inputs
+    if any(layer.broadcast for layer in layers):
+        return False
     return Op.ADD not in (layer.op for layer in layers[:-1]) and len({*inputs}) == len(inputs)
 
 

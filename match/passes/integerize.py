@@ -109,8 +109,6 @@ class Integerize:
             return integer_form.multiply(
                 new(left), new(right), (a.zero_point, b.zero_point), requantization, output.dtype
             )
-        if shape(left) != shape(right):
-            return None
         sign = -1 if is_call(call, "qnn.subtract") else 1
         outputs = self.arithmetic.add(a, b, output, clip, sign)
         slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)

@@ -14,6 +14,7 @@ from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import Integerize
 from match.passes.one_row import OneRow
+from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.repetition import ConcatenateRepetitions
@@ -39,6 +40,7 @@ def integer_relay(
     passes = (
         *((FuseFixedPointGroups(),) if tflite else ()),
         OneRow(),
+        PadsBehindReshapes(),
         FuseQuantizedGroups(),
         ChannelsLast(),
         ComposeArithmetic(),

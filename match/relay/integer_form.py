@@ -199,7 +199,7 @@ def add(
     clip: tuple[int, int],
     dtype: str,
 ) -> relay.Expr:
-    """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors of equal shape."""
+    """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors; one may be broadcast."""
     first, second = (
         relay.multiply(relay.cast(operand, "int64"), int64(multiplier))
         for operand, multiplier in zip((a, b), multipliers, strict=True)

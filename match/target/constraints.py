@@ -16,6 +16,11 @@ def no_dilation(layer: Layer) -> Verdict:
     return Verdict(layer.dilation == (1, 1), f"its dilation is {pair(layer.dilation)}, not 1x1")
 
 
+def whole_addend(layer: Layer) -> Verdict:
+    """Both inputs have the output's shape."""
+    return Verdict(not layer.broadcast, "its second input has one pixel and the kernel reads maps of one shape")
+
+
 def pair(values: tuple[int, int]) -> str:
     """Rows x columns."""
     return f"{values[0]}x{values[1]}"

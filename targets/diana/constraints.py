@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from match.ir.layer import Layer, Op
-from match.target.constraints import no_dilation
+from match.target.constraints import no_dilation, whole_addend
 from match.target.hardware import Constraint, Verdict
 
 MAX_PRODUCTS = (2**31 - 1) // (128 * 128)
@@ -68,5 +68,5 @@ DIGITAL: dict[Op, tuple[Constraint, ...]] = {
     Op.CONV2D: _CONVOLUTION,
     Op.DEPTHWISE_CONV2D: _CONVOLUTION,
     Op.DENSE: (int8_values, accumulator_fits),
-    Op.ADD: (int8_values,),
+    Op.ADD: (int8_values, whole_addend),
 }

@@ -100,10 +100,14 @@ def make(
     dilation: tuple[int, int] = (1, 1),
     padding: Padding = Padding(),
     negative_step: bool = False,
+    broadcast: bool = False,
     seed: int = 0,
     name: str = "layer",
 ) -> Case:
-    """A layer over an input of height x width x channels_in, with random constants that use the whole output range."""
+    """A layer over an input of height x width x channels_in, with random constants that use the whole output range.
+
+    `broadcast`: the second input of an addition has one pixel.
+    """
     if op in _UNWEIGHTED:
         return _unweighted(op, channels_in, channels_out, height, width, seed=seed, name=name)
     rng = np.random.default_rng(seed)
@@ -128,6 +132,7 @@ def make(
         stride=stride,
         dilation=dilation,
         padding=padding,
+        broadcast=broadcast,
         pad_value=int(rng.integers(0, 256)) if any(padding) else 0,
         weight_dtype="int8" if weighted else "",
         clip=(3, 250),
@@ -151,10 +156,10 @@ def make(
         negative_below=rng.integers(-1000, 0, count) if negative_step else None,
         negative_step=2**19 if negative_step else 0,
     )
-    inputs = tuple(
-        rng.integers(0, 256, (height, width, layer.input_channels)).astype(np.uint8)
-        for _ in range(2 if op is Op.ADD else 1)
-    )
+    shapes = [(height, width, layer.input_channels)]
+    if op is Op.ADD:
+        shapes.append((1, 1, layer.k) if layer.broadcast else shapes[0])
+    inputs = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if op is Op.MATRICES:
         inputs = (inputs[0], rng.integers(0, 256, (height, channels_out, channels_in)).astype(np.uint8))
     addend = (int(rng.integers(2**18, 2**19)), int(rng.integers(2**18, 2**19))) if op is Op.ADD else None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from match.target import chip
-from match.target.constraints import no_dilation, uint8_input
+from match.target.constraints import no_dilation, uint8_input, whole_addend
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
 from match.ir.layer import Dim, Layer, Op
@@ -34,7 +34,11 @@ class CortexM7(HwModule):
     def patterns(self) -> tuple[Pattern, ...]:
         """All of `OPS`, a convolution with the pooling of its outputs, and an operator of its own."""
         pooled = Pattern(Op.MAX_POOL2D, before=(Op.CONV2D,))
-        return (*(Pattern(op, (uint8_input, no_dilation)) for op in OPS), pooled, Pattern(Op.OWN, own=gate()))
+        return (
+            *(Pattern(op, (uint8_input, no_dilation, whole_addend)) for op in OPS),
+            pooled,
+            Pattern(Op.OWN, own=gate()),
+        )
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Four channels are a word: what the MDMA moves at once, and two pairs of the kernels."""

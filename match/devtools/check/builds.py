@@ -92,6 +92,15 @@ class Builds:
 
         return build
 
+    def shifted_channels(self) -> Build:
+        """The mean of a map and of one pixel, a constant."""
+        pixel = np.linspace(*self._range, 16).astype(self.dtype).reshape(1, 1, 1, 16)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.add(x, relay.const(pixel), (1, 1), 0, 1, self._range, self.dtype)
+
+        return build
+
     def matrices(self, rows: int) -> Build:
         """Products of matrices, so many rows each."""
         requantization = self.requantization(1, 64).take(np.zeros(rows, np.intp))

@@ -106,6 +106,7 @@ def probes(dtype: str) -> Iterator[Probe]:
         yield Probe(Op.DENSE, f"a dense layer of {c} to {k}", dtype, (1, c), 1, builds.dense(c, k))
     shape = (1, 8, 8, 16)
     yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, builds.addition())
+    yield Probe(Op.ADD, "an addition of an 8x8x16 map and one pixel", dtype, shape, 1, builds.shifted_channels())
     yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, builds.matrices(9))
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, builds.average())
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, builds.maximum())

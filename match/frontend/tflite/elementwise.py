@@ -56,17 +56,8 @@ def _addition(read: TfliteReader, operator: FileOperator, activation: int, sign:
     table = _table_of_one(read, operator, of_levels, output)
     if table is not None:
         return table
-    same = read.tensor(operator).shape == read.tensor(operator, 1).shape
-    if same and not any(read.constant(operator, at) is not None for at in (0, 1)):
-        build = relay.qnn.op.add if sign > 0 else relay.qnn.op.subtract
-        return _clipped(build(*_qnn_operands(read, operator, a, b, output)), clip, output)
-    first, second, last = addition_factors(a.scale, b.scale, output.scale)
-    left, right = (
-        integers.scaled(_shifted(read, operator, at, values, ADD_LEFT_SHIFT), factor)
-        for at, values, factor in ((0, a, first), (1, b, second))
-    )
-    total = relay.add(left, right) if sign > 0 else relay.subtract(left, right)
-    return integers.narrowed(integers.scaled(total, last), output, clip)
+    build = relay.qnn.op.add if sign > 0 else relay.qnn.op.subtract
+    return _clipped(build(*_qnn_operands(read, operator, a, b, output)), clip, output)
 
 
 def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -202,39 +202,38 @@ def _max_pool2d(root: relay.Call) -> Match | Rejection | None:
 
 
 def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Rejection:
-    a, b = addition.operands
-    if shape(a) != shape(b):
-        return _rejected(root, (a, b), Op.ADD, "its operands have different shapes")
-    if dtype(a) != dtype(b):
-        return _rejected(root, (a, b), Op.ADD, "its operands have different types")
-    if shape(a)[0] != 1 or len(shape(a)) not in (2, 4):
-        return _rejected(root, (a, b), Op.ADD, _not_one_map(a))
-    k = shape(a)[-1]
-    oy, ox = shape(a)[1:3] if len(shape(a)) == 4 else (1, 1)
+    """A sum of two maps of one shape, or of a map and one of a single pixel, whichever comes first."""
+    operands, multipliers = addition.operands, addition.multipliers
+    if math.prod(shape(operands[0])) < math.prod(shape(operands[1])):
+        operands, multipliers = (operands[1], operands[0]), (multipliers[1], multipliers[0])
+    a, b = operands
+    rejection = _unlike(root, (a, b), Op.ADD)
+    if rejection is not None:
+        return rejection
     low, high = 0, 0
-    spans = [(int(values.low.min()), int(values.high.max())) for values in (_range(x, k, ranges) for x in (a, b))]
-    for span, multiplier in zip(spans, addition.multipliers, strict=True):
-        ends = [multiplier * end for end in span]
-        low, high = low + min(ends), high + max(ends)
-    layer = Layer(
-        name=Op.ADD.value,
-        op=Op.ADD,
-        k=k,
-        c=1,
-        oy=oy,
-        ox=ox,
-        iy=oy,
-        ix=ox,
-        input_dtype=dtype(a),
-        weight_dtype="",
-        output_dtype=addition.dtype,
+    spans = [_ends(x, shape(x)[-1], ranges) for x in (a, b)]
+    for span, multiplier in zip(spans, multipliers, strict=True):
+        low, high = low + int((multiplier * span).min()), high + int((multiplier * span).max())
+    layer = replace(
+        element_wise(Op.ADD, shape(root), dtype(a), addition.dtype),
         clip=addition.clip,
-        input_range=(min(first for first, _ in spans), max(last for _, last in spans)),
+        input_range=(int(min(span[0] for span in spans)), int(max(span[1] for span in spans))),
+        broadcast=shape(a) != shape(b),
     )
     one, bias, shift = (np.array([value], np.int64) for value in (1, addition.bias, addition.shift))
-    constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), addition.multipliers)
+    constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), multipliers)
     accumulator = np.array([low], np.int64), np.array([high], np.int64)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def _unlike(root: relay.Expr, operands: tuple[relay.Expr, relay.Expr], op: Op) -> Rejection | None:
+    """The reason why two operands, the larger one first, cannot be a layer's, if there is one."""
+    (a, b), k = operands, shape(root)[-1]
+    if shape(a) != shape(root) or (shape(a) != shape(b) and (shape(b)[-1], math.prod(shape(b))) != (k, k)):
+        return _rejected(root, operands, op, "its operands differ in more than one having a single pixel")
+    if dtype(a) != dtype(b):
+        return _rejected(root, operands, op, "its operands have different types")
+    return None
 
 
 def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) -> Match | Rejection:
@@ -242,17 +241,15 @@ def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) 
     operands, zero_points = multiplication.operands, multiplication.zero_points
     if math.prod(shape(operands[0])) < math.prod(shape(operands[1])):
         operands, zero_points = (operands[1], operands[0]), (zero_points[1], zero_points[0])
-    (a, b), k = operands, shape(root)[-1]
-    broadcast = shape(a) != shape(b)
-    if shape(a) != shape(root) or (broadcast and (shape(b)[-1], math.prod(shape(b))) != (k, k)):
-        return _rejected(root, (a, b), Op.MULTIPLY, "its operands differ in more than one having a single pixel")
-    if dtype(a) != dtype(b):
-        return _rejected(root, (a, b), Op.MULTIPLY, "its operands have different types")
+    a, b = operands
+    rejection = _unlike(root, (a, b), Op.MULTIPLY)
+    if rejection is not None:
+        return rejection
     products = np.multiply.outer(
         *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
     )
     layer = element_wise(Op.MULTIPLY, shape(root), dtype(a), multiplication.dtype)
-    layer = replace(layer, clip=multiplication.requantization.clip, broadcast=broadcast)
+    layer = replace(layer, clip=multiplication.requantization.clip, broadcast=shape(a) != shape(b))
     accumulator = products.min().reshape(1), products.max().reshape(1)
     parameters = _without_idle_parts(multiplication.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=zero_points)

@@ -16,6 +16,7 @@ from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find
 from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
+from match.relay.rewrite import is_call
 
 pytestmark = pytest.mark.tvm
 
@@ -220,6 +221,32 @@ def test_add() -> None:
     values = RNG.integers(0, 256, (2, 1, 3, 4, 5))
     acc = (values[0] * 700000 + values[1] * 900000)[0]
     assert np.array_equal(requantized(match, acc), run([a, b], body, *values.astype(np.uint8)))
+
+
+def test_add_of_one_pixel() -> None:
+    """The map comes first, whatever the order in the network is; a barrier behind the addition is of it."""
+    a, b = var("a", 5), var("b", 1, 3, 4, 5)
+    products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 700000), (b, 900000))]
+    total = relay.right_shift(relay.add(relay.add(*products), c64(-(100 << 20))), c64(20))
+    body = relay.annotation.stop_fusion(relay.cast(relay.clip(total, 4, 255), "uint8"))
+    match = only([a, b], body)
+    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, True, 3, 4)
+    assert match.constants.addend_multipliers == (900000, 700000)
+    assert [x.name_hint for x in match.inputs] == ["b", "a"]
+    assert is_call(match.root, "annotation.stop_fusion")
+    pixel, values = RNG.integers(0, 256, 5), RNG.integers(0, 256, (1, 3, 4, 5))
+    acc = (pixel * 700000 + values * 900000)[0]
+    assert np.array_equal(requantized(match, acc), run([a, b], body, pixel.astype(np.uint8), values.astype(np.uint8)))
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 5), (1, 3, 4, 1), (4, 5)])
+def test_an_addition_that_repeats_part_of_a_map_is_rejected(shape: tuple[int, ...]) -> None:
+    a, b = var("a", 1, 3, 4, 5), var("b", *shape)
+    products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
+    total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
+    (found,) = find(typed([a, b], relay.cast(relay.clip(total, 0, 255), "uint8")))
+    assert isinstance(found, Rejection)
+    assert "single pixel" in found.reason
 
 
 def looked_up(x: Any, table: Array, *, index: str = "int32", offset: int | None = None) -> Any:
