@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.command import run
 from benchmarks.operators.results import Results, Row, grid
-from benchmarks.operators.shares import measure
+from benchmarks.operators.shares import measure, measure_file
 from match.files.output import check_file, whole_file
 
 NETWORKS = (
@@ -31,20 +31,24 @@ NETWORKS = (
 
 
 def main(
-    network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo.")] = ",".join(NETWORKS),
+    network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo, or files.")] = ",".join(NETWORKS),
     activations: Annotated[str, typer.Option(metavar="A,B", help="Types of activations.")] = "uint8,int8",
     target: Annotated[str, typer.Option(metavar="NAME", help="The chip; see `match targets`.")] = "gap9",
     numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = "hardware",
-    compare: Annotated[bool, typer.Option("--compare", help="Run each beside onnxruntime, on one input.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Run each beside its reference, on one input.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
 ) -> None:
-    """Compile architectures of the zoo and print where their predicted cycles are."""
+    """Compile architectures of the zoo, or files, and print where their predicted cycles are."""
     check_file(output)
     rows: list[Row] = []
     for name in network.split(","):
-        for kind in activations.split(","):
+        file = name.endswith((".onnx", ".tflite"))
+        for kind in ["file's"] if file else activations.split(","):
             sys.stderr.write(f"{name} {kind}\n")
-            rows.append(measure(name, kind, target, numerics, compare=compare))
+            if file:
+                rows.append(measure_file(Path(name), target, numerics, compare=compare))
+            else:
+                rows.append(measure(name, kind, target, numerics, compare=compare))
             if output is not None:  # what is there already outlives an interruption
                 with whole_file(output) as unfinished:
                     unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(rows=tuple(rows)))) + b"\n")

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 
 CPU = "cpu"
+EXTERNAL = "external memory"
 _SHOWN = 4
 
 
@@ -27,9 +28,10 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A network; cycles and shares are predicted.
 
-    shares: of all cycles, by unit. rest: what is on the control core, the largest share first. inexact: operators that
-        are not known to compute the reference's numbers, of `operators` in all.
-    differing: of how many outputs those of the C are not onnxruntime's, null where that was not asked for.
+    shares: of all cycles, by unit, and of transfers from external memory that no layer hides.
+    rest: what is on the control core, the largest share first.
+    inexact: operators that are not known to compute the reference's numbers, of `operators` in all.
+    differing: of how many outputs those of the C are not the reference's, null where that was not asked for.
     refused: why the network does not compile; then the rest is empty.
     """
 
@@ -55,7 +57,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def grid(rows: Sequence[Row]) -> Table:
     """A row for each network."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("network")
+    table.add_column("network", no_wrap=True)
     table.add_column("activations")
     for header in ("Mcycles", "control core", "modules", "inexact", "outputs off", "seconds"):
         table.add_column(header, justify="right")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import onnx
 
 import match
-from benchmarks.operators.results import CPU, Rest, Row
-from match.errors import MatchError
+from benchmarks.operators.results import CPU, EXTERNAL, Rest, Row
+from match.errors import MatchError, OptionError, ToolchainError
 from match.frontend.model import ModelTensor
 from match.report.schema import LayerSummary
 from match.validation.exact_session import exact_session
@@ -25,27 +28,60 @@ def measure(name: str, activations: str, target: str, numerics: str, *, compare:
         OptionError: there is no such network, target or kind of numerics.
     """
     model = match.zoo.build(name, activations=activations)
+    types = {"input_type": activations, "output_type": activations}
+    row, compiled = _compiled(Row(network=name, activations=activations), model, target, numerics, types)
+    if compiled is None or not compare:
+        return row
+    differing, outputs = _differing(model, activations, compiled)
+    return msgspec.structs.replace(row, differing=differing, outputs=outputs)
+
+
+def measure_file(path: Path, target: str, numerics: str, *, compare: bool) -> Row:
+    """A network in a file, as it is; its outputs are not compared where that fails, as the reference lacks operators.
+
+    Raises:
+        OptionError: there is no such target or kind of numerics.
+    """
+    row, compiled = _compiled(Row(network=path.stem, activations="file's"), path, target, numerics, {})
+    if compiled is None or not compare:
+        return row
+    try:
+        outputs = compiled.validate(samples=1, seed=0).outputs
+    except ToolchainError as error:
+        sys.stderr.write(f"{error}\n")
+        return row
+    elements, equal = sum(tensor.elements for tensor in outputs), sum(tensor.equal for tensor in outputs)
+    return msgspec.structs.replace(row, differing=elements - equal, outputs=elements)
+
+
+def _compiled(
+    row: Row, model: onnx.ModelProto | Path, target: str, numerics: str, types: dict[str, Any]
+) -> tuple[Row, match.CompiledModel | None]:
+    """A network's row, and what was compiled; None where it is refused."""
     begin = time.perf_counter()
     try:
-        compiled = match.compile(model, target, numerics=numerics, input_type=activations, output_type=activations)
+        compiled = match.compile(model, target, numerics=numerics, **types)
+    except OptionError:
+        raise
     except MatchError as error:
-        return Row(network=name, activations=activations, seconds=time.perf_counter() - begin, refused=str(error))
+        return msgspec.structs.replace(row, seconds=time.perf_counter() - begin, refused=str(error)), None
     seconds = time.perf_counter() - begin
     layers, cycles = compiled.report.layers, compiled.report.totals.cycles
     units = dict.fromkeys(layer.module for layer in layers)
-    differing, outputs = _differing(model, activations, compiled) if compare else (None, 0)
-    return Row(
-        network=name,
-        activations=activations,
+    shares = {unit: _share([layer for layer in layers if layer.module == unit], cycles) for unit in units}
+    outside = cycles - sum(layer.cycles for layer in layers)
+    if outside > 0:
+        shares[EXTERNAL] = outside / cycles
+    whole = msgspec.structs.replace(
+        row,
         cycles=cycles,
-        shares={unit: _share([layer for layer in layers if layer.module == unit], cycles) for unit in units},
+        shares=shares,
         rest=_rest([layer for layer in layers if layer.module == CPU], cycles),
         operators=len(layers),
         inexact=sum(not layer.exact for layer in layers),
-        outputs=outputs,
-        differing=differing,
         seconds=seconds,
     )
+    return whole, compiled
 
 
 def _share(layers: Sequence[LayerSummary], cycles: int) -> float:

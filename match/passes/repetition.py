@@ -1,7 +1,8 @@
-"""Maps enlarged by whole factors, each element repeated: as `take` of indices, then as concatenations.
+"""What repeats elements or whole axes, as concatenations: maps enlarged by whole factors, and `tile`.
 
 A nearest-neighbour resize by whole factors takes the elements of an axis by indices 0, 0, 1, 1, ... What is repeated is
-that element with all that lies behind the axis: the tensor, seen as a matrix, concatenated with itself.
+that element with all that lies behind the axis: the tensor, seen as a matrix, concatenated with itself. `tile` repeats
+an axis with all that lies behind it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def enlarged(x: relay.Expr, resize: relay.Call) -> relay.Expr:
 
 @dataclass(frozen=True)
 class ConcatenateRepetitions:
-    """Makes each `take` that repeats all elements of an axis of an 8-bit tensor concatenations of two tensors each."""
+    """Makes concatenations of two tensors each of what repeats 8-bit tensors.
+
+    That is each `take` that repeats all elements of an axis, and each `tile`.
+    """
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -71,6 +75,23 @@ class ConcatenateRepetitions:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+    return _tiled(call, new) if is_call(call, "tile") else _taken(call, new)
+
+
+def _tiled(call: relay.Call, new: New) -> relay.Expr | None:
+    before, times = list(shape(call.args[0])), [int(times) for times in call.attrs.reps]
+    if not is_8bit(call) or len(before) != len(times) or 0 in shape(call):
+        return None
+    x = new(call.args[0])
+    for axis, factor in enumerate(times):
+        if factor > 1:
+            matrix = relay.reshape(x, (math.prod(before[:axis]), math.prod(before[axis:])))
+            before[axis] *= factor
+            x = relay.reshape(_repeated(matrix, factor), before)
+    return x
+
+
+def _taken(call: relay.Call, new: New) -> relay.Expr | None:
     if not is_call(call, "take") or call.attrs.axis is None or not is_8bit(call):
         return None
     indices, before = constant(call.args[1]), shape(call.args[0])

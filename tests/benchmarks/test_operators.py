@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from benchmarks.operators.results import CPU, Row, grid
-from benchmarks.operators.shares import measure
+from benchmarks.operators.shares import measure, measure_file
 from match.errors import OptionError
+
+NETWORKS = Path(__file__).resolve().parents[1] / "tflite" / "networks"
 
 pytestmark = pytest.mark.cc
 
@@ -21,6 +24,21 @@ def test_shares_of_a_network() -> None:
     assert sum(rest.share for rest in row.rest) == pytest.approx(row.shares.get(CPU, 0.0))
     assert all(rest.refusals for rest in row.rest if rest.op == "concatenate")
     assert (row.differing, row.outputs) == (0, 1000)
+
+
+def test_shares_of_a_file() -> None:
+    """A convolutional network over time, whose padding and additions are on the cluster; TFLite Micro's numbers."""
+    row = measure_file(NETWORKS / "tcn.tflite", "gap9", "exact", compare=True)
+    assert row.refused is None
+    assert sum(row.shares.values()) == pytest.approx(1)
+    assert "nn.pad" not in [rest.op for rest in row.rest]
+    assert (row.differing, row.outputs > 0) == (0, True)
+
+
+def test_what_is_no_network_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "one.tflite").write_bytes(b"none")
+    row = measure_file(tmp_path / "one.tflite", "gap9", "exact", compare=True)
+    assert row.refused
 
 
 def test_networks_that_are_not_there() -> None:

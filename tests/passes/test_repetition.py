@@ -71,3 +71,17 @@ def test_other_resizes_stay() -> None:
         call = relay.image.resize2d(x, size, method=method, **modes)
         module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
         assert nearest_factors(module["main"].body) is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "times"),
+    [((1, 3, 1, 5), (1, 1, 2, 1)), ((2, 3), (1, 5)), ((2, 3), (3, 2)), ((4,), (7,)), ((2, 1, 3), (1, 1, 1))],
+)
+def test_tiles_are_concatenations(shape: tuple[int, ...], times: tuple[int, ...]) -> None:
+    x = relay.var("x", shape=shape, dtype="int8")
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.tile(x, times))))
+    module = relay.transform.InferType()(ConcatenateRepetitions()(module))
+    names = {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
+    assert names <= {"reshape", "concatenate"}
+    values = np.random.default_rng(0).integers(-128, 128, shape).astype(np.int8)
+    assert np.array_equal(Compiled(module)({"x": values})[0], np.tile(values, times))
