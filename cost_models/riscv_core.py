@@ -30,7 +30,7 @@ class RiscvCoreCost(CpuCostModel):
     output: of an output of either beside them: 64-bit requantization, clip, store, the loop.
     add: of an element of an addition of two requantized operands, or of a multiplication.
     element: of an element read by pooling or looked up in a table.
-    other: of an element of any other operator.
+    transposed: of an element that a transposition moves. other: of an element of any other operator.
     softmax, softmax_row: of an element and of a row of softmax in integers: instructions counted under QEMU (992 for a
         row of 10, 1111 for one of 12), times 1.5 for stalls as for `add`.
     float_operator: of an element of an operator in floating point without an FPU: 85,767 cycles of the demo's first
@@ -44,6 +44,7 @@ class RiscvCoreCost(CpuCostModel):
     output: float = 46.0
     add: float = 28.0
     element: float = 10.0
+    transposed: float = 20.0
     other: float = 20.0
     softmax: float = 90.0
     softmax_row: float = 600.0
@@ -65,6 +66,8 @@ class RiscvCoreCost(CpuCostModel):
                 return self.element * outputs
             case Op.QUANTIZE | Op.DEQUANTIZE:
                 return _OPERATORS[op] * self.float_operator * outputs
+            case "transpose":
+                return self.transposed * outputs
             case "softmax":
                 return self.softmax_row + self.softmax * outputs
             case _:

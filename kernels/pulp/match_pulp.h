@@ -101,6 +101,10 @@ void match_pulp_quantize(const match_tile_t *tile);
  * share out the elements. */
 void match_pulp_dequantize(const match_tile_t *tile);
 
+/* Softmax over the channels of each pixel, at most 4095, in TFLite Micro's fixed point; parameters are one
+ * match_softmax_t. Cores share out the pixels. */
+void match_pulp_softmax(const match_tile_t *tile);
+
 /* Average pooling: the accumulator is the sum over the window. Cores share out the channels. */
 void match_pulp_avg_pool2d(const match_tile_t *tile);
 void match_pulp_avg_pool2d_high(const match_tile_t *tile);

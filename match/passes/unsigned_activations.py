@@ -192,8 +192,10 @@ def _unsigned_saturation(expr: relay.Expr, new: New) -> relay.Expr | None:
     """int32 numbers that are saturated to int8, to uint8 instead."""
     if not is_call(expr, "cast") or not is_call(expr.args[0], "clip") or dtype(expr.args[0]) != "int32":
         return None
-    clip = expr.args[0]
-    moved = relay.add(new(clip.args[0]), relay.const(_OFFSET, "int32"))
+    clip, x, offset = expr.args[0], expr.args[0].args[0], _OFFSET
+    if is_call(x, "add") and scalar(x.args[1]) is not None:  # a zero point of -128 and this are nothing
+        x, offset = x.args[0], offset + int(scalar(x.args[1]))
+    moved = relay.add(new(x), relay.const(offset, "int32"))
     return integer_form.saturate(moved, (int(clip.attrs.a_min) + _OFFSET, int(clip.attrs.a_max) + _OFFSET), "uint8")
 
 

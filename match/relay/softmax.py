@@ -8,14 +8,17 @@ bits), the result is ``exponential / sum`` in steps of 1/256. Sums have 12 integ
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay import integer_form, relay
-from match.relay.rewrite import is_8bit, is_call
+from match.relay import integer_form, relay, tvm
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, shape
 
 LONGEST_ROW = 4095
 """Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
@@ -43,6 +46,56 @@ def softmax(x: relay.Expr, width: int, exponentials: Int64Array, dtype: str) -> 
     lowest = value_range(dtype)[0]
     levels = relay.add(_rounded_shift(probability, shift), relay.const(lowest))
     return integer_form.saturate(levels, value_range(dtype), dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """What `softmax` was made of."""
+
+    x: relay.Expr
+    x_dtype: str
+    exponentials: Int64Array
+    dtype: str
+
+
+@cache
+def saturated() -> Any:
+    """The dataflow pattern of what ends as softmax does."""
+    is_op = relay.dataflow_pattern.is_op
+    return is_op("cast")(is_op("clip")(relay.dataflow_pattern.wildcard()))
+
+
+def read_softmax(root: relay.Expr) -> Softmax | None:
+    """The softmax that a typed expression is, every operator of it; None for other expressions."""
+    calls = inside(root)
+    largest = [call for call in calls if is_call(call, "max")]
+    tables = [table for call in calls if is_call(call, "take") and (table := constant(call.args[0])) is not None]
+    if len(largest) != 1 or len(tables) != 1 or tables[0].shape != (256,):
+        return None
+    x = largest[0].args[0]
+    found = Softmax(x, dtype(x), tables[0].astype(np.int64), dtype(root))
+    if shape(x)[-1] > LONGEST_ROW or not is_8bit(x):
+        return None
+    variable = relay.var("x", shape=shape(x), dtype=dtype(x))
+    same = softmax(variable, shape(x)[-1], found.exponentials, found.dtype)
+    return (
+        found if tvm.ir.structural_equal(_typed(variable, same), _typed(variable, _with(root, x, variable))) else None
+    )
+
+
+def _with(root: relay.Expr, x: relay.Expr, variable: relay.Expr) -> relay.Expr:
+    """An expression that computes from a variable what it computed from x."""
+    mutator: Any = relay.ExprMutator
+
+    class Replaced(mutator):
+        def visit(self, expr: relay.Expr) -> relay.Expr:
+            return variable if expr == x else mutator.visit(self, expr)
+
+    return Replaced().visit(root)
+
+
+def _typed(variable: relay.Expr, body: relay.Expr) -> relay.Function:
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([variable], body)))["main"]
 
 
 def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:

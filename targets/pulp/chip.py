@@ -34,6 +34,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_pool2d.c",
     "kernels/pulp/match_pulp_quantize.c",
     "kernels/pulp/match_pulp_requantize.c",
+    "kernels/pulp/match_pulp_softmax.c",
     "targets/pulp/pulp_team.c",
 )
 """What runs on the cluster, on every platform."""

@@ -46,7 +46,7 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
             output_dtype=types[1],
             first_channels=first,
             source_channels=first + k + rng.randint(0, 3) if op is Op.SLICE else 0,
-            broadcast=op in (Op.ADD, Op.MULTIPLY) and rng.random() < 0.5,
+            broadcast=op is Op.MULTIPLY and rng.random() < 0.5,
         )
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
     stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])

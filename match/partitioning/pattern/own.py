@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ def _parts(main: relay.Function, operator: OwnOperator) -> dict[relay.Expr, Mapp
 
     try:
         recorder: Any = Recorder(require_type=False)
-        recorder.pattern = operator.dataflow
+        made = operator.dataflow
+        recorder.pattern = made() if isfunction(made) else made
         recorder.rewrite(main)
     except Exception as error:
         raise _fault(operator, "dataflow pattern", error) from error

@@ -1,0 +1,81 @@
+#include "match_pulp.h"
+#include "match_pulp_requantize.h"
+#include "match_pulp_share.h"
+
+/* Bits behind the point of a row's sum, which has 12 in front of it, and of numbers without any in front of it. */
+enum { SUM_FRACTION = 19, FRACTION = 31, OUTPUT_BITS = 8 };
+
+/* 48/17 and -32/17 with 29 bits behind the point: the line from which a reciprocal is approached. */
+enum { RECIPROCAL_CONSTANT = 1515870810, RECIPROCAL_SLOPE = -1010580540, RECIPROCAL_STEPS = 3 };
+
+static inline int32_t product(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+}
+
+/* x / 2^(bits + 1) of a number that is not negative, rounded half up. */
+static inline int32_t rounded_shift(int32_t x, int32_t bits)
+{
+    return ((x >> bits) + 1) >> 1;
+}
+
+/* How often a row's sum, at least 1, has to be halved until it is below 2. */
+static inline int32_t doublings(int32_t total)
+{
+    int32_t bits = 0;
+    while (total >> (bits + 1) >= 1 << SUM_FRACTION) {
+        bits++;
+    }
+    return bits;
+}
+
+/* The reciprocal of a number in 1/2 .. 1, twice of it, by Newton and Raphson. */
+static int32_t reciprocal(int32_t half)
+{
+    int32_t result = RECIPROCAL_CONSTANT + product(half, RECIPROCAL_SLOPE);
+    for (int32_t step = 0; step < RECIPROCAL_STEPS; step++) {
+        int32_t error = ((int32_t)1 << 29) - product(half, result);
+        result += 4 * product(result, error);
+    }
+    return match_smaller(result, INT32_MAX >> 1) + match_smaller(result, (int32_t)1 << 30);
+}
+
+/* One row; values turned by `sign` are in the order of unsigned numbers. */
+static void softmax_row(const match_softmax_t *p, const uint8_t *input, uint8_t *output, int32_t count)
+{
+    int32_t largest = 0;
+    for (int32_t i = 0; i < count; i++) {
+        largest = match_larger(largest, input[i] ^ p->sign);
+    }
+    int32_t total = 0;
+    for (int32_t i = 0; i < count; i++) {
+        total += rounded_shift(p->exponentials[largest - (input[i] ^ p->sign)], FRACTION - SUM_FRACTION - 1);
+    }
+    int32_t halvings = doublings(total);
+    int32_t inverse = reciprocal(total << (FRACTION - 1 - SUM_FRACTION - halvings));
+    int32_t shift = match_smaller(halvings + FRACTION - OUTPUT_BITS - 1, 31);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t probability = product(p->exponentials[largest - (input[i] ^ p->sign)], inverse);
+        int32_t level = rounded_shift(probability, shift) + p->lowest;
+        output[i] = (uint8_t)match_smaller(level, p->highest);
+    }
+}
+
+void match_pulp_softmax(const match_tile_t *tile)
+{
+    const match_softmax_t *p = (const match_softmax_t *)(const void *)tile->parameters;
+    int32_t width = tile->output_width;
+    match_share_t share = match_share(tile->output_height * width);
+    int32_t y = share.first / width;
+    int32_t x = share.first % width;
+    for (int32_t left = share.last - share.first; left > 0; left--) {
+        const uint8_t *input = tile->input + y * tile->input_row_stride + x * tile->input_pixel_stride;
+        uint8_t *output = tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride;
+        softmax_row(p, input, output, tile->channels_out);
+        x++;
+        if (x == width) {
+            x = 0;
+            y++;
+        }
+    }
+}
