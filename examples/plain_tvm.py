@@ -109,6 +109,8 @@ def link(target: str, folder: Path) -> Path:
 
 def main() -> None:
     """Build the network that the command line names."""
+    if len(sys.argv) != 4:
+        raise SystemExit("usage: python examples/plain_tvm.py MODEL TARGET FOLDER")
     path, target, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     model, sources = build(path, target)
     write(model, sources, target, folder)
