@@ -30,13 +30,14 @@ class RiscvCoreCost(CpuCostModel):
     output: of an output of either beside them: 64-bit requantization, clip, store, the loop.
     add: of an element of an addition of two requantized operands, or of a multiplication.
     element: of an element read by pooling or looked up in a table.
-    transposed: of an element that a transposition moves. other: of an element of any other operator.
+    other: of an element of any other operator.
     softmax, softmax_row: of an element and of a row of softmax in integers: instructions counted under QEMU (992 for a
         row of 10, 1111 for one of 12), times 1.5 for stalls as for `add`.
     float_operator: of an element of an operator in floating point without an FPU: 85,767 cycles of the demo's first
         operators, seven on 256 elements, on the RTL of a core (docs/running.md).
     exponential: of an element of an operator that needs exponentials there: instructions counted under QEMU (26,646 for
         softmax of 10 scores with its casts), times 1.5.
+    transposed: of an element that a transposition moves.
     """
 
     convolution: float = 6.7
@@ -44,12 +45,12 @@ class RiscvCoreCost(CpuCostModel):
     output: float = 46.0
     add: float = 28.0
     element: float = 10.0
-    transposed: float = 20.0
     other: float = 20.0
     softmax: float = 90.0
     softmax_row: float = 600.0
     float_operator: float = 48.0
     exponential: float = 3500.0
+    transposed: float = 20.0
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """By kind of operator; `macs` of pooling are the elements of its windows, and softmax is of one row."""

@@ -1,0 +1,46 @@
+"""Softmax over rows on the cluster: in tiles and whole, what TVM's C computes and the trace that was predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import match
+from match.arithmetic.tflite_functions import exponentials
+from match.relay import relay, tvm
+from match.relay.softmax import read_softmax, softmax
+
+pytestmark = pytest.mark.cc
+
+
+@pytest.mark.parametrize("dtypes", [("uint8", "uint8"), ("uint8", "int8")])
+@pytest.mark.parametrize(("shape", "l1"), [((1, 9, 14, 33), None), ((1, 60, 40), 4096), ((3, 20, 7), 3000)])
+def test_rows_are_a_layer_of_the_cluster(shape: tuple[int, ...], l1: int | None, dtypes: tuple[str, str]) -> None:
+    x = relay.var("x", shape=shape, dtype=dtypes[0])
+    output = softmax(x, shape[-1], exponentials(np.float32(0.07), np.float32(1)), dtypes[1])
+    network = tvm.IRModule.from_expr(relay.Function([x], output))
+    compiled = match.compile(network, "gap9", l1=l1)
+    layers = [layer for layer in compiled.layers if layer.op == "softmax"]
+    (layer,) = layers
+    assert layer.module == "cluster"
+    limits = np.iinfo(dtypes[0])
+    values = {"x": np.random.default_rng(1).integers(limits.min, limits.max, shape, dtypes[0], endpoint=True)}
+    outputs, traces = compiled.trace(values, sanitize=True)
+    (given,) = outputs.values()
+    (expected,) = match.compile(network, "gap9", modules=[]).run(values).values()
+    assert np.array_equal(given, expected)
+    assert len(np.unique(given)) > 5
+    assert layer.plan is not None
+    assert compiled.simulate(layer).actions in [trace.actions for trace in traces]
+
+
+def test_what_is_no_softmax_stays() -> None:
+    """A softmax of other steps, one whose sum leaves something out, and no softmax at all."""
+    x = relay.var("x", shape=(4, 12), dtype="uint8")
+    table = exponentials(np.float32(0.07), np.float32(1))
+    whole = softmax(x, 12, table, "uint8")
+    as_if_shorter = softmax(x, 3, table, "uint8")
+    plain = relay.cast(relay.clip(relay.cast(x, "int32"), 0, 9), "uint8")
+    for body, known in ((whole, True), (as_if_shorter, False), (plain, False)):
+        typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+        assert (read_softmax(typed["main"].body) is not None) == known
