@@ -73,8 +73,11 @@ class Machine:
         return Ended(process.returncode, err, time.monotonic() - began)
 
     def left(self) -> Iterator[str]:
-        """Temporary and half-written files, and processes."""
-        yield from (str(path) for path in (self.folder / "tmp").iterdir())
+        """Temporary and half-written files, and processes.
+
+        onnxruntime leaves a file `.ses` in the folder of temporary files whenever it is imported.
+        """
+        yield from (str(path) for path in (self.folder / "tmp").iterdir() if path.name != ".ses")
         yield from (str(path) for path in (self.folder / "here").iterdir() if path.name != "out")
         yield from (
             str(path)
