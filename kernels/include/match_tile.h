@@ -93,15 +93,6 @@ typedef struct {
     int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
 } match_quantize_t;
 
-/* Softmax over rows, in steps of 1/256. Exponentials of the distance to a row's largest value have 31 bits behind the
- * point; `sign` is 0x80 for inputs of int8, else 0. */
-typedef struct {
-    int32_t sign;
-    int32_t lowest; /* output */
-    int32_t highest;
-    int32_t exponentials[256];
-} match_softmax_t;
-
 typedef struct {
     const uint8_t *input;
     const uint8_t *addend;  /* second input of an operator that has two */

@@ -35,6 +35,30 @@ static inline match_share_t match_share_channels(int32_t channels, int32_t singl
     return match_share_by(channels, each % 4 > singles ? (each + 3) / 4 * 4 : each);
 }
 
+/* This core's share of pixels, one after the other. */
+typedef struct {
+    int32_t columns;
+    int32_t y; /* where the next pixel is */
+    int32_t x;
+    int32_t left; /* pixels from here on */
+} match_pixels_t;
+
+static inline match_pixels_t match_share_pixels(int32_t rows, int32_t columns)
+{
+    match_share_t share = match_share(rows * columns);
+    return (match_pixels_t){columns, share.first / columns, share.first % columns, share.last - share.first};
+}
+
+static inline void match_next_pixel(match_pixels_t *all)
+{
+    all->left--;
+    all->x++;
+    if (all->x == all->columns) {
+        all->x = 0;
+        all->y++;
+    }
+}
+
 /* This core's share of outputs: units of two pixels beside each other by four channels, all channels of a pair of pixels
  * and then those of the next. No core has more than one unit above the mean. */
 typedef struct {

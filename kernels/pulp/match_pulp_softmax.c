@@ -1,4 +1,5 @@
 #include "match_pulp.h"
+#include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
@@ -40,42 +41,33 @@ static int32_t reciprocal(int32_t half)
     return match_smaller(result, INT32_MAX >> 1) + match_smaller(result, (int32_t)1 << 30);
 }
 
-/* One row; values turned by `sign` are in the order of unsigned numbers. */
-static void softmax_row(const match_softmax_t *p, const uint8_t *input, uint8_t *output, int32_t count)
+/* One pixel's channels. */
+static void softmax_row(const match_tile_t *tile, const uint8_t *input, uint8_t *output)
 {
+    const int32_t *exponentials = tile->parameters;
+    int32_t count = tile->channels_out;
     int32_t largest = 0;
-    for (int32_t i = 0; i < count; i++) {
-        largest = match_larger(largest, input[i] ^ p->sign);
+    for (int32_t k = 0; k < count; k++) {
+        largest = match_larger(largest, input[k]);
     }
     int32_t total = 0;
-    for (int32_t i = 0; i < count; i++) {
-        total += rounded_shift(p->exponentials[largest - (input[i] ^ p->sign)], FRACTION - SUM_FRACTION - 1);
+    for (int32_t k = 0; k < count; k++) {
+        total += rounded_shift(exponentials[largest - input[k]], FRACTION - SUM_FRACTION - 1);
     }
     int32_t halvings = doublings(total);
     int32_t inverse = reciprocal(total << (FRACTION - 1 - SUM_FRACTION - halvings));
     int32_t shift = match_smaller(halvings + FRACTION - OUTPUT_BITS - 1, 31);
-    for (int32_t i = 0; i < count; i++) {
-        int32_t probability = product(p->exponentials[largest - (input[i] ^ p->sign)], inverse);
-        int32_t level = rounded_shift(probability, shift) + p->lowest;
-        output[i] = (uint8_t)match_smaller(level, p->highest);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t probability = product(exponentials[largest - input[k]], inverse);
+        int32_t level = rounded_shift(probability, shift) + tile->clip_low;
+        output[k] = (uint8_t)match_smaller(level, tile->clip_high);
     }
 }
 
 void match_pulp_softmax(const match_tile_t *tile)
 {
-    const match_softmax_t *p = (const match_softmax_t *)(const void *)tile->parameters;
-    int32_t width = tile->output_width;
-    match_share_t share = match_share(tile->output_height * width);
-    int32_t y = share.first / width;
-    int32_t x = share.first % width;
-    for (int32_t left = share.last - share.first; left > 0; left--) {
-        const uint8_t *input = tile->input + y * tile->input_row_stride + x * tile->input_pixel_stride;
-        uint8_t *output = tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride;
-        softmax_row(p, input, output, tile->channels_out);
-        x++;
-        if (x == width) {
-            x = 0;
-            y++;
-        }
+    match_pixels_t at = match_share_pixels(tile->output_height, tile->output_width);
+    for (; at.left > 0; match_next_pixel(&at)) {
+        softmax_row(tile, match_input_pixel(tile, at.y, at.x), match_output_pixel(tile, at.y, at.x));
     }
 }

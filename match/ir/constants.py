@@ -20,7 +20,8 @@ class LayerConstants:
     in the network's own constants, and is applied to the sum of both inputs times their `addend_multipliers` (input,
     addend). For a multiplication and for matrices it has one channel, too.
     table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
-    dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256).
+    dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
+    (256,): the exponential of each distance to a row's largest value, with 31 bits behind the point.
     quantization: of a quantize.
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     """
@@ -28,6 +29,6 @@ class LayerConstants:
     weights: npt.NDArray[np.int8] | None
     requantization: Requantization | None
     addend_multipliers: tuple[int, int] | None = None
-    table: npt.NDArray[np.uint8] | npt.NDArray[np.float32] | None = None
+    table: npt.NDArray[np.uint8] | npt.NDArray[np.float32] | npt.NDArray[np.int32] | None = None
     quantization: FloatQuantization | None = None
     zero_points: tuple[int, int] | None = None

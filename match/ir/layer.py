@@ -9,7 +9,8 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
-(OY, K, OX). The second input of an addition or a multiplication may be one pixel, for all pixels of the first.
+(OY, K, OX). The second input of an addition or a multiplication may be one pixel, for all pixels of the first. A
+softmax is one over the channels of each pixel, which no tile cuts.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -54,6 +55,7 @@ class Op(enum.StrEnum):
     CONCATENATE = "concatenate"
     SLICE = "slice"
     TRANSPOSE = "transpose"
+    SOFTMAX = "softmax"
     OWN = "own"
 
 

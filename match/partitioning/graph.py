@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from match.dispatch.choice import combined, outputs
 from match.ir.graph import Graph, Operator, Tensor
+from match.ir.layer import Op
 from match.partitioning.pattern import Match, Rejection
-from match.partitioning.pattern.rows import SOFTMAX, CoreCalls, called, is_floating, is_reference, products
+from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products
 from match.partitioning.sums import REQUANTIZE, Halves
 from match.relay import relay, tvm
 from match.relay.rewrite import dtype, first_source, operands, shape
@@ -106,7 +108,8 @@ def _fields(expr: relay.Expr) -> Iterator[relay.Expr]:
 def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...], writes: tuple[int, ...]) -> Operator:
     if isinstance(row, Match):
         layer, op = row.layer, row.layer.what
-        return Operator(f"{op}_{index}", op, op, layer.macs, combined(layer), outputs(layer), reads, writes)
+        name, rows = f"{op}_{index}", _rows(op, row.root)
+        return Operator(name, op, op, layer.macs, combined(layer), outputs(layer), reads, writes, rows=rows)
     if isinstance(row, Rejection):
         op = row.op.value
         source = first_source(reversed(row.covered))
@@ -120,10 +123,12 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
     kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
     floating = layer is None and is_floating(row)
     source, reference = first_source(reversed(row)), is_reference(row)
-    softmax_rows = elements // shape(row[-1])[-1] if op == SOFTMAX else 1
-    return Operator(
-        f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference, softmax_rows
-    )
+    rows = _rows(op, row[-1])
+    return Operator(f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference, rows)
+
+
+def _rows(op: str, root: relay.Expr) -> int:
+    return math.prod(shape(root)[:-1]) if op == Op.SOFTMAX else 1
 
 
 def _elements(kind: Any) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,13 +55,6 @@ class Softmax:
     x_dtype: str
     exponentials: Int64Array
     dtype: str
-
-
-@cache
-def saturated() -> Any:
-    """The dataflow pattern of what ends as softmax does."""
-    is_op = relay.dataflow_pattern.is_op
-    return is_op("cast")(is_op("clip")(relay.dataflow_pattern.wildcard()))
 
 
 def read_softmax(root: relay.Expr) -> Softmax | None:

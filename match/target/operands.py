@@ -18,6 +18,8 @@ REQUANTIZATION = "requantization"
 TABLE = "table"
 ZERO_POINTS = "zero_points"
 
+_WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX}
+
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
 
@@ -80,16 +82,18 @@ def element_bytes(dtype: str) -> int:
 
 
 def table_component(layer: Layer) -> Component:
-    """The table of an operator that computes element by element.
+    """The table of an operator that sums nothing.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    quantize match_quantize_t (match_tile.h); of a concatenation a lookup's for each input. Of a module's own operator
-    its constants.
+    quantize match_quantize_t (match_tile.h); of a concatenation a lookup's for each input; of a softmax an exponential,
+    int32, for each distance to a row's largest value. Of a module's own operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
     if layer.op is Op.QUANTIZE:
         return Component(TABLE, (), QUANTIZE_BYTES)
+    if layer.op is Op.SOFTMAX:
+        return Component(TABLE, (), 256 * 4)
     tables = 2 if layer.op is Op.CONCATENATE else 1
     return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))
 
@@ -116,7 +120,7 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
-    if layer.op in ELEMENTWISE or layer.op in (Op.CONCATENATE, Op.SLICE) or (layer.own and layer.own.constant_bytes):
+    if layer.op in _WITH_TABLE or (layer.own and layer.own.constant_bytes):
         components.append(table_component(layer))
     if layer.op in (Op.MULTIPLY, Op.MATRICES):
         components.append(zero_points_component())

@@ -27,8 +27,7 @@ class Reading:
 class OwnOperator:
     """An operator of a module's own, named in reports and C; two of one name are the same operator.
 
-    dataflow: the pattern, whose inputs are wildcards, or a function that gives it, always the same one, for targets
-        that do not want to import TVM before a network is compiled.
+    dataflow: the pattern, whose inputs are wildcards.
     read: from the expressions that parts of the pattern stand for, by part, to what the occurrence is, or None for one
         that the module's kernel cannot compute.
     example: from inputs of one shape (1, 8, 8, 16) and 8 bits to the operator's output, in Relay: what `match

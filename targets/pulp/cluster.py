@@ -17,7 +17,6 @@ from match.target.operands import FILTER, standard_operands
 from match.target.tile_constants import Spans, output_spans, pack, parameter_bytes, word_rows
 from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
-from match.targets.pulp.softmax import softmax
 
 INT64 = replace(tile_constants.INT64, parameter_alignment=4)
 INT64_SIGNED = replace(tile_constants.INT64_SIGNED, parameter_alignment=4)
@@ -47,9 +46,9 @@ _KERNELS = {
     Op.CONCATENATE: "match_pulp_concatenate",
     Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",
+    Op.SOFTMAX: "match_pulp_softmax",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
-    Op.OWN: "match_pulp_softmax",
 }
 
 _SUFFIXES = {INT32: "_int32", HIGH: "_high", HIGH_SIGNED: "_high"}
@@ -84,10 +83,9 @@ class Cluster(HwModule):
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Every operator and some chains of them, see `constraints`, and softmax."""
+        """Every operator and some chains of them, see `constraints`."""
         chains = (Pattern(last, before=tuple(before)) for *before, last in CLUSTER_CHAINS)
-        own = Pattern(Op.OWN, own=softmax())
-        return (*(Pattern(op, constraints) for op, constraints in CLUSTER.items()), *chains, own)
+        return (*(Pattern(op, constraints) for op, constraints in CLUSTER.items()), *chains)
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """All of them, of which nearly all layers have one of the first three; the others are slow.
@@ -119,9 +117,9 @@ class Cluster(HwModule):
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
 
-        Channels of a concatenation stay together, for a tile has some of each input; so do the rows of a softmax.
+        Channels of a concatenation stay together, for a tile has some of each input; so do those of a softmax.
         """
-        if layer.op in (Op.CONCATENATE, Op.OWN):
+        if layer.op in (Op.CONCATENATE, Op.SOFTMAX):
             return {Dim.K: 0}
         return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
 

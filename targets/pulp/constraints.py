@@ -38,6 +38,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONCATENATE: (),
     Op.SLICE: (),
     Op.TRANSPOSE: (),
+    Op.SOFTMAX: (uint8_input,),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),
 }

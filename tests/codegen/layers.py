@@ -12,6 +12,7 @@ from match.ir.constants import LayerConstants
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
 from match.ir.requantization import Requantization
+from tests.kernels.reference import softmax_of
 
 Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
@@ -41,6 +42,11 @@ class Case:
         if layer.op is Op.SLICE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0][..., layer.first_channels :][..., : layer.k]]
+        if layer.op is Op.SOFTMAX:
+            assert self.constants.table is not None
+            exponentials, pixels = self.constants.table.astype(np.int64), self.inputs[0].reshape(-1, layer.k)
+            levels = [softmax_of(pixel.astype(np.int64), exponentials, layer.clip[0]) for pixel in pixels]
+            return np.array(levels).reshape(self.inputs[0].shape).astype(np.uint8)
         if layer.op is Op.DEQUANTIZE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0]]
@@ -169,7 +175,7 @@ def make(
     return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
 
 
-_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.QUANTIZE, Op.DEQUANTIZE)
+_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.SOFTMAX, Op.QUANTIZE, Op.DEQUANTIZE)
 
 
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
@@ -215,6 +221,9 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     if moved:
         table = rng.permuted(np.tile(np.arange(256, dtype=np.uint8), (2, 1)), axis=1)
         table = table if op is Op.CONCATENATE else table[0]
+    if op is Op.SOFTMAX:
+        falling = np.exp(-rng.uniform(0.01, 0.1) * np.arange(256)) * 2**31
+        table = np.minimum(falling, 2**31 - 1).astype(np.int32)
     if op is Op.DEQUANTIZE:
         table = rng.normal(0, 1, 256).astype(np.float32)
     if op is Op.MULTIPLY:

@@ -292,3 +292,22 @@ def random_requantization(
         negative_step=int(rng.integers(1, 2**40)) if step else 0,
         clip=clip,
     )
+
+
+def softmax_of(row: Ints, exponentials: Ints, lowest: int) -> list[int]:
+    """A row as gemmlowp's fixed point has it (`fixedpoint.h`), on Python's integers, which do not overflow."""
+
+    def product(a: int, b: int) -> int:
+        return (a * b + (1 << 30)) >> 31
+
+    values = [int(exponentials[max(row) - x]) for x in row]
+    total = sum((value + (1 << 11)) >> 12 for value in values)
+    above_one = total.bit_length() - 20
+    half = total << (11 - above_one)
+    result = round(48 / 17 * (1 << 29)) + product(half, -round(32 / 17 * (1 << 29)))
+    for _ in range(3):
+        result += 4 * product(result, (1 << 29) - product(half, result))
+    inverse = min(2 * result, (1 << 31) - 1)
+    shift = above_one + 31 - 8
+    levels = ((product(value, inverse) + (1 << (shift - 1))) >> shift for value in values)
+    return [min(level, 255) + lowest for level in levels]

@@ -11,8 +11,8 @@ from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
 
-OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN))
-"""Operators of random layers; channels of a concatenation stay together, which no operand says but a module does."""
+OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.SOFTMAX, Op.OWN))
+"""Operators of random layers; channels of two others stay together, which no operand says but a module does."""
 
 _ACCUMULATING = (Op.CONV2D, Op.DENSE)
 _WITHOUT_WINDOWS = (Op.ADD, Op.MULTIPLY, Op.SLICE, Op.TRANSPOSE)

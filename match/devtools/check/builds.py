@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from match.arithmetic.tflite_functions import exponentials
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.softmax import softmax
 
 Build = Callable[..., relay.Expr]
 """From a layer's inputs to its output."""
@@ -160,6 +162,15 @@ class Builds:
 
         def build(x: relay.Expr) -> relay.Expr:
             return relay.strided_slice(x, [3], [11], axes=[3])
+
+        return build
+
+    def softmax(self) -> Build:
+        """Of each pixel's channels."""
+        falling = exponentials(np.float32(SCALE), np.float32(0.1))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return softmax(x, 16, falling, self.dtype)
 
         return build
 

@@ -31,6 +31,7 @@ from match.relay.operators import (
     Quantize,
 )
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
+from match.relay.softmax import Softmax, read_softmax
 from match.relay.value_ranges import Range, accumulator_range
 
 WORD = 4
@@ -74,7 +75,8 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
         return _dense(root, layer, ranges)
     if isinstance(layer, Average):
         return _avg_pool2d(root, layer, ranges)
-    return None
+    softmax = read_softmax(root)
+    return None if softmax is None else _softmax(root, softmax)
 
 
 def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
@@ -306,6 +308,11 @@ def _dequantize(root: relay.Expr, dequantize: Dequantize) -> Match:
     table = np.roll(dequantize.outputs, 128) if x_dtype == "int8" else dequantize.outputs
     layer = element_wise(Op.DEQUANTIZE, shape(root), x_dtype, dtype(root))
     return _alone(root, dequantize.x, layer, LayerConstants(None, None, table=table))
+
+
+def _softmax(root: relay.Expr, softmax: Softmax) -> Match:
+    layer = element_wise(Op.SOFTMAX, shape(root), softmax.x_dtype, softmax.dtype)
+    return _alone(root, softmax.x, layer, LayerConstants(None, None, table=softmax.exponentials.astype(np.int32)))
 
 
 def _alone(root: relay.Expr, x: relay.Expr, layer: Layer, constants: LayerConstants) -> Match:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -48,8 +47,7 @@ def _parts(main: relay.Function, operator: OwnOperator) -> dict[relay.Expr, Mapp
 
     try:
         recorder: Any = Recorder(require_type=False)
-        made = operator.dataflow
-        recorder.pattern = made() if isfunction(made) else made
+        recorder.pattern = operator.dataflow
         recorder.rewrite(main)
     except Exception as error:
         raise _fault(operator, "dataflow pattern", error) from error

@@ -39,9 +39,8 @@ CoreCalls = tuple[relay.Call, ...]
 Mostly it is one.
 """
 
-SOFTMAX = "softmax"
 FIXED_POINT = "fixed_point"
-"""What softmax in integers is called, which is dozens of operators, and other functions of such ones (LSTM)."""
+"""What a function of dozens of operators is called that is no softmax (a step of an LSTM)."""
 
 
 def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | CoreCalls, ...]:
@@ -90,7 +89,7 @@ def called(calls: CoreCalls) -> str:
     """What the operators are called in a report."""
     names = [operator_name(call) or "function" for call in calls if not is_call(call, ALONE)]
     if any(is_call(call, ALONE) for call in calls[:-1]):  # which ends a loop
-        return SOFTMAX if "max" in names else FIXED_POINT
+        return Op.SOFTMAX.value if "max" in names else FIXED_POINT
     return "+".join(names) or ALONE
 
 

@@ -29,14 +29,11 @@ LAYERS, SCHEDULES = 4, 3
 
 
 def patterns() -> Iterator[object]:
-    """Every pattern of one operator of every module of every installed target.
-
-    tests/codegen has those of several, tests/e2e modules' own.
-    """
+    """Every pattern of one operator of every module of every installed target; tests/codegen has those of several."""
     for name in target_names():
         target = get_target(name)
         for module in target.modules:
-            for pattern in (pattern for pattern in module.patterns() if not pattern.before and pattern.own is None):
+            for pattern in (pattern for pattern in module.patterns() if not pattern.before):
                 yield pytest.param(target, module, pattern, id=f"{name}-{module.name}-{pattern.op}")
 
 
