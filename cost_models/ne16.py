@@ -53,7 +53,7 @@ class Ne16Cost(CostModel):
 
     stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a part of a tile behind it,
         instead of NE16 requantizing to 8 bits.
-    form: in which the cluster does. exceptions: words of a channel for accumulators that are compared.
+    form: of that requantization. exceptions: 32-bit words of each channel that list exceptions of its form.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
     access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56

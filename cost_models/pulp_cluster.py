@@ -325,7 +325,7 @@ class PulpClusterCost(CostModel):
 
     cores: workers that share out a tile: pairs of pixels by fours of channels (convolutions), strips of channels
         (depthwise), elements (addition, lookup) or channels (others).
-    form: of requantization. exceptions: words of a channel for accumulators that are compared.
+    form: of requantization. exceptions: 32-bit words of each channel that list exceptions of its form.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. GVSoC counts

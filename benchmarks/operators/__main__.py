@@ -43,8 +43,8 @@ def main(
     rows: list[Row] = []
     for name in network.split(","):
         file = name.endswith((".onnx", ".tflite"))
-        for kind in ["file's"] if file else activations.split(","):
-            sys.stderr.write(f"{name} {kind}\n")
+        for kind in [""] if file else activations.split(","):
+            sys.stderr.write(f"{name} {kind}".rstrip() + "\n")
             if file:
                 rows.append(measure_file(Path(name), target, numerics, compare=compare))
             else:

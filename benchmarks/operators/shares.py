@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 import onnx
 
 import match
 from benchmarks.operators.results import CPU, EXTERNAL, Rest, Row
 from match.errors import MatchError, OptionError, ToolchainError
-from match.frontend.model import ModelTensor
 from match.report.schema import LayerSummary
-from match.validation.exact_session import exact_session
 
 
 def measure(name: str, activations: str, target: str, numerics: str, *, compare: bool) -> Row:
@@ -29,20 +25,26 @@ def measure(name: str, activations: str, target: str, numerics: str, *, compare:
     """
     model = match.zoo.build(name, activations=activations)
     types = {"input_type": activations, "output_type": activations}
-    row, compiled = _compiled(Row(network=name, activations=activations), model, target, numerics, types)
-    if compiled is None or not compare:
-        return row
-    differing, outputs = _differing(model, activations, compiled)
-    return msgspec.structs.replace(row, differing=differing, outputs=outputs)
+    return _measured(Row(network=name, activations=activations), model, target, numerics, types, compare=compare)
 
 
 def measure_file(path: Path, target: str, numerics: str, *, compare: bool) -> Row:
-    """A network in a file, as it is; its outputs are not compared where that fails, as the reference lacks operators.
+    """A network in a file, as it is.
 
     Raises:
         OptionError: there is no such target or kind of numerics.
     """
-    row, compiled = _compiled(Row(network=path.stem, activations="file's"), path, target, numerics, {})
+    return _measured(Row(network=path.stem), path, target, numerics, {}, compare=compare)
+
+
+def _measured(
+    row: Row, model: onnx.ModelProto | Path, target: str, numerics: str, types: dict[str, Any], *, compare: bool
+) -> Row:
+    """The row of what was compiled and, if asked for, compared, or of why it was not.
+
+    Outputs are not compared where the reference lacks an operator.
+    """
+    row, compiled = _compiled(row, model, target, numerics, types)
     if compiled is None or not compare:
         return row
     try:
@@ -96,24 +98,3 @@ def _rest(layers: Sequence[LayerSummary], cycles: int) -> tuple[Rest, ...]:
         reasons = (candidate.refusal for layer in own for candidate in layer.candidates if candidate.refusal)
         found.append(Rest(op=op, count=len(own), share=_share(own, cycles), refusals=tuple(dict.fromkeys(reasons))))
     return tuple(sorted(found, key=lambda rest: -rest.share))
-
-
-def _differing(model: onnx.ModelProto, activations: str, compiled: match.CompiledModel) -> tuple[int, int]:
-    """On one random input: outputs that are not onnxruntime's, and outputs in all."""
-    rng, limits = np.random.default_rng(0), np.iinfo(activations)
-    inputs = {
-        tensor.name: rng.integers(limits.min, limits.max, tensor.shape, activations, endpoint=True)
-        for tensor in compiled.inputs
-    }
-    session = exact_session(model.SerializeToString(), signed=activations == "int8")
-    expected = session.run(None, {tensor.name: _real(tensor, inputs[tensor.name]) for tensor in compiled.inputs})
-    computed = compiled.run(inputs)
-    pairs = [(expected[place], _real(tensor, computed[tensor.name])) for place, tensor in enumerate(compiled.outputs)]
-    return sum(int(np.count_nonzero(a != b)) for a, b in pairs), sum(a.size for a, _ in pairs)
-
-
-def _real(tensor: ModelTensor, integers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """What the integers of an input or output stand for."""
-    assert tensor.quantization is not None, "networks of the zoo are quantized throughout"
-    scale, zero_point = tensor.quantization.scale, tensor.quantization.zero_point
-    return ((integers.astype(np.int32) - zero_point) * np.float32(scale)).astype(np.float32)

@@ -15,7 +15,7 @@ from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite,
 
 @dataclass(frozen=True)
 class AddExtrema:
-    """Makes `maximum` and `minimum` of two 8-bit maps, or vectors, of one shape additions that modules take."""
+    """Makes `maximum` and `minimum` of two 8-bit tensors of one shape additions that modules take."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -26,8 +26,6 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if not is_call(call, "maximum", "minimum") or not is_8bit(call):
         return None
     if any(constant(operand) is not None or shape(operand) != shape(call) for operand in call.args):
-        return None
-    if shape(call)[0] != 1 or len(shape(call)) not in (2, 4):
         return None
     a, b = (new(operand) for operand in call.args)
     kind = dtype(call)

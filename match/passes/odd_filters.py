@@ -19,7 +19,7 @@ from match.relay.rewrite import New, rewrite, shape
 
 
 def with_odd_filters(module: tvm.IRModule) -> tvm.IRModule:
-    """Apply to "main" in integer form; depthwise and grouped convolutions stay as they are."""
+    """The module, whose "main" is in integer form; depthwise and grouped convolutions stay as they are."""
     return rewrite(module, _rule)
 
 

@@ -81,9 +81,9 @@ class _Sum:
 def stored_scales(module: tvm.IRModule) -> dict[Tensor, Stored]:
     """How each tensor that a convolution, dense layer or addition reads or writes is stored.
 
-    A padded input has its zero point at 0. The operands of an addition and its result have one scale and zero points
-    at 0, so that stored values are added as they are. Where a layer reads such an operand, too, and another scale is
-    twice as fine, the addition reads a copy. All others keep their values, unsigned ones 128 lower.
+    The zero point of an input that is padded is 0. An addition adds stored values as they are: its operands and its
+    result have one scale, and their zero points are 0. Where a layer reads an operand of an addition, too, and another
+    scale is twice as fine, the addition reads a copy. All other tensors keep their values, unsigned ones 128 lower.
     """
     found: dict[relay.Expr, None] = {}
     read: set[relay.Expr] = set()

@@ -29,7 +29,7 @@ class UnsignedActivations:
     """
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
-        """Apply to "main" in integer form; quantize and dequantize may still be QNN operators."""
+        """The module, whose "main" is in integer form; quantize and dequantize may still be QNN operators."""
         conversion = _Conversion()
         return rewrite(module, conversion.rule, conversion.signed)
 

@@ -214,8 +214,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
     to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
     floating point. `runner_up` is null where there was no other choice. The shapes are those of the tensors that it
-    reads and writes, weights aside. `removed_channels` of its output are proven to be of no
-    use and are not computed. `moved` is null where the layer is not rescaled, or its outputs stay.
+    reads and writes, weights aside. `removed_channels` of its output are proven to be of no use and are not computed.
+    `moved` is null for a layer that is not rescaled, and for one whose outputs stay as they were.
     """
 
     name: str

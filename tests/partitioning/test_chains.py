@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
+import numpy as np
 import pytest
 
 import match
+from match.ir.layer import Op
 from match.partitioning.chains import find_chains
 from match.partitioning.graph import read_graph
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
 from match.passes.pipeline import integer_relay
+from match.relay import integer_form, relay, tvm
 from match.target.registry import get_target
 from tests.devtools.zoo.reference import small
+from tests.dispatch.test_partition import conv
 
 pytestmark = pytest.mark.tvm
 
@@ -57,3 +62,17 @@ def test_every_occurrence_is_found(network: str) -> None:
     for chain in found:
         assert chain.whole.layer.macs == sum(stage.layer.macs for stage in chain.stages)
         assert chain.whole.root == layers[chain.rows[-1]].root
+
+
+@pytest.mark.parametrize("one_pixel", [False, True])
+def test_additions_of_one_pixel_are_in_no_chain(one_pixel: bool) -> None:
+    """What is added to each pixel is no map that a stripe could have a part of."""
+    x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")
+    shape = (1, 1, 1, 8) if one_pixel else (1, 6, 6, 8)
+    values = np.arange(math.prod(shape), dtype=np.uint8).reshape(shape)
+    total = integer_form.add(conv(x, 8, 8), relay.const(values), (1, 1), 0, 1, (0, 255), "uint8")
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], total)))
+    main = module["main"]
+    layers = {place: row for place, row in enumerate(rows(main, find(module))) if isinstance(row, Match)}
+    assert [match.layer.op for match in layers.values()] == [Op.CONV2D, Op.ADD]
+    assert len(find_chains(main, layers, get_target("gap8"))) == (0 if one_pixel else 1)

@@ -205,10 +205,7 @@ def _max_pool2d(root: relay.Call) -> Match | Rejection | None:
 
 def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Rejection:
     """A sum of two maps of one shape, or of a map and one of a single pixel, whichever comes first."""
-    operands, multipliers = addition.operands, addition.multipliers
-    if math.prod(shape(operands[0])) < math.prod(shape(operands[1])):
-        operands, multipliers = (operands[1], operands[0]), (multipliers[1], multipliers[0])
-    a, b = operands
+    (a, b), multipliers = _larger_first(addition.operands, addition.multipliers)
     rejection = _unlike(root, (a, b), Op.ADD)
     if rejection is not None:
         return rejection
@@ -228,6 +225,16 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
 
 
+def _larger_first(
+    operands: tuple[relay.Expr, relay.Expr], numbers: tuple[int, int]
+) -> tuple[tuple[relay.Expr, relay.Expr], tuple[int, int]]:
+    """Two operands and a number of each; both turned round where the second operand is the larger one."""
+    (a, b), (of_a, of_b) = operands, numbers
+    if math.prod(shape(a)) < math.prod(shape(b)):
+        return (b, a), (of_b, of_a)
+    return operands, numbers
+
+
 def _unlike(root: relay.Expr, operands: tuple[relay.Expr, relay.Expr], op: Op) -> Rejection | None:
     """The reason why two operands, the larger one first, cannot be a layer's, if there is one."""
     (a, b), k = operands, shape(root)[-1]
@@ -240,10 +247,7 @@ def _unlike(root: relay.Expr, operands: tuple[relay.Expr, relay.Expr], op: Op) -
 
 def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) -> Match | Rejection:
     """A product of two maps of one shape, or of a map with one of a single pixel, whichever comes first."""
-    operands, zero_points = multiplication.operands, multiplication.zero_points
-    if math.prod(shape(operands[0])) < math.prod(shape(operands[1])):
-        operands, zero_points = (operands[1], operands[0]), (zero_points[1], zero_points[0])
-    a, b = operands
+    (a, b), zero_points = _larger_first(multiplication.operands, multiplication.zero_points)
     rejection = _unlike(root, (a, b), Op.MULTIPLY)
     if rejection is not None:
         return rejection
