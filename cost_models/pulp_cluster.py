@@ -93,6 +93,8 @@ class KernelCycles:
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to two layers on GVSoC (1,024
     rows of 3, 18 of 9).
+    resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
+    of 5), and a channel of it, counted in the compiled code.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
@@ -146,6 +148,8 @@ class KernelCycles:
     turned: float = 5
     softmax_row: float = 215
     softmax: float = 24
+    resized_pixel: float = 38
+    resized: float = 13
     quantize: float = 24.2
     dequantize: float = 6.46
 
@@ -414,6 +418,9 @@ class PulpClusterCost(CostModel):
             case Op.SOFTMAX:
                 row = self.cycles.softmax_row + self.cycles.softmax * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * row
+            case Op.RESIZE:
+                pixel = self.cycles.resized_pixel + self.cycles.resized * tile.k
+                return ceil_div(tile.oy * tile.ox, self.cores) * pixel
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
             case Op.OWN:

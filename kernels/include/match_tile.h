@@ -93,6 +93,14 @@ typedef struct {
     int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
 } match_quantize_t;
 
+/* Of an output row or column of an interpolation: the inputs below and above it, and the weight of the one above in
+ * 1/1024. */
+typedef struct {
+    uint16_t below;
+    uint16_t above;
+    int32_t weight;
+} match_between_t;
+
 typedef struct {
     const uint8_t *input;
     const uint8_t *addend;  /* second input of an operator that has two */

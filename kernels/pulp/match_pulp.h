@@ -106,6 +106,11 @@ void match_pulp_dequantize(const match_tile_t *tile);
  * point. Cores share out the pixels. */
 void match_pulp_softmax(const match_tile_t *tile);
 
+/* Bilinear interpolation: outputs are sums of four inputs, rounded once, halves away from pad_value. The input has all its
+ * rows and columns; parameters are match_between_t of the output's rows, weights of its columns. Cores share out the
+ * pixels. */
+void match_pulp_resize(const match_tile_t *tile);
+
 /* Average pooling: the accumulator is the sum over the window. Cores share out the channels. */
 void match_pulp_avg_pool2d(const match_tile_t *tile);
 void match_pulp_avg_pool2d_high(const match_tile_t *tile);

@@ -41,7 +41,8 @@ class AxisText:
             return f"{self.operand.upper()}_CHANNELS" if own else size_name(self.axis.dim, self.layer)
         if self.axis.dim is Dim.K:
             return size_name(self.axis.dim, self.layer)
-        side = self.operand.upper() if self.fixed else "IN" if inside else "OUT"
+        own = self.fixed and self.operand != INPUT
+        side = self.operand.upper() if own else "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 
     @property

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from match.codegen.nest import LoopNest
 from match.codegen.operand_text import OperandText
 from match.dispatch.plan import LayerPlan, StagePlan
-from match.ir.chain import channel_dims, column_axis, row_axis
-from match.ir.layer import Axis, Dim, Layer, Op
+from match.ir.chain import channel_dims
+from match.ir.layer import Axis, Layer, Op, input_axes
 
 WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
 
@@ -54,10 +54,10 @@ class StageText:
 
     def spans(self) -> Iterator[tuple[str, str]]:
         """Variables with the rows and columns that it reads, and of the last operator those that it writes."""
-        for name, dim, axis in (("rows", Dim.OY, row_axis(self.layer)), ("columns", Dim.OX, column_axis(self.layer))):
+        for name, axis in zip(("rows", "columns"), input_axes(self.layer), strict=True):
             if self.last:
                 depth = len(self.nest)
-                span = f"match_span({self.nest.start(dim, depth)}, {self.nest.bound(dim, depth)})"
+                span = f"match_span({self.nest.start(axis.dim, depth)}, {self.nest.bound(axis.dim, depth)})"
                 yield f"{name}_{self.number + 1}", span
             yield f"{name}_{self.number}", self._under(f"{name}_{self.number + 1}", axis)
 

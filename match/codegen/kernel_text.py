@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from match.codegen.axis_text import AxisText
@@ -14,8 +14,8 @@ from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
-from match.ir.layer import Dim, Op
-from match.target.operands import FILTER, REQUANTIZATION, TABLE, ZERO_POINTS
+from match.ir.layer import Component, Dim, Op
+from match.target.operands import COLUMN_POSITIONS, FILTER, REQUANTIZATION, ROW_POSITIONS, TABLE, ZERO_POINTS
 
 POINTERS = ("input", "addend", "weights", "parameters", "output", "sums_in", "sums_out", "scratch")
 NUMBERS = (
@@ -28,8 +28,18 @@ NUMBERS = (
 )
 """The fields of match_tile_t, in its order."""
 
+_WHOLE_AXES = {ROW_POSITIONS: "ROW", COLUMN_POSITIONS: "COLUMN"}
+"""Constants of a whole axis, which blocks have all of, and what an entry is of."""
+
 _COLUMNS = 100
-_COMPONENT_FIELDS = {FILTER: "weights", REQUANTIZATION: "parameters", TABLE: "parameters", ZERO_POINTS: "weights"}
+_COMPONENT_FIELDS = {
+    FILTER: "weights",
+    REQUANTIZATION: "parameters",
+    TABLE: "parameters",
+    ZERO_POINTS: "weights",
+    ROW_POSITIONS: "parameters",
+    COLUMN_POSITIONS: "weights",
+}
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,22 @@ class KernelCall:
         return [line for line in lines if line]
 
 
+@dataclass(frozen=True)
+class ConstantsText:
+    """A part of a layer's constants: the field of the kernel's context, its name, and the byte where it begins.
+
+    Where tiles take a part of it, that is `start` steps further, an expression in C, of so many bytes (`step`), whose
+    constant is `step_name`; else these are empty, and 0.
+    """
+
+    field: str
+    name: str
+    offset: int
+    start: str = ""
+    step: int = 0
+    step_name: str = ""
+
+
 class KernelText(LevelText):
     """What the template asks about the loops around a kernel."""
 
@@ -84,15 +110,11 @@ class KernelText(LevelText):
         return self.output
 
     @cached_property
-    def components(self) -> tuple[tuple[str, str, int, int], ...]:
-        """Field of the kernel's context, constant, byte offset and bytes per channel of each part of the constants.
-
-        Bytes per channel are 0 where tiles do not take a part of a block.
-        """
+    def components(self) -> tuple[ConstantsText, ...]:
+        """The parts of the constants."""
         if self.weights is None:
             return ()
-        cut = len(self.nest.of(Dim.K, self.weights.depth)) < len(self.nest.of(Dim.K, len(self.nest)))
-        found: list[tuple[str, str, int, int]] = []
+        found: list[ConstantsText] = []
         offsets = component_offsets(self.weights.operand, self.schedule)
         for component, offset in zip(self.weights.operand.components, offsets, strict=True):
             name = component.name.rpartition("_")[0] if self.layer.stages else component.name
@@ -101,9 +123,25 @@ class KernelText(LevelText):
                     f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
                     f"not {component.name!r}."
                 )
-            stride = channel_bytes(component, self.schedule) if cut else 0
-            found.append((_COMPONENT_FIELDS[name], component.name.upper(), offset, stride))
+            part = ConstantsText(_COMPONENT_FIELDS[name], component.name.upper(), offset)
+            found.append(self._tile_part(part, component, self.weights.depth))
         return tuple(found)
+
+    def _tile_part(self, part: ConstantsText, component: Component, depth: int) -> ConstantsText:
+        """The part with where a tile's entries of it begin; blocks are those inside `depth` loops."""
+        nest = self.nest
+        if name_of_entries := _WHOLE_AXES.get(component.name):
+            start = nest.start(component.axes[0].dim, len(nest))
+            if start == "0":
+                return part
+            step_name = f"{part.name}_{name_of_entries}_BYTES"
+            return replace(part, start=start, step=component.element_bytes, step_name=step_name)
+        stride = channel_bytes(component, self.schedule)
+        if not stride or len(nest.of(Dim.K, depth)) == len(nest.of(Dim.K, len(nest))):
+            return part
+        start, outer = nest.start(Dim.K, len(nest)), nest.start(Dim.K, depth)
+        relative = start if outer == "0" else f"({start} - {outer})"
+        return replace(part, start=relative, step=stride, step_name=f"{part.name}_CHANNEL_BYTES")
 
     def tile_spans(self) -> Iterator[tuple[str, str]]:
         """Variables for the spans of tiles that are pieces of their blocks, and their values."""
@@ -188,6 +226,8 @@ class KernelText(LevelText):
                 yield f"{operand.name}_channel_stride", operand.channel_stride
         if layer.op in WINDOWED:
             yield from self._window_fields(rows, columns)
+        if layer.op is Op.RESIZE:
+            yield "pad_value", str(layer.pad_value)
         if not self.output_sums:
             yield "clip_low", str(layer.clip[0])
             yield "clip_high", str(layer.clip[1])
@@ -219,11 +259,7 @@ class KernelText(LevelText):
         """Fields of constants, of those whose names end in `stage`."""
         if self.weights is None:
             return
-        start = self.nest.start(Dim.K, len(self.nest))
-        outer = self.nest.start(Dim.K, self.weights.depth)
-        relative = start if outer == "0" else f"({start} - {outer})"
-        for field, name, offset, stride in self.components:
-            if not name.endswith(stage):
-                continue
-            value = self.weights.pointer + (f" + {name}_OFFSET" if offset else "")
-            yield field, value + (f" + {relative} * {name}_CHANNEL_BYTES" if stride else "")
+        for part in self.components:
+            if part.name.endswith(stage):
+                value = self.weights.pointer + (f" + {part.name}_OFFSET" if part.offset else "")
+                yield part.field, value + (f" + {part.start} * {part.step_name}" if part.start else "")

@@ -204,11 +204,11 @@ class LayerText:
             yield "SUMS_BYTES", self.schedule.partial_bytes
         if self.schedule.scratch:
             yield "SCRATCH_BYTES", self.schedule.scratch
-        for _, name, offset, stride in self.kernel.components:
-            if offset:
-                yield f"{name}_OFFSET", offset
-            if stride:
-                yield f"{name}_CHANNEL_BYTES", stride
+        for part in self.kernel.components:
+            if part.offset:
+                yield f"{part.name}_OFFSET", part.offset
+            if part.start:
+                yield part.step_name, part.step
 
     @property
     def buffers(self) -> tuple[tuple[str, str, Allocator], ...]:
@@ -251,7 +251,8 @@ class LayerText:
         weights = self.kernel.weights
         if weights is None or self.plan.constants_at == "network":
             return ""
-        return " and ".join(component.name for component in weights.operand.components).capitalize()
+        names = " and ".join(component.name for component in weights.operand.components)
+        return names.replace("_", " ").capitalize()
 
     @property
     def windows(self) -> tuple[AxisText, ...]:

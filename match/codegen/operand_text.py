@@ -198,7 +198,7 @@ class OperandText:
 
     def _stride(self, axis: AxisText) -> str:
         """Elements between neighbours along an axis of a block; 0 where there is one for all."""
-        if axis.fixed:
+        if axis.axis.limit == 1 and axis.fixed:  # all tiles' one pixel
             return "0"
         faster = self.stored_axes[self.stored_axes.index(axis) + 1 :]
         return " * ".join(_factor(inner.held) for inner in faster) or "1"

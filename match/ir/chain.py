@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from match.ir.layer import Axis, Dim, Layer, Padding
+from match.ir.layer import Dim, Layer, Padding, input_axes
 
 Spans = Mapping[Dim, tuple[int, int]]
 """Start and extent along each loop dimension."""
@@ -90,16 +90,6 @@ def sums_parts(stages: Sequence[Layer]) -> bool:
     return not stages[-1].channelwise
 
 
-def row_axis(stage: Layer) -> Axis:
-    """How a stage's input rows follow its output rows."""
-    return Axis(Dim.OY, stage.iy, stage.stride[0], stage.window[0], stage.padding.top)
-
-
-def column_axis(stage: Layer) -> Axis:
-    """How a stage's input columns follow its output columns."""
-    return Axis(Dim.OX, stage.ix, stage.stride[1], stage.window[1], stage.padding.left)
-
-
 def stage_spans(layer: Layer, spans: Spans) -> tuple[dict[Dim, tuple[int, int]], ...]:
     """What each stage computes, in iterations of its own loops, for a tile of a chain's outputs."""
     dims = channel_dims(layer.stages)
@@ -109,7 +99,8 @@ def stage_spans(layer: Layer, spans: Spans) -> tuple[dict[Dim, tuple[int, int]],
         stage = layer.stages[number]
         own = stage.spans | {Dim.OY: rows, Dim.OX: columns} | _channels(stage, dims[number : number + 2], spans)
         found.append(own)
-        rows, columns = row_axis(stage).span(*rows), column_axis(stage).span(*columns)
+        above, beside = input_axes(stage)
+        rows, columns = above.span(*rows), beside.span(*columns)
     return tuple(reversed(found))
 
 

@@ -23,6 +23,8 @@ class LayerConstants:
     dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
     (256,): the exponential of each distance to a row's largest value, with 31 bits behind the point.
     quantization: of a quantize.
+    positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
+    above it, and the weight of the one above in 1/1024.
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     """
 
@@ -32,3 +34,4 @@ class LayerConstants:
     table: npt.NDArray[np.uint8] | npt.NDArray[np.float32] | npt.NDArray[np.int32] | None = None
     quantization: FloatQuantization | None = None
     zero_points: tuple[int, int] | None = None
+    positions: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None

@@ -10,7 +10,8 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX). The second input of an addition or a multiplication may be one pixel, for all pixels of the first. A
-softmax is one over the channels of each pixel, which no tile cuts.
+softmax is one over the channels of each pixel, which no tile cuts. A resize interpolates between four pixels, and all
+of its tiles have all of the input's.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -56,6 +57,7 @@ class Op(enum.StrEnum):
     SLICE = "slice"
     TRANSPOSE = "transpose"
     SOFTMAX = "softmax"
+    RESIZE = "resize"
     OWN = "own"
 
 
@@ -95,15 +97,16 @@ class Padding(NamedTuple):
 class Layer:
     """Geometry and types of one operator; hashable, so that searches and caches can key on it.
 
-    Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point).
-    `input_dtype`, `weight_dtype` and `output_dtype` are NumPy names ("uint8", "int8"); `weight_dtype` is empty for
-    operators without weights, `output_dtype` is "int32" where sums are not requantized. Numbers that are not quantized
-    are "float32". `clip` is the closed range of output values (activation and saturation together). `input_range` is
-    that of the values that the inputs of a layer that accumulates can have, where that is known. `first_channels` are,
-    of a concatenation, those of its first input; of a slice, those in front of it, and `source_channels` all of its
-    input. `broadcast` tells that the second input of an addition or a multiplication has one pixel. `group_outputs` are
-    the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
-    filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
+    Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point);
+    of a resize it is the one that halves are rounded away from. `input_dtype`, `weight_dtype` and `output_dtype` are
+    NumPy names ("uint8", "int8"); `weight_dtype` is empty for operators without weights, `output_dtype` is "int32"
+    where sums are not requantized. Numbers that are not quantized are "float32". `clip` is the closed range of output
+    values (activation and saturation together). `input_range` is that of the values that the inputs of a layer that
+    accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input; of a
+    slice, those in front of it, and `source_channels` all of its input. `broadcast` tells that the second input of an
+    addition or a multiplication has one pixel. `group_outputs` are the output channels of one iteration of K, more than
+    1 in grouped convolutions only. Where groups were joined, filters have zeros, and each output sums `group_inputs` of
+    the `c` channels; 0 stands for all of them.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
     what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
@@ -250,6 +253,22 @@ class Axis:
         begin = start * self.stride - self.before
         end = begin + (tile - 1) * self.stride + self.window
         return max(0, begin), max(0, min(self.limit, end) - max(0, begin))
+
+
+def whole_axis(dim: Dim, extent: int) -> Axis:
+    """An axis that every tile has all of."""
+    return Axis(dim, extent, stride=0, window=extent)
+
+
+def input_axes(layer: Layer) -> tuple[Axis, Axis]:
+    """How input rows follow OY and input columns follow OX."""
+    if layer.op is Op.RESIZE:
+        return whole_axis(Dim.OY, layer.iy), whole_axis(Dim.OX, layer.ix)
+    window = layer.window
+    return (
+        Axis(Dim.OY, layer.iy, layer.stride[0], window[0], layer.padding.top),
+        Axis(Dim.OX, layer.ix, layer.stride[1], window[1], layer.padding.left),
+    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
 from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Matrices, Multiplication
 from match.relay.readers import read_addition, read_layer, read_lookup, read_matrices, read_multiplication
+from match.relay.resize import Resize, read_resize
 from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar
 
 _OFFSET = 128
@@ -55,6 +56,9 @@ class _Conversion:
         if lookup is not None:
             offset = _OFFSET if lookup.dtype == "int8" else 0
             return self._mark(call, self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new))
+        resize = read_resize(call)
+        if resize is not None:
+            return self._mark(call, self._resize(resize, new))
         moved = self._moved(call, new)
         if moved is not None:
             return self._mark(call, moved)
@@ -136,6 +140,10 @@ class _Conversion:
         )
         a, b = (self._unsigned(operand, new) for operand in product.operands)
         return replace(product, zero_points=(first, second), requantization=requantization, dtype="uint8").build(a, b)
+
+    def _resize(self, resize: Resize, new: New) -> relay.Expr:
+        zero = resize.zero + (_OFFSET if resize.dtype == "int8" else 0)
+        return replace(resize, zero=zero, dtype="uint8").build(self._unsigned(resize.x, new))
 
     def _lookup(self, lookup: Lookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from match.ir.layer import Axis, Dim, Layer, Operand, Role
+from match.ir.layer import Axis, Dim, Layer, Operand, Role, input_axes
 from match.mapping.schedule import Memory, align
 from match.prediction.arrays import Ints
 from match.target.cost import Block, Tile
@@ -40,15 +40,6 @@ def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
 def touched_lengths(axes: Sequence[Axis], start: Ints, size: Ints) -> list[Ints]:
     """Elements along axes that tiles touch, as they lie in memory."""
     return [round_up(touched(axis, start, size), axis.multiple) for axis in axes]
-
-
-def input_axes(layer: Layer) -> tuple[Axis, Axis]:
-    """How input rows follow OY and input columns follow OX."""
-    window = layer.window
-    return (
-        Axis(Dim.OY, layer.iy, layer.stride[0], window[0], layer.padding.top),
-        Axis(Dim.OX, layer.ix, layer.stride[1], window[1], layer.padding.left),
-    )
 
 
 def reduction(layer: Layer, span: Span) -> tuple[int, bool, bool]:

@@ -144,7 +144,7 @@ class Nested:
             lengths = [axis_length(tensor, axis, (0, 0), smallest[axis.dim]) for axis in pricing.axes[operand]]
             piece = block_of_lengths(tensor, lengths, memory)
             axes = tensor.components[0].axes
-            shape = tuple(length * counts[axis.dim] for axis, length in zip(axes, piece.shape, strict=True))
+            shape = tuple(length * counts.get(axis.dim, 1) for axis, length in zip(axes, piece.shape, strict=True))
             size = piece.bytes * math.prod(counts.values())
             known = pricing.moves([Block(tensor.name, shape, size, 1, memory=pricing.memory.name)])[0]
             self._packed[key] = known

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from match.errors import CostModelError
-from match.ir.layer import Axis, Dim, Layer, Operand
+from match.ir.layer import Axis, Dim, Layer, Operand, input_axes
 from match.mapping.schedule import Memory
 from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import (
@@ -23,7 +23,6 @@ from match.prediction.blocks import (
     axis_lengths,
     block_of_lengths,
     blocks_of_lengths,
-    input_axes,
     largest_tile,
     reduction,
     tile_of,

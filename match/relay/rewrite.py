@@ -130,3 +130,24 @@ def is_8bit(expr: relay.Expr) -> bool:
     """Whether a typed expression is a tensor of int8 or uint8."""
     kind = expr.checked_type
     return isinstance(kind, tvm.ir.TensorType) and str(kind.dtype) in ("int8", "uint8")
+
+
+def same(root: relay.Expr, x: relay.Expr, build: Callable[[relay.Expr], relay.Expr]) -> bool:
+    """Whether a typed expression computes from `x`, operator by operator, what `build` makes of a value."""
+    variable = relay.var("x", shape=shape(x), dtype=dtype(x))
+    ours, theirs = (
+        relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([variable], body)))
+        for body in (build(variable), _with(root, x, variable))
+    )
+    return bool(tvm.ir.structural_equal(ours, theirs))
+
+
+def _with(root: relay.Expr, x: relay.Expr, variable: relay.Expr) -> relay.Expr:
+    """An expression that computes from a variable what it computed from x."""
+    mutator: Any = relay.ExprMutator
+
+    class Replaced(mutator):
+        def visit(self, expr: relay.Expr) -> relay.Expr:
+            return variable if expr == x else mutator.visit(self, expr)
+
+    return Replaced().visit(root)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay import integer_form, relay, tvm
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, shape
+from match.relay import integer_form, relay
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, same, shape
 
 LONGEST_ROW = 4095
 """Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
@@ -68,26 +67,8 @@ def read_softmax(root: relay.Expr) -> Softmax | None:
     found = Softmax(x, dtype(x), tables[0].astype(np.int64), dtype(root))
     if shape(x)[-1] > LONGEST_ROW or not is_8bit(x):
         return None
-    variable = relay.var("x", shape=shape(x), dtype=dtype(x))
-    same = softmax(variable, shape(x)[-1], found.exponentials, found.dtype)
-    return (
-        found if tvm.ir.structural_equal(_typed(variable, same), _typed(variable, _with(root, x, variable))) else None
-    )
-
-
-def _with(root: relay.Expr, x: relay.Expr, variable: relay.Expr) -> relay.Expr:
-    """An expression that computes from a variable what it computed from x."""
-    mutator: Any = relay.ExprMutator
-
-    class Replaced(mutator):
-        def visit(self, expr: relay.Expr) -> relay.Expr:
-            return variable if expr == x else mutator.visit(self, expr)
-
-    return Replaced().visit(root)
-
-
-def _typed(variable: relay.Expr, body: relay.Expr) -> relay.Function:
-    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([variable], body)))["main"]
+    width = shape(x)[-1]
+    return found if same(root, x, lambda value: softmax(value, width, found.exponentials, found.dtype)) else None
 
 
 def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from match.ir.chain import channel_dims, column_axis, row_axis, stage_spans, sums_parts
+from match.ir.chain import channel_dims, stage_spans, sums_parts
 from match.ir.constants import LayerConstants
-from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role
+from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes
 from match.ir.requantization import Requantizer
 from match.target.cost import Block, CostModel, Energy, Tile, larger, smaller
 from match.target.hardware import HwModule
@@ -111,10 +111,9 @@ def stage_tiles(layer: Layer, tile: Tile) -> tuple[Tile, ...]:
     they are computed from: less at a border of the input, where windows reach beyond it.
     """
     stages, dims = layer.stages, channel_dims(layer.stages)
-    rows = _sizes([row_axis(stage) for stage in stages], [stage.padding.bottom for stage in stages], tile.oy, tile.iy)
-    columns = _sizes(
-        [column_axis(stage) for stage in stages], [stage.padding.right for stage in stages], tile.ox, tile.ix
-    )
+    above, beside = zip(*(input_axes(stage) for stage in stages), strict=True)
+    rows = _sizes(above, [stage.padding.bottom for stage in stages], tile.oy, tile.iy)
+    columns = _sizes(beside, [stage.padding.right for stage in stages], tile.ox, tile.ix)
     part = {Dim.K: tile.k, Dim.C: tile.c}
     found: list[Tile] = []
     for number, stage in enumerate(stages):

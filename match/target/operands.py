@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.ir.layer import ELEMENTWISE, Axis, Component, Dim, Layer, Op, Operand, Role
+from match.ir.layer import ELEMENTWISE, Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
 
 INPUT = "input"
 ADDEND = "addend"
@@ -17,8 +17,13 @@ FILTER = "filter"
 REQUANTIZATION = "requantization"
 TABLE = "table"
 ZERO_POINTS = "zero_points"
+ROW_POSITIONS = "row_positions"
+COLUMN_POSITIONS = "column_positions"
 
 _WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX}
+
+POSITION_BYTES = 8
+"""Of match_between_t."""
 
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
@@ -28,20 +33,18 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
     """An input activation, HWC, of one byte an element or four. `name` tells the two inputs of an operator apart.
 
     That of a transposition has its last two axes the other way round; the second one of matrices has its columns along
-    the outputs.
+    the outputs. That of a resize is there with all its rows and columns.
     """
     if name == ADDEND and layer.op is Op.MATRICES:
         axes = (Axis(Dim.OY, layer.oy), Axis(Dim.K, layer.k), Axis(Dim.C, layer.c))
         return Operand(name, Role.INPUT, (Component(name, axes),))
     dim = Dim.K if layer.channelwise else Dim.C
-    window_y, window_x = layer.window
-    rows = Axis(Dim.OY, layer.iy, layer.stride[0], window_y, layer.padding.top)
-    columns = Axis(Dim.OX, layer.ix, layer.stride[1], window_x, layer.padding.left)
+    rows, columns = input_axes(layer)
     channels = Axis(dim, layer.input_channels, before=-layer.first_channels if layer.op is Op.SLICE else 0)
     if layer.op is Op.GROUPED_CONV2D:
         channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
     if name == ADDEND and layer.broadcast:
-        rows, columns = Axis(Dim.OY, 1, stride=0), Axis(Dim.OX, 1, stride=0)
+        rows, columns = whole_axis(Dim.OY, 1), whole_axis(Dim.OX, 1)
     if name == ADDEND and layer.op is Op.CONCATENATE:
         channels = Axis(dim, layer.k - layer.first_channels)
     transposed = layer.op is Op.TRANSPOSE
@@ -103,6 +106,12 @@ def zero_points_component() -> Component:
     return Component(ZERO_POINTS, (), 2 * 4)
 
 
+def position_components(layer: Layer) -> tuple[Component, Component]:
+    """Of a resize match_between_t (match_tile.h) of each output row, and of each output column."""
+    rows, columns = whole_axis(Dim.OY, layer.oy), whole_axis(Dim.OX, layer.ox)
+    return Component(ROW_POSITIONS, (rows,), POSITION_BYTES), Component(COLUMN_POSITIONS, (columns,), POSITION_BYTES)
+
+
 def weights_operand(*components: Component) -> Operand:
     """The constants of a layer, moved as one block per tile of output channels."""
     return Operand(WEIGHTS, Role.CONSTANT, components)
@@ -112,8 +121,8 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
     Input, addend (of two inputs the second), weights (filter and `parameter_bytes` of requantization per output
-    channel, tables, zero points, as far as the operator has them), output. `parameter_bytes` is 0 where the operator
-    does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
+    channel, tables, zero points, positions, as far as the operator has them), output. `parameter_bytes` is 0 where the
+    operator does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
     """
     components: list[Component] = []
     if layer.weight_dtype:
@@ -124,6 +133,8 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(table_component(layer))
     if layer.op in (Op.MULTIPLY, Op.MATRICES):
         components.append(zero_points_component())
+    if layer.op is Op.RESIZE:
+        components += position_components(layer)
     operands = [input_operand(layer)]
     if layer.two_inputs:
         operands.append(input_operand(layer, ADDEND))

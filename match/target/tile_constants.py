@@ -32,6 +32,7 @@ REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend
 QUANTIZE = np.dtype(
     [("multiplier", "<i4"), ("exponent", "<i4"), ("zero", "<i4"), ("lowest", "<i4"), ("steps", "<i4", 256)]
 )
+BETWEEN = np.dtype([("below", "<u2"), ("above", "<u2"), ("weight", "<i4")])
 
 EXPONENT_BIAS, MANTISSA_BITS = 127, 15
 """Of a float32, and how many of its bits behind the leading one kernels multiply."""
@@ -107,7 +108,7 @@ def output_spans(layer: Layer, spans: Spans) -> Spans:
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
-    """The components of `standard_operands`: filters, parameters, tables, zero points, if there are any.
+    """The components of `standard_operands`: filters, parameters, tables, zero points, positions, if there are any.
 
     `spans` are of output channels.
     """
@@ -122,7 +123,16 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(quantization(constants.quantization))
     if constants.zero_points is not None:
         components.append(np.array(constants.zero_points, "<i4").tobytes())
+    if constants.positions is not None:
+        components += [between(positions) for positions in constants.positions]
     return tuple(components)
+
+
+def between(positions: npt.NDArray[np.int32]) -> bytes:
+    """An array of match_between_t."""
+    entries = np.zeros(len(positions), BETWEEN)
+    entries["below"], entries["above"], entries["weight"] = positions.T
+    return entries.tobytes()
 
 
 def quantization(quantize: FloatQuantization) -> bytes:

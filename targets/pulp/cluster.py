@@ -47,6 +47,7 @@ _KERNELS = {
     Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",
     Op.SOFTMAX: "match_pulp_softmax",
+    Op.RESIZE: "match_pulp_resize",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
 }

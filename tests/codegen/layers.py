@@ -12,7 +12,7 @@ from match.ir.constants import LayerConstants
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
 from match.ir.requantization import Requantization
-from tests.kernels.reference import softmax_of
+from tests.kernels.reference import random_positions, resized, softmax_of
 
 Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
@@ -47,6 +47,10 @@ class Case:
             exponentials, pixels = self.constants.table.astype(np.int64), self.inputs[0].reshape(-1, layer.k)
             levels = [softmax_of(pixel.astype(np.int64), exponentials, layer.clip[0]) for pixel in pixels]
             return np.array(levels).reshape(self.inputs[0].shape).astype(np.uint8)
+        if layer.op is Op.RESIZE:
+            assert self.constants.positions is not None
+            rows, columns = (positions.astype(np.int64) for positions in self.constants.positions)
+            return resized(self.inputs[0], rows, columns, layer.pad_value)
         if layer.op is Op.DEQUANTIZE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0]]
@@ -175,14 +179,14 @@ def make(
     return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
 
 
-_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.SOFTMAX, Op.QUANTIZE, Op.DEQUANTIZE)
+_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.SOFTMAX, Op.RESIZE, Op.QUANTIZE, Op.DEQUANTIZE)
 
 
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
     """A product of elements, or what moves or converts them.
 
     A concatenation joins both numbers of channels, a slice leaves out as many as `channels_out`. The second input of
-    every other product has one pixel.
+    every other product has one pixel. A resize makes a map of any size up to twice the input's.
     """
     rng = np.random.default_rng(seed)
     both = channels_in + channels_out
@@ -193,10 +197,11 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         op=op,
         k=both if op is Op.CONCATENATE else channels_in,
         c=1,
-        oy=height,
-        ox=width,
+        oy=int(rng.integers(1, 2 * height + 1)) if op is Op.RESIZE else height,
+        ox=int(rng.integers(1, 2 * width + 1)) if op is Op.RESIZE else width,
         iy=height,
         ix=width,
+        pad_value=int(rng.integers(256)) if op is Op.RESIZE else 0,
         input_dtype="float32" if op is Op.QUANTIZE else "uint8",
         weight_dtype="",
         output_dtype="float32" if op is Op.DEQUANTIZE else "uint8",
@@ -213,7 +218,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     if op is Op.MULTIPLY:
         shapes.append((1, 1, layer.k) if layer.broadcast else shapes[0])
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
-    quantization = table = requantization = zero_points = None
+    quantization = table = requantization = zero_points = positions = None
     if op is Op.QUANTIZE:
         inputs = (rng.normal(0, 40, shapes[0]).astype(np.float32),)
         scale, zero = np.float32(rng.uniform(0.1, 1)), int(rng.integers(256))
@@ -224,6 +229,9 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     if op is Op.SOFTMAX:
         falling = np.exp(-rng.uniform(0.01, 0.1) * np.arange(256)) * 2**31
         table = np.minimum(falling, 2**31 - 1).astype(np.int32)
+    if op is Op.RESIZE:
+        rows, columns = random_positions(rng, height, layer.oy), random_positions(rng, width, layer.ox)
+        positions = rows.astype(np.int32), columns.astype(np.int32)
     if op is Op.DEQUANTIZE:
         table = rng.normal(0, 1, 256).astype(np.float32)
     if op is Op.MULTIPLY:
@@ -236,5 +244,5 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
             negative_below=None,
             negative_step=0,
         )
-    constants = LayerConstants(None, requantization, None, table, quantization, zero_points)
+    constants = LayerConstants(None, requantization, None, table, quantization, zero_points, positions)
     return Case(layer, constants, inputs)

@@ -65,6 +65,7 @@ static const entry_t entries[] = {
     {"match_pulp_multiply_int32", match_pulp_multiply_int32, false},
     {"match_pulp_concatenate", match_pulp_concatenate, false},
     {"match_pulp_softmax", match_pulp_softmax, false},
+    {"match_pulp_resize", match_pulp_resize, false},
     {"match_pulp_transpose", match_pulp_transpose, false},
     {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
     {"match_pulp_avg_pool2d_high", match_pulp_avg_pool2d_high, false},

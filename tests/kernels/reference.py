@@ -311,3 +311,31 @@ def softmax_of(row: Ints, exponentials: Ints, lowest: int) -> list[int]:
     shift = above_one + 31 - 8
     levels = ((product(value, inverse) + (1 << (shift - 1))) >> shift for value in values)
     return [min(level, 255) + lowest for level in levels]
+
+
+def random_positions(rng: np.random.Generator, size: int, outputs: int) -> Ints:
+    """Shape (outputs, 3): the inputs below and above each output, and the weight of the one above in 1/1024.
+
+    Many are in the middle, where sums are halves.
+    """
+    below = rng.integers(0, size, outputs)
+    above = np.minimum(below + rng.integers(0, 2, outputs), size - 1)
+    weight = np.where(rng.random(outputs) < 0.5, 512, rng.integers(0, 1024, outputs))
+    return np.stack([below, above, np.where(above > below, weight, 0)], axis=1)
+
+
+def packed_positions(positions: Ints) -> Bytes:
+    """match_between_t of each."""
+    entries = np.zeros(len(positions), [("at", "<u2", 2), ("weight", "<i4")])
+    entries["at"], entries["weight"] = positions[:, :2], positions[:, 2]
+    return entries.view(np.uint8)
+
+
+def resized(image: npt.NDArray[np.uint8], rows: Ints, columns: Ints, zero: int) -> Bytes:
+    """A map (rows, columns, channels) between its pixels; halves are rounded away from `zero`."""
+    distance = image.astype(np.int64) - zero
+    for axis, own in enumerate((rows, columns)):
+        weight = own[:, 2].reshape([-1 if axis == other else 1 for other in range(3)])
+        distance = distance.take(own[:, 0], axis) * (1024 - weight) + distance.take(own[:, 1], axis) * weight
+    magnitude = (np.abs(distance) + (1 << 19)) >> 20
+    return (zero + np.sign(distance) * magnitude).astype(np.uint8)

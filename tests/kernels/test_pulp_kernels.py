@@ -25,8 +25,11 @@ from tests.kernels.reference import (
     geometries,
     margins,
     output_strides_of,
+    packed_positions,
+    random_positions,
     random_requantization,
     requantization_of,
+    resized,
     softmax_of,
     strides_of,
     windows,
@@ -536,6 +539,33 @@ def test_softmax(
     )
     rows = [softmax_of(row, exponentials, lowest) for row in values.reshape(-1, geometry.channels_out)]
     expect(output, target, np.array(rows).reshape(values.shape).astype(np.uint8))
+
+
+@EXAMPLES
+@given(geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), channelwise=True), margins, margins, seeds)
+def test_resize(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    """From maps of another size, larger or smaller; halves go away from any number."""
+    rng = np.random.default_rng(seed)
+    size = [int(extent) for extent in rng.integers(1, 9, 2)]
+    source = embed(rng.integers(0, 256, (*size, geometry.channels_out), np.uint8), before)
+    target = empty_output(geometry, behind)
+    rows, columns = (random_positions(rng, *extents) for extents in zip(size, geometry.output, strict=True))
+    zero = int(rng.integers(0, 256))
+    output = harness.kernel(
+        "match_pulp_resize",
+        geometry.fields(**strides_of(source), **output_strides_of(target), pad_value=zero),
+        input=source.block,
+        parameters=packed_positions(rows),
+        weights=packed_positions(columns),
+        output=target.block,
+    )
+    expect(output, target, resized(source.tile, rows, columns, zero))
 
 
 @EXAMPLES

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from match.ir.layer import Component, Dim, Layer, Operand, Role
+from match.ir.layer import Component, Dim, Layer, Op, Operand, Role
 from match.mapping.schedule import Loop, Memory, Schedule
 from match.target.cost import Block, CostModel, Tile
 
@@ -105,6 +105,8 @@ def iterations(loops: tuple[Loop, ...], spans: Spans) -> Iterator[Spans]:
 
 def reference_tile(layer: Layer, spans: Spans) -> Tile:
     def pixels(dim: Dim, axis: int, before: int, limit: int) -> int:
+        if layer.op is Op.RESIZE:  # may need any of them
+            return limit
         start, extent = spans[dim]
         low = start * layer.stride[axis] - before
         high = (start + extent - 1) * layer.stride[axis] - before + layer.window[axis] - 1

@@ -10,6 +10,7 @@ import pytest
 
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay, tvm
+from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, operator_name
 
 pytestmark = pytest.mark.tvm
@@ -111,3 +112,14 @@ def test_a_quantized_output_keeps_its_type() -> None:
     quantized = relay.qnn.quantize(x, relay.const(0.05), relay.const(3, "int32"), out_dtype="int8")
     value = np.random.default_rng(6).uniform(-9, 9, EVERY_VALUE.shape).astype(np.float32)
     assert unsigned(x, quantized, value) == [("qnn.quantize", "int8")]
+
+
+def test_resizes_round_away_from_the_same_value() -> None:
+    """Halves between two pixels, above and below 0, which is 128 then."""
+    x = var()
+    middle = np.stack([np.arange(7), np.arange(1, 8), np.full(7, 512)])
+    between = Between(*middle.astype(np.int64))
+    body = Resize(x, between, between, 0, "int8").build(x)
+    values = np.random.default_rng(0).permutation(EVERY_VALUE.reshape(-1)).reshape(EVERY_VALUE.shape)
+    assert calls(typed(x, body)) == [("cast", "int8")]
+    assert unsigned(x, body, values) == [("take", "uint8"), ("cast", "uint8"), ("take", "int8")]

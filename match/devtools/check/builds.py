@@ -11,6 +11,7 @@ from match.arithmetic.tflite_functions import exponentials
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.resize import ONE, Between, Resize
 from match.relay.softmax import softmax
 
 Build = Callable[..., relay.Expr]
@@ -173,6 +174,20 @@ class Builds:
             return softmax(x, 16, falling, self.dtype)
 
         return build
+
+    def resize(self, size: int, outputs: int) -> Build:
+        """Of a square map, each output a random way between two inputs."""
+        zero = self._low + 120
+        rows, columns = (self._between(size, outputs) for _ in range(2))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Resize(x, rows, columns, zero, self.dtype).build(x)
+
+        return build
+
+    def _between(self, size: int, outputs: int) -> Between:
+        below = self.rng.integers(0, size - 1, outputs)
+        return Between(below, below + 1, self.rng.integers(0, ONE, outputs))
 
     def transposition(self) -> Build:
         """Channels first."""

@@ -7,11 +7,8 @@ import tflite
 
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import TfliteReader
-from match.ir.requantization import Int64Array
 from match.relay import relay
-
-_ONE = 1 << 10
-"""Positions and weights of bilinear interpolation are in steps of 1/1024 of a pixel."""
+from match.relay.resize import ONE, Between, Resize
 
 
 def nearest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -33,33 +30,24 @@ def nearest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def bilinear(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """RESIZE_BILINEAR in integers: both axes are weighted, then the sum is rounded half away from zero, once."""
+    """RESIZE_BILINEAR in integers, see `match.relay.resize`; rounding goes away from the stored number 0."""
     options, output = operator.options(tflite.ResizeBilinearOptions), read.output(operator)
     read.input_quantization(operator)
-    x = relay.cast(read.expr(operator), "int32")
-    extents = list(zip(read.tensor(operator).shape[1:3], output.shape[1:3], strict=True))
-    for axis in (2, 1):
-        positions, first, second = _positions(
-            *extents[axis - 1], align=bool(options.AlignCorners()), half=bool(options.HalfPixelCenters())
-        )
-        weight = (positions - _ONE * first).astype(np.int32).reshape(-1, *[1] * (3 - axis))
-        lower, upper = (relay.take(x, relay.const(chosen.astype(np.int32)), axis=axis) for chosen in (first, second))
-        x = relay.add(
-            relay.multiply(lower, relay.const(np.int32(_ONE) - weight)), relay.multiply(upper, relay.const(weight))
-        )
-    negative = relay.right_shift(x, relay.const(31, "int32"))
-    rounded = relay.add(relay.add(x, relay.const(1 << 19, "int32")), negative)
-    return relay.cast(relay.right_shift(rounded, relay.const(20, "int32")), output.dtype)
+    align, half = bool(options.AlignCorners()), bool(options.HalfPixelCenters())
+    extents = zip(read.tensor(operator).shape[1:3], output.shape[1:3], strict=True)
+    rows, columns = (_between(*extent, align=align, half=half) for extent in extents)
+    x = read.expr(operator)
+    return Resize(x, rows, columns, 0, output.dtype).build(x)
 
 
-def _positions(size: int, outputs: int, *, align: bool, half: bool) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Of each output its position on the input, and the pixels that lie below and above it; divisions truncate."""
-    scale = (_ONE * size + outputs // 2) // outputs
+def _between(size: int, outputs: int, *, align: bool, half: bool) -> Between:
+    """Of each output the pixels that lie below and above its position on the input; divisions truncate."""
+    scale = (ONE * size + outputs // 2) // outputs
     if align and outputs > 1:
-        scale = (_ONE * (size - 1) + (outputs - 1) // 2) // (outputs - 1)
+        scale = (ONE * (size - 1) + (outputs - 1) // 2) // (outputs - 1)
     positions = np.arange(outputs, dtype=np.int64) * scale
     if half:
-        positions = positions + scale // 2 - _ONE // 2
-    below = np.maximum(np.trunc(positions / _ONE).astype(np.int64), 0)
-    above = np.minimum(np.trunc((positions + _ONE - 1) / _ONE).astype(np.int64), size - 1)
-    return positions, below, above
+        positions = positions + scale // 2 - ONE // 2
+    below = np.maximum(np.trunc(positions / ONE).astype(np.int64), 0)
+    above = np.minimum(np.trunc((positions + ONE - 1) / ONE).astype(np.int64), size - 1)
+    return Between(below, above, positions - ONE * below)

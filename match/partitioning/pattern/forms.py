@@ -30,6 +30,7 @@ from match.relay.operators import (
     Multiplication,
     Quantize,
 )
+from match.relay.resize import Between, Resize, read_resize
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.softmax import Softmax, read_softmax
 from match.relay.value_ranges import Range, accumulator_range
@@ -76,7 +77,10 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     if isinstance(layer, Average):
         return _avg_pool2d(root, layer, ranges)
     softmax = read_softmax(root)
-    return None if softmax is None else _softmax(root, softmax)
+    if softmax is not None:
+        return _softmax(root, softmax)
+    resize = read_resize(root)
+    return None if resize is None else _resize(root, resize)
 
 
 def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
@@ -317,6 +321,20 @@ def _dequantize(root: relay.Expr, dequantize: Dequantize) -> Match:
 def _softmax(root: relay.Expr, softmax: Softmax) -> Match:
     layer = element_wise(Op.SOFTMAX, shape(root), softmax.x_dtype, softmax.dtype)
     return _alone(root, softmax.x, layer, LayerConstants(None, None, table=softmax.exponentials.astype(np.int32)))
+
+
+def _resize(root: relay.Expr, resize: Resize) -> Match:
+    _, rows, columns, _ = shape(resize.x)
+    layer = element_wise(Op.RESIZE, shape(root), dtype(resize.x), resize.dtype)
+    layer = replace(layer, iy=rows, ix=columns, pad_value=resize.zero)
+    positions = _positions(resize.rows), _positions(resize.columns)
+    return _alone(root, resize.x, layer, LayerConstants(None, None, positions=positions))
+
+
+def _positions(between: Between) -> npt.NDArray[np.int32]:
+    """Shape (outputs, 3); where an output has one input only, in front of the first one say, its weight is all."""
+    weight = np.where(between.below == between.above, 0, between.weight)
+    return np.stack([between.below, between.above, weight], axis=1).astype(np.int32)
 
 
 def _alone(root: relay.Expr, x: relay.Expr, layer: Layer, constants: LayerConstants) -> Match:

@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from match.ir.layer import Dim, Layer, Op
-from match.prediction.blocks import input_axes
+from match.ir.layer import Dim, Layer, Op, input_axes
 
 LARGEST_WHOLE_MAP = 32
 """Rows and columns of the largest depthwise input that is never cut."""

@@ -1,0 +1,101 @@
+"""Bilinear interpolation of maps in integers, as Relay operators: what TFLite Micro's kernel computes.
+
+Each output is the sum of four inputs by their weights, which are in steps of 1/1024 along rows and columns, rounded
+half away from zero once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.ir.requantization import Int64Array
+from match.relay import relay
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, same, scalar, shape
+
+ONE = 1 << 10
+"""A weight of 1."""
+
+_FRACTION = 20
+"""Bits behind the point of a sum, whose inputs are weighted twice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """Of each output row, or column: the inputs below and above it, and the weight of the one above in 1/1024."""
+
+    below: Int64Array
+    above: Int64Array
+    weight: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Resize:
+    """An interpolation of an 8-bit map (1, rows, columns, channels); `zero` is what rounding goes away from."""
+
+    x: relay.Expr
+    rows: Between
+    columns: Between
+    zero: int
+    dtype: str
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        total = relay.cast(x, "int32")
+        for axis, between in ((2, self.columns), (1, self.rows)):
+            weight = between.weight.astype(np.int32).reshape(-1, *[1] * (3 - axis))
+            below, above = (
+                relay.take(total, relay.const(chosen.astype(np.int32)), axis=axis)
+                for chosen in (between.below, between.above)
+            )
+            rest = relay.const(np.int32(ONE) - weight)
+            total = relay.add(relay.multiply(below, rest), relay.multiply(above, relay.const(weight)))
+        distance = relay.subtract(total, relay.const(self.zero << _FRACTION)) if self.zero else total
+        negative = relay.right_shift(distance, relay.const(31))
+        rounded = relay.add(relay.add(total, relay.const(1 << _FRACTION - 1)), negative)
+        return relay.cast(relay.right_shift(rounded, relay.const(_FRACTION)), self.dtype)
+
+
+def read_resize(root: relay.Expr) -> Resize | None:
+    """The interpolation that a typed expression is, every operator of it; None for other expressions."""
+    if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "right_shift"):
+        return None
+    negative = _path(root.args[0], ((0, "add"), (1, "right_shift")))
+    total = _path(root.args[0], ((0, "add"), (0, "add"), (0, "add")))
+    if negative is None or total is None:
+        return None
+    zero = scalar(negative.args[0].args[1]) if is_call(negative.args[0], "subtract") else 0
+    rows = _between(total)
+    inner = _path(total, ((0, "multiply"), (0, "take"), (0, "add")))
+    columns = None if inner is None else _between(inner)
+    cast = None if inner is None else _path(inner, ((0, "multiply"), (0, "take"), (0, "cast")))
+    if rows is None or columns is None or cast is None or zero is None or not is_8bit(cast.args[0]):
+        return None
+    x = cast.args[0]
+    found = Resize(x, rows, columns, int(zero) >> _FRACTION, dtype(root))
+    return found if len(shape(x)) == 4 and shape(x)[0] == 1 and same(root, x, found.build) else None
+
+
+def _path(call: relay.Call, steps: Iterable[tuple[int, str]]) -> relay.Call | None:
+    """The call that is reached by going to the operand of a number, of an operator, again and again."""
+    for number, name in steps:
+        operand = call.args[number]
+        if not is_call(operand, name):
+            return None
+        call = operand
+    return call
+
+
+def _between(total: relay.Call) -> Between | None:
+    """What a sum of two weighted selections takes."""
+    chosen: list[Int64Array] = []
+    for product in total.args:
+        take = product.args[0] if is_call(product, "multiply") else None
+        indices = constant(take.args[1]) if take is not None and is_call(take, "take") else None
+        if indices is None or indices.ndim != 1:
+            return None
+        chosen.append(indices.astype(np.int64))
+    weight = constant(total.args[1].args[1])
+    return None if weight is None else Between(chosen[0], chosen[1], weight.reshape(-1).astype(np.int64))
