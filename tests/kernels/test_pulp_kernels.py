@@ -550,13 +550,15 @@ def test_resize(
     behind: tuple[int, int, int, int],
     seed: int,
 ) -> None:
-    """From maps of another size, larger or smaller; halves go away from any number."""
+    """From maps of another size, larger or smaller; halves go away from any number, which others are near to."""
     rng = np.random.default_rng(seed)
     size = [int(extent) for extent in rng.integers(1, 9, 2)]
-    source = embed(rng.integers(0, 256, (*size, geometry.channels_out), np.uint8), before)
+    zero = int(rng.integers(0, 256))
+    near = zero + rng.integers(-2, 3, (*size, geometry.channels_out))
+    far = rng.integers(0, 256, near.shape)
+    source = embed(np.where(rng.random(near.shape) < 0.7, near.clip(0, 255), far).astype(np.uint8), before)
     target = empty_output(geometry, behind)
     rows, columns = (random_positions(rng, *extents) for extents in zip(size, geometry.output, strict=True))
-    zero = int(rng.integers(0, 256))
     output = harness.kernel(
         "match_pulp_resize",
         geometry.fields(**strides_of(source), **output_strides_of(target), pad_value=zero),
