@@ -91,6 +91,8 @@ class KernelCycles:
     maximum4: a window's element of these.
     multiply: an element of a multiplication beside its requantization; turned_pixel, turned: a pixel of a transposition
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
+    turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
+    (elements of 3, 12 and 20 bytes).
     softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to two layers on GVSoC (1,024
     rows of 3, 18 of 9).
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
@@ -146,6 +148,8 @@ class KernelCycles:
     multiply: float = 13
     turned_pixel: float = 36
     turned: float = 5
+    turned_unit: float = 22
+    turned_word: float = 1
     softmax_row: float = 215
     softmax: float = 24
     resized_pixel: float = 38
@@ -413,7 +417,7 @@ class PulpClusterCost(CostModel):
                 pixels = tile.oy * tile.ox
                 return sum(self._runs(pixels, pixels * part, self.cycles.lookup) for part in parts)
             case Op.TRANSPOSE:
-                pixel = self.cycles.turned_pixel + self.cycles.turned * tile.k
+                pixel = self.cycles.turned_pixel + self._turned(layer.unit) * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
             case Op.SOFTMAX:
                 row = self.cycles.softmax_row + self.cycles.softmax * tile.k
@@ -425,6 +429,12 @@ class PulpClusterCost(CostModel):
                 return self._pool(layer, tile)
             case Op.OWN:
                 raise NotImplementedError(f"{layer.own}: who brings an operator says what it costs")
+
+    def _turned(self, unit: int) -> float:
+        """Cycles of an element of a transposition, of so many bytes."""
+        if unit == 1:
+            return self.cycles.turned
+        return self.cycles.turned_unit + self.cycles.turned_word * ceil_div(unit, WORD)
 
     def _matrices(self, tile: Tile) -> float:
         """A product: each core makes its rows of the second matrix signed, then multiplies them with all of the first.

@@ -89,8 +89,8 @@ void match_pulp_multiply_int32(const match_tile_t *tile);
  * two tables. Cores share out the elements. */
 void match_pulp_concatenate(const match_tile_t *tile);
 
-/* Each element where it is: input and output differ in their strides, input_channel_stride among them. Cores share out
- * the pixels. */
+/* Each element, of channels_in bytes, where it is: input and output differ in their strides, input_channel_stride among
+ * them. Cores share out the pixels. */
 void match_pulp_transpose(const match_tile_t *tile);
 
 /* Elements of float32, the input's, as 8 bits; parameters are one match_quantize_t. Not a number is as an infinite one.

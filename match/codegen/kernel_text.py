@@ -212,7 +212,7 @@ class KernelText(LevelText):
             yield "channels_out", "GROUP_OUTPUTS"
             yield "groups", f"{output.axes[2].tile_count} / GROUP_OUTPUTS"
         else:
-            yield "channels_in", channels.tile_count
+            yield "channels_in", str(layer.unit) if layer.op is Op.TRANSPOSE else channels.tile_count
             yield "channels_out", output.axes[2].tile_count
         yield "input_height", rows.tile_count
         yield "input_width", columns.tile_count

@@ -243,7 +243,7 @@ def _check_energy(target: MatchTarget) -> None:
 
 def outputs(layer: Layer) -> int:
     """Elements that a layer computes."""
-    return layer.output_channels * layer.oy * layer.ox
+    return layer.output_channels * layer.oy * layer.ox * layer.unit
 
 
 def combined(layer: Layer) -> int:

@@ -9,9 +9,9 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
-(OY, K, OX). The second input of an addition or a multiplication may be one pixel, for all pixels of the first. A
-softmax is one over the channels of each pixel, which no tile cuts. A resize interpolates between four pixels, and all
-of its tiles have all of the input's.
+(OY, K, OX), of single bytes or of elements of some neighbouring ones. The second input of an addition or a
+multiplication may be one pixel, for all pixels of the first. A softmax is one over the channels of each pixel, which no
+tile cuts. A resize interpolates between four pixels, and all of its tiles have all of the input's.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -106,7 +106,7 @@ class Layer:
     slice, those in front of it, and `source_channels` all of its input. `broadcast` tells that the second input of an
     addition or a multiplication has one pixel. `group_outputs` are the output channels of one iteration of K, more than
     1 in grouped convolutions only. Where groups were joined, filters have zeros, and each output sums `group_inputs` of
-    the `c` channels; 0 stands for all of them.
+    the `c` channels; 0 stands for all of them. `unit` are, of a transposition, the bytes of an element.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
     what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
@@ -137,6 +137,7 @@ class Layer:
     stages: tuple[Layer, ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
+    unit: int = 1
     own: Own | None = None
 
     @property

@@ -30,7 +30,7 @@ QUANTIZE_BYTES = 4 * (4 + 256)
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
-    """An input activation, HWC, of one byte an element or four. `name` tells the two inputs of an operator apart.
+    """An input activation, HWC, of one byte an element or four, or of a unit. `name` tells two inputs apart.
 
     That of a transposition has its last two axes the other way round; the second one of matrices has its columns along
     the outputs. That of a resize is there with all its rows and columns.
@@ -49,15 +49,16 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
         channels = Axis(dim, layer.k - layer.first_channels)
     transposed = layer.op is Op.TRANSPOSE
     axes = (rows, channels, columns) if transposed else (rows, columns, channels)
-    component = Component(name, axes, element_bytes(layer.input_dtype))
+    component = Component(name, axes, element_bytes(layer.input_dtype) * layer.unit)
     return Operand(name, Role.INPUT, (component,), transposed=transposed)
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
-    """The output activation, HWC, of one byte an element or four. `partial_bytes` as in `Operand`."""
+    """The output activation, HWC, of one byte an element or four, or of a unit. `partial_bytes` as in `Operand`."""
     outputs = layer.group_outputs
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.output_channels, outputs, outputs))
-    return Operand(OUTPUT, Role.OUTPUT, (Component(OUTPUT, axes, element_bytes(layer.output_dtype)),), partial_bytes)
+    component = Component(OUTPUT, axes, element_bytes(layer.output_dtype) * layer.unit)
+    return Operand(OUTPUT, Role.OUTPUT, (component,), partial_bytes)
 
 
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:

@@ -100,7 +100,8 @@ def _outputs(plans: Sequence[LayerPlan], written: bytes) -> list[Tensor]:
     outputs: list[Tensor] = []
     for item in plans:
         size = tensor_bytes(item)[-1]
-        elements = stream[:size].view(np.float32 if item.layer.output_dtype == "float32" else np.uint8)
+        unit = f"V{item.layer.unit}" if item.layer.unit > 1 else "uint8"
+        elements = stream[:size].view("float32" if item.layer.output_dtype == "float32" else unit)
         outputs.append(plain(elements, layouts(item)[-1]))
         stream = stream[size:]
     assert stream.size == 0
@@ -120,7 +121,7 @@ def tensor_bytes(item: LayerPlan) -> list[int]:
 
 def stored(tensor: Tensor, layout: Storage) -> Tensor:
     """(rows, columns, channels) in main memory; room that is left over holds what no layer may depend on."""
-    array = np.full(layout.room, 0xA5, tensor.dtype)
+    array = np.full(math.prod(layout.room) * tensor.itemsize, 0xA5, np.uint8).view(tensor.dtype).reshape(layout.room)
     array[tuple(slice(layout.shape[axis]) for axis in layout.order)] = tensor.transpose(layout.order)
     return array.reshape(-1, layout.byte_group)[:, ::-1].copy()
 

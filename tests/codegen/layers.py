@@ -16,7 +16,7 @@ from tests.kernels.reference import random_positions, resized, softmax_of
 
 Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
-"""Of uint8, or of float32 where a layer begins or ends in it."""
+"""Of uint8, of float32 where a layer begins or ends in it, or of elements of some bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,15 +209,18 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         first_channels=first if moved else 0,
         source_channels=both if op is Op.SLICE else 0,
         broadcast=op is Op.MULTIPLY and bool(rng.integers(2)),
+        unit=int(rng.integers(1, 7)) if op is Op.TRANSPOSE else 1,
     )
     shapes = [(height, width, layer.input_channels)]
     if op is Op.TRANSPOSE:
-        shapes = [(height, layer.k, width)]
+        shapes = [(height, layer.k, width * layer.unit)]
     if op is Op.CONCATENATE:
         shapes.append((height, width, channels_out))
     if op is Op.MULTIPLY:
         shapes.append((1, 1, layer.k) if layer.broadcast else shapes[0])
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
+    if layer.unit > 1:
+        inputs = (inputs[0].view(f"V{layer.unit}"),)
     quantization = table = requantization = zero_points = positions = None
     if op is Op.QUANTIZE:
         inputs = (rng.normal(0, 40, shapes[0]).astype(np.float32),)

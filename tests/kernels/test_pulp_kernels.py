@@ -645,31 +645,40 @@ def test_concatenate(
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, seeds)
+@given(pointwise, margins, margins, st.one_of(st.just(1), st.integers(2, 21)), seeds)
 def test_transpose(
     harness: Harness,
     geometry: Geometry,
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
+    unit: int,
     seed: int,
 ) -> None:
-    """From (rows, channels, columns), with gaps, to (rows, columns, channels)."""
+    """From (rows, channels, columns), with gaps, to (rows, columns, channels), of elements of some bytes."""
     rng = np.random.default_rng(seed)
     rows, columns = geometry.output
-    source = embed(rng.integers(0, 256, (rows, geometry.channels_out, columns), np.uint8), before)
-    target = empty_output(geometry, behind)
+    gaps = (*before[:2], before[2] * unit, before[3] * unit)
+    source = embed(rng.integers(0, 256, (rows, geometry.channels_out, columns * unit), np.uint8), gaps)
+    target = empty_output(
+        replace(geometry, channels_out=geometry.channels_out * unit), (*behind[:2], 0, behind[3] * unit)
+    )
     output = harness.kernel(
         "match_pulp_transpose",
-        geometry.fields(
-            **output_strides_of(target),
-            input_row_stride=source.row_stride,
-            input_pixel_stride=1,
+        replace(
+            geometry.fields(
+                output_row_stride=target.row_stride // unit,
+                output_pixel_stride=target.pixel_stride // unit,
+                input_row_stride=source.row_stride // unit,
+                input_pixel_stride=1,
+            ),
+            channels_in=unit,
         ),
         input=source.block,
         output=target.block,
-        input_channel_stride=source.pixel_stride,
+        input_channel_stride=source.pixel_stride // unit,
     )
-    expect(output, target, source.tile.transpose(0, 2, 1))
+    elements = source.tile.reshape(rows, geometry.channels_out, columns, unit)
+    expect(output, target, elements.transpose(0, 2, 1, 3).reshape(rows, columns, -1))
 
 
 @pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 2)])

@@ -60,7 +60,10 @@ def slicing(root: relay.Expr) -> Match | None:
 
 
 def transposition(root: relay.Expr) -> Match | None:
-    """A transposition of 8-bit values, with reshapes around it, that turns two groups of neighbouring axes."""
+    """A transposition of 8-bit values, with reshapes around it, that turns two groups of neighbouring axes.
+
+    Axes in front of both stay, and so do those behind both, which make up an element.
+    """
     turned = root.args[0] if is_call(root, "reshape") else root
     if not is_call(turned, "transpose") or not is_8bit(turned):
         return None
@@ -72,12 +75,13 @@ def transposition(root: relay.Expr) -> Match | None:
     groups = _groups([axis for axis in order if shape(source)[axis] > 1], shape(source))
     if [first for first, _ in groups] == sorted(first for first, _ in groups):
         return None
-    outer = 1 if len(groups) == 2 else groups.pop(0)[1] if len(groups) == 3 and groups[0] == min(groups) else 0
-    if not outer:
+    outer = groups.pop(0)[1] if groups[0] == min(groups) else 1
+    unit = groups.pop()[1] if groups[-1] == max(groups) else 1
+    if len(groups) != 2:
         return None
     (_, columns), (_, channels) = groups
     layer = element_wise(Op.TRANSPOSE, (outer, columns, channels), dtype(root), dtype(root))
-    return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None), None)
+    return Match(root, (x,), covered(root, (x,)), replace(layer, unit=unit), LayerConstants(None, None), None)
 
 
 def _groups(order: list[int], extents: tuple[int, ...]) -> list[tuple[int, int]]:
