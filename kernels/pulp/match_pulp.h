@@ -69,8 +69,8 @@ void match_pulp_matrices(const match_tile_t *tile);
 void match_pulp_matrices_high(const match_tile_t *tile);
 void match_pulp_matrices_int32(const match_tile_t *tile);
 
-/* Addition of input and addend, element by element; parameters are one match_requant_add_t or match_requant_add32_t.
- * Cores share out the elements. */
+/* Addition of input and addend, element by element; parameters are one match_requant_add_t or match_requant_add32_t. The
+ * addend has channels_in channels: channels_out, or one for all. Cores share out the elements. */
 void match_pulp_add(const match_tile_t *tile);
 void match_pulp_add_int32(const match_tile_t *tile);
 
@@ -79,8 +79,8 @@ void match_pulp_add_int32(const match_tile_t *tile);
 void match_pulp_lookup(const match_tile_t *tile);
 
 /* Product of input and addend, element by element, each less its zero point: the accumulator. Parameters are those of one
- * channel; weights are the two zero points, int32, at a multiple of 4. Strides of 0 give all pixels one addend. Cores share
- * out the elements. */
+ * channel; weights are the two zero points, int32, at a multiple of 4. Strides of 0 give all pixels one addend;
+ * channels are those of an addition. Cores share out the elements. */
 void match_pulp_multiply(const match_tile_t *tile);
 void match_pulp_multiply_high(const match_tile_t *tile);
 void match_pulp_multiply_int32(const match_tile_t *tile);

@@ -3,35 +3,11 @@
 #include "match_pulp_runs.h"
 #include "match_pulp_simd.h"
 
-/* What a run of additions reads and writes. */
-typedef struct {
-    const uint8_t *input;
-    const uint8_t *addend;
-    uint8_t *output;
-} operands_t;
-
-static inline int32_t gapless_pixels(const match_tile_t *tile)
-{
-    int32_t input = match_dense_pixels(tile, tile->input_row_stride, tile->input_pixel_stride);
-    int32_t addend = match_dense_pixels(tile, tile->addend_row_stride, tile->addend_pixel_stride);
-    int32_t output = match_dense_pixels(tile, tile->output_row_stride, tile->output_pixel_stride);
-    return match_smaller(match_smaller(input, addend), output);
-}
-
-static inline operands_t operands_of(const match_tile_t *tile, const match_run_t *run)
-{
-    return (operands_t){
-        .input = tile->input + match_run_offset(run, tile->input_row_stride, tile->input_pixel_stride),
-        .addend = tile->addend + match_run_offset(run, tile->addend_row_stride, tile->addend_pixel_stride),
-        .output = tile->output + match_run_offset(run, tile->output_row_stride, tile->output_pixel_stride),
-    };
-}
-
 #if defined(MATCH_PULP_INSN)
 
 /* Four elements at a time, `quads` > 0 of them; clip_low is 0. No multiplier of 16 bits is exact for most layers, so that
  * each product is a multiplication. */
-static operands_t add_quads(const match_requant_add32_t *p, int32_t clip_high, operands_t run, int32_t quads)
+static match_operands_t add_quads(const match_requant_add32_t *p, int32_t clip_high, match_operands_t run, int32_t quads)
 {
     uint32_t a, b, c, d, e, f, g, h;
     __asm__ volatile(MATCH_INSN_LOOP("%[quads]", 27)
@@ -74,7 +50,7 @@ static operands_t add_quads(const match_requant_add32_t *p, int32_t clip_high, o
 #endif
 
 /* Sums in 32 bits; products may pass them, sums do not. */
-static void add_run_32(const match_finish_t *finish, const match_requant_add32_t *p, operands_t run, int32_t count)
+static void add_run_32(const match_finish_t *finish, const match_requant_add32_t *p, match_operands_t run, int32_t count)
 {
 #if defined(MATCH_PULP_INSN)
     if (finish->clip_low == 0 && count >= 4) {
@@ -102,8 +78,17 @@ void match_pulp_add_int32(const match_tile_t *tile)
         .shift = MATCH_MEMBER(parameters, match_requant_add32_t, shift),
     };
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_32);
-    for (match_run_t run = match_first_run(tile, gapless_pixels(tile)); run.count > 0; match_next_run(tile, &run)) {
-        add_run_32(&finish, &p, operands_of(tile, &run), run.count);
+    for (match_run_t run = match_first_run_of_two(tile); run.count > 0; match_next_run(tile, &run)) {
+        match_operands_t operands = match_operands_of(tile, &run);
+        if (operands.step == 0) {
+            match_requant_add32_t same = p;
+            same.bias = match_multiply_add(p.bias, *operands.addend, p.addend_multiplier);
+            same.addend_multiplier = 0;
+            operands.addend = operands.input; /* which are as many bytes */
+            add_run_32(&finish, &same, operands, run.count);
+        } else {
+            add_run_32(&finish, &p, operands, run.count);
+        }
     }
 }
 
@@ -117,11 +102,11 @@ void match_pulp_add(const match_tile_t *tile)
         .shift = MATCH_MEMBER(parameters, match_requant_add_t, shift),
     };
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
-    for (match_run_t run = match_first_run(tile, gapless_pixels(tile)); run.count > 0; match_next_run(tile, &run)) {
-        operands_t operands = operands_of(tile, &run);
-        for (int32_t i = 0; i < run.count; i++) {
+    for (match_run_t run = match_first_run_of_two(tile); run.count > 0; match_next_run(tile, &run)) {
+        match_operands_t operands = match_operands_of(tile, &run);
+        for (int32_t i = 0; i < run.count; i++, operands.addend += operands.step) {
             int64_t sum = (int64_t)operands.input[i] * p.input_multiplier +
-                          (int64_t)operands.addend[i] * p.addend_multiplier + p.bias;
+                          (int64_t)*operands.addend * p.addend_multiplier + p.bias;
             operands.output[i] = match_shift_and_clip(&finish, sum, p.shift, 0);
         }
     }

@@ -3,6 +3,7 @@
 #ifndef MATCH_PULP_RUNS_H
 #define MATCH_PULP_RUNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "match_pulp_share.h"
@@ -73,6 +74,43 @@ static inline void match_next_run(const match_tile_t *tile, match_run_t *run)
 static inline int32_t match_run_offset(const match_run_t *run, int32_t row_stride, int32_t pixel_stride)
 {
     return run->y * row_stride + run->x * pixel_stride + run->first;
+}
+
+/* What a run of an operator of two inputs reads and writes; from one element to the next the addend is `step` bytes
+ * further: 1, or 0 where it has one channel for all. */
+typedef struct {
+    const uint8_t *input;
+    const uint8_t *addend;
+    uint8_t *output;
+    int32_t step;
+} match_operands_t;
+
+/* Whether the addend has one channel for all. */
+static inline bool match_one_channel(const match_tile_t *tile)
+{
+    return tile->channels_in < tile->channels_out;
+}
+
+/* This core's first run of such an operator. */
+static inline match_run_t match_first_run_of_two(const match_tile_t *tile)
+{
+    int32_t input = match_dense_pixels(tile, tile->input_row_stride, tile->input_pixel_stride);
+    int32_t addend = match_dense_pixels(tile, tile->addend_row_stride, tile->addend_pixel_stride);
+    int32_t output = match_dense_pixels(tile, tile->output_row_stride, tile->output_pixel_stride);
+    int32_t least = input < addend ? input : addend;
+    least = output < least ? output : least;
+    return match_first_run(tile, match_one_channel(tile) ? 1 : least);
+}
+
+static inline match_operands_t match_operands_of(const match_tile_t *tile, const match_run_t *run)
+{
+    int32_t addend = match_run_offset(run, tile->addend_row_stride, tile->addend_pixel_stride);
+    return (match_operands_t){
+        .input = tile->input + match_run_offset(run, tile->input_row_stride, tile->input_pixel_stride),
+        .addend = tile->addend + addend - (match_one_channel(tile) ? run->first : 0),
+        .output = tile->output + match_run_offset(run, tile->output_row_stride, tile->output_pixel_stride),
+        .step = !match_one_channel(tile),
+    };
 }
 
 #endif

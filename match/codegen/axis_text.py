@@ -37,7 +37,7 @@ class AxisText:
         if self.name == "channels":
             if inside and self.layer.stages:
                 return "IN_CHANNELS"
-            own = inside and self.layer.op in (Op.CONCATENATE, Op.SLICE)
+            own = inside and (self.fixed or self.layer.op in (Op.CONCATENATE, Op.SLICE))
             return f"{self.operand.upper()}_CHANNELS" if own else size_name(self.axis.dim, self.layer)
         if self.axis.dim is Dim.K:
             return size_name(self.axis.dim, self.layer)

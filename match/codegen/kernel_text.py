@@ -212,7 +212,7 @@ class KernelText(LevelText):
             yield "channels_out", "GROUP_OUTPUTS"
             yield "groups", f"{output.axes[2].tile_count} / GROUP_OUTPUTS"
         else:
-            yield "channels_in", str(layer.unit) if layer.op is Op.TRANSPOSE else channels.tile_count
+            yield "channels_in", self._channels_in(channels)
             yield "channels_out", output.axes[2].tile_count
         yield "input_height", rows.tile_count
         yield "input_width", columns.tile_count
@@ -237,6 +237,12 @@ class KernelText(LevelText):
             yield "shift", str(self.plan.shift)
         if self.plan.requantizer and self.plan.requantizer.exceptions:
             yield "exceptions", str(self.plan.requantizer.exceptions)
+
+    def _channels_in(self, channels: AxisText) -> str:
+        """Channels of the input, whose axis these are; the two meanings that kernels/pulp/match_pulp.h has beside."""
+        if self.layer.op is Op.TRANSPOSE:
+            return str(self.layer.unit)
+        return "1" if self.layer.broadcast == "channel" else channels.tile_count
 
     def _window_fields(self, rows: AxisText, columns: AxisText) -> Iterator[tuple[str, str]]:
         yield "filter_height", "FILTER_HEIGHT"

@@ -10,8 +10,9 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX), of single bytes or of elements of some neighbouring ones. The second input of an addition or a
-multiplication may be one pixel, for all pixels of the first. A softmax is one over the channels of each pixel, which no
-tile cuts. A resize interpolates between four pixels, and all of its tiles have all of the input's.
+multiplication may have one pixel, for all pixels of the first, or one channel for all. A softmax is one over the
+channels of each pixel, which no tile cuts. A resize interpolates between four pixels, and all of its tiles have all of
+the input's.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class Dim(enum.StrEnum):
@@ -103,10 +104,11 @@ class Layer:
     where sums are not requantized. Numbers that are not quantized are "float32". `clip` is the closed range of output
     values (activation and saturation together). `input_range` is that of the values that the inputs of a layer that
     accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input; of a
-    slice, those in front of it, and `source_channels` all of its input. `broadcast` tells that the second input of an
-    addition or a multiplication has one pixel. `group_outputs` are the output channels of one iteration of K, more than
-    1 in grouped convolutions only. Where groups were joined, filters have zeros, and each output sums `group_inputs` of
-    the `c` channels; 0 stands for all of them. `unit` are, of a transposition, the bytes of an element.
+    slice, those in front of it, and `source_channels` all of its input. `broadcast` tells of what the second input of
+    an addition or a multiplication has one, a pixel or a channel, where the first has more. `group_outputs` are the
+    output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined, filters
+    have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are, of a
+    transposition, the bytes of an element.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
     what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
@@ -133,7 +135,7 @@ class Layer:
     input_range: tuple[int, int] | None = None
     first_channels: int = 0
     source_channels: int = 0
-    broadcast: bool = False
+    broadcast: Literal["", "pixel", "channel"] = ""
     stages: tuple[Layer, ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0

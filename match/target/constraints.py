@@ -18,7 +18,9 @@ def no_dilation(layer: Layer) -> Verdict:
 
 def whole_addend(layer: Layer) -> Verdict:
     """Both inputs have the output's shape."""
-    return Verdict(not layer.broadcast, "its second input has one pixel and the kernel reads maps of one shape")
+    return Verdict(
+        not layer.broadcast, f"its second input has one {layer.broadcast} and the kernel reads maps of one shape"
+    )
 
 
 def pair(values: tuple[int, int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -110,13 +110,13 @@ def make(
     dilation: tuple[int, int] = (1, 1),
     padding: Padding = Padding(),
     negative_step: bool = False,
-    broadcast: bool = False,
+    broadcast: Literal["", "pixel", "channel"] = "",
     seed: int = 0,
     name: str = "layer",
 ) -> Case:
     """A layer over an input of height x width x channels_in, with random constants that use the whole output range.
 
-    `broadcast`: the second input of an addition has one pixel.
+    `broadcast`: of what the second input of an addition has one.
     """
     if op in _UNWEIGHTED:
         return _unweighted(op, channels_in, channels_out, height, width, seed=seed, name=name)
@@ -168,7 +168,7 @@ def make(
     )
     shapes = [(height, width, layer.input_channels)]
     if op is Op.ADD:
-        shapes.append((1, 1, layer.k) if layer.broadcast else shapes[0])
+        shapes.append(_addend_shape(layer, shapes[0]))
     inputs = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if op is Op.MATRICES:
         inputs = (inputs[0], rng.integers(0, 256, (height, channels_out, channels_in)).astype(np.uint8))
@@ -182,11 +182,19 @@ def make(
 _UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.SOFTMAX, Op.RESIZE, Op.QUANTIZE, Op.DEQUANTIZE)
 
 
+_BROADCASTS: tuple[Literal["", "pixel", "channel"], ...] = ("", "pixel", "channel")
+
+
+def _addend_shape(layer: Layer, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    height, width, channels = shape
+    return {"": shape, "pixel": (1, 1, channels), "channel": (height, width, 1)}[layer.broadcast]
+
+
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
     """A product of elements, or what moves or converts them.
 
     A concatenation joins both numbers of channels, a slice leaves out as many as `channels_out`. The second input of
-    every other product has one pixel. A resize makes a map of any size up to twice the input's.
+    some products has one pixel or channel. A resize makes a map of any size up to twice the input's.
     """
     rng = np.random.default_rng(seed)
     both = channels_in + channels_out
@@ -208,7 +216,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         clip=(3, 250) if op is Op.MULTIPLY else (0, 255),
         first_channels=first if moved else 0,
         source_channels=both if op is Op.SLICE else 0,
-        broadcast=op is Op.MULTIPLY and bool(rng.integers(2)),
+        broadcast=_BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op is Op.MULTIPLY else "",
         unit=int(rng.integers(1, 7)) if op is Op.TRANSPOSE else 1,
     )
     shapes = [(height, width, layer.input_channels)]
@@ -217,7 +225,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     if op is Op.CONCATENATE:
         shapes.append((height, width, channels_out))
     if op is Op.MULTIPLY:
-        shapes.append((1, 1, layer.k) if layer.broadcast else shapes[0])
+        shapes.append(_addend_shape(layer, shapes[0]))
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if layer.unit > 1:
         inputs = (inputs[0].view(f"V{layer.unit}"),)

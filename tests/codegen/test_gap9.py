@@ -32,7 +32,7 @@ def cluster_cases() -> list[Case]:
         make(Op.DEPTHWISE_CONV2D, 35, 35, 9, 11, window=(3, 5), stride=(1, 2), padding=pads, negative_step=True),
         make(Op.DENSE, 130, 50, 1, 1),
         make(Op.ADD, 34, 34, 7, 8),
-        make(Op.ADD, 34, 34, 7, 8, broadcast=True),
+        make(Op.ADD, 34, 34, 7, 8, broadcast="pixel"),
         make(Op.LOOKUP, 34, 34, 7, 8),
         make(Op.AVG_POOL2D, 33, 33, 8, 12, window=(2, 2), stride=(2, 2)),
         make(Op.MAX_POOL2D, 33, 33, 9, 12, window=(3, 2), stride=(2, 2), padding=Padding(1, 1, 1, 0)),

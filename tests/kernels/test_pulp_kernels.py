@@ -49,6 +49,7 @@ by_fours = geometries(most_dilation=1, most_channels=4, most_output=9).map(
 )
 """Of which windows are multiplied where they lie in the input."""
 before_pixels = st.one_of(margins, st.tuples(st.integers(0, 2), st.integers(0, 2), st.just(0), st.just(0)))
+shared_parts = st.sampled_from(["", "pixel", "channel"])
 pointwise = geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), most_channels=33)
 depthwise = st.one_of(
     geometries(channelwise=True),
@@ -421,7 +422,7 @@ def test_max_pool2d(
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, margins, clips, st.booleans(), st.booleans(), seeds)
+@given(pointwise, margins, margins, margins, clips, st.booleans(), shared_parts, seeds)
 def test_add(
     harness: Harness,
     geometry: Geometry,
@@ -430,10 +431,15 @@ def test_add(
     behind: tuple[int, int, int, int],
     clip: tuple[int, int],
     narrow: bool,
-    one_pixel: bool,
+    shared: str,
     seed: int,
 ) -> None:
-    add_on(harness, geometry, (before, beside, behind), clip, narrow, seed, one_pixel=one_pixel)
+    add_on(harness, geometry, (before, beside, behind), clip, narrow, seed, shared=shared)
+
+
+def addend_shape(shape: tuple[int, int, int], shared: str) -> tuple[int, int, int]:
+    """Of an addend that has one pixel or channel for all, or none."""
+    return {"": shape, "pixel": (1, 1, shape[2]), "channel": (*shape[:2], 1)}[shared]
 
 
 def add_on(
@@ -444,16 +450,17 @@ def add_on(
     narrow: bool,
     seed: int,
     *,
-    one_pixel: bool = False,
+    shared: str = "",
 ) -> None:
     """An addition with sums of 32 bits or more, compared; margins of input, addend and output.
 
-    The addend has the same shape, or one pixel for all.
+    The addend has the same shape, or one pixel or channel for all.
     """
     rng = np.random.default_rng(seed)
     shape = (*geometry.output, geometry.channels_out)
     first = embed(rng.integers(0, 256, shape, np.uint8), margin[0])
-    second = embed(rng.integers(0, 256, (1, 1, shape[2]) if one_pixel else shape, np.uint8), margin[1])
+    second = embed(rng.integers(0, 256, addend_shape(shape, shared), np.uint8), margin[1])
+    geometry = replace(geometry, channels_in=second.tile.shape[2])
     target = empty_output(geometry, margin[2])
     shift = int(rng.integers(0, 20 if narrow else 31))
     multipliers = rng.integers(-(2**31), 2**31, 2) >> (30 - shift)
@@ -465,8 +472,8 @@ def add_on(
         geometry.fields(
             **strides_of(first),
             **output_strides_of(target),
-            addend_row_stride=0 if one_pixel else second.row_stride,
-            addend_pixel_stride=0 if one_pixel else second.pixel_stride,
+            addend_row_stride=0 if shared == "pixel" else second.row_stride,
+            addend_pixel_stride=0 if shared == "pixel" else second.pixel_stride,
             clip_low=clip[0],
             clip_high=clip[1],
         ),
@@ -571,23 +578,24 @@ def test_resize(
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, margins, st.booleans(), clips, forms, seeds)
+@given(pointwise, margins, margins, margins, shared_parts, clips, forms, seeds)
 def test_multiply(
     harness: Harness,
     geometry: Geometry,
     before: tuple[int, int, int, int],
     beside: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
-    one_pixel: bool,
+    shared: str,
     clip: tuple[int, int],
     form: str,
     seed: int,
 ) -> None:
-    """With an addend of the same shape, or of one pixel for all."""
+    """With an addend of the same shape, or of one pixel or channel for all."""
     rng = np.random.default_rng(seed)
     shape = (*geometry.output, geometry.channels_out)
     first = embed(rng.integers(0, 256, shape, np.uint8), before)
-    second = embed(rng.integers(0, 256, (1, 1, shape[2]) if one_pixel else shape, np.uint8), beside)
+    second = embed(rng.integers(0, 256, addend_shape(shape, shared), np.uint8), beside)
+    geometry = replace(geometry, channels_in=second.tile.shape[2])
     target = empty_output(geometry, behind)
     zero_points = rng.integers(0, 256, 2)
     acc: Ints = (first.tile.astype(np.int64) - zero_points[0]) * (second.tile.astype(np.int64) - zero_points[1])
@@ -597,8 +605,8 @@ def test_multiply(
         f"match_pulp_multiply{requantization.suffix}",
         replace(
             fields_of(geometry, first, target, requantization),
-            addend_row_stride=0 if one_pixel else second.row_stride,
-            addend_pixel_stride=0 if one_pixel else second.pixel_stride,
+            addend_row_stride=0 if shared == "pixel" else second.row_stride,
+            addend_pixel_stride=0 if shared == "pixel" else second.pixel_stride,
         ),
         input=first.block,
         addend=second.block,

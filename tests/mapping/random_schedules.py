@@ -49,7 +49,7 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
             output_dtype=types[1],
             first_channels=first,
             source_channels=first + k + rng.randint(0, 3) if op is Op.SLICE else 0,
-            broadcast=op is Op.MULTIPLY and rng.random() < 0.5,
+            broadcast=rng.choice(["", "", "pixel", "channel"]) if op is Op.MULTIPLY else "",
         )
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
     stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])

@@ -82,7 +82,7 @@ def test_geometries(changes: dict[str, Any]) -> None:
         (variant(CONV, input_dtype="uint8"), "its input is uint8 with values up to 255 and the accelerator's are int8"),
         (variant(DENSE, input_dtype="uint8", input_range=(0, 128)), "its input is uint8 with values up to 128"),
         (variant(ADD, output_dtype="uint8", clip=(0, 255)), "its output is uint8 with values up to 255"),
-        (variant(ADD, broadcast=True), "its second input has one pixel"),
+        (variant(ADD, broadcast="pixel"), "its second input has one pixel"),
         (variant(DENSE, c=131072), "131072 products"),
         (variant(CONV, fy=2), "2x3"),
         (variant(CONV, fx=9), "3x9"),

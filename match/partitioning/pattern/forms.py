@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -221,7 +222,7 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
         element_wise(Op.ADD, shape(root), dtype(a), addition.dtype),
         clip=addition.clip,
         input_range=(int(min(span[0] for span in spans)), int(max(span[1] for span in spans))),
-        broadcast=shape(a) != shape(b),
+        broadcast=_broadcast(a, b),
     )
     one, bias, shift = (np.array([value], np.int64) for value in (1, addition.bias, addition.shift))
     constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), multipliers)
@@ -241,12 +242,29 @@ def _larger_first(
 
 def _unlike(root: relay.Expr, operands: tuple[relay.Expr, relay.Expr], op: Op) -> Rejection | None:
     """The reason why two operands, the larger one first, cannot be a layer's, if there is one."""
-    (a, b), k = operands, shape(root)[-1]
-    if shape(a) != shape(root) or (shape(a) != shape(b) and (shape(b)[-1], math.prod(shape(b))) != (k, k)):
-        return _rejected(root, operands, op, "its operands differ in more than one having a single pixel")
+    a, b = operands
+    if _extents(a) != _extents(root) or (_extents(a) != _extents(b) and not _broadcast(a, b)):
+        return _rejected(root, operands, op, "its operands differ in more than one having a single pixel or channel")
     if dtype(a) != dtype(b):
         return _rejected(root, operands, op, "its operands have different types")
     return None
+
+
+def _broadcast(a: relay.Expr, b: relay.Expr) -> Literal["", "pixel", "channel"]:
+    """What the second operand has one of, if so, where the first has more."""
+    *pixels, k = shape(a)
+    if _extents(a) != _extents(b) and (shape(b)[-1], math.prod(shape(b))) == (k, k):
+        return "pixel"
+    return "channel" if k > 1 and _extents(b) == _trimmed((*pixels, 1)) else ""
+
+
+def _extents(x: relay.Expr) -> tuple[int, ...]:
+    """The shape without the ones in front, which say nothing where operands meet."""
+    return _trimmed(shape(x))
+
+
+def _trimmed(extents: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(itertools.dropwhile(lambda extent: extent == 1, extents))
 
 
 def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) -> Match | Rejection:
@@ -259,7 +277,7 @@ def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) 
         *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
     )
     layer = element_wise(Op.MULTIPLY, shape(root), dtype(a), multiplication.dtype)
-    layer = replace(layer, clip=multiplication.requantization.clip, broadcast=shape(a) != shape(b))
+    layer = replace(layer, clip=multiplication.requantization.clip, broadcast=_broadcast(a, b))
     accumulator = products.min().reshape(1), products.max().reshape(1)
     parameters = _without_idle_parts(multiplication.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=zero_points)

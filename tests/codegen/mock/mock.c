@@ -312,7 +312,8 @@ void mock_add(const match_tile_t *tile)
         for (int32_t x = 0; x < tile->output_width; x++) {
             for (int32_t k = 0; k < tile->channels_out; k++) {
                 const int64_t a = tile->input[y * tile->input_row_stride + x * tile->input_pixel_stride + k];
-                const int64_t b = tile->addend[y * tile->addend_row_stride + x * tile->addend_pixel_stride + k];
+                const int32_t pixel = y * tile->addend_row_stride + x * tile->addend_pixel_stride;
+                const int64_t b = tile->addend[pixel + (tile->channels_in == 1 ? 0 : k)];
                 *output_at(tile, y, x, k) =
                     clip(tile, (a * p->input_multiplier + b * p->addend_multiplier + p->bias) >> p->shift);
             }

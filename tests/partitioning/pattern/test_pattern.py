@@ -230,7 +230,7 @@ def test_add_of_one_pixel() -> None:
     total = relay.right_shift(relay.add(relay.add(*products), c64(-(100 << 20))), c64(20))
     body = relay.annotation.stop_fusion(relay.cast(relay.clip(total, 4, 255), "uint8"))
     match = only([a, b], body)
-    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, True, 3, 4)
+    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, "pixel", 3, 4)
     assert match.constants.addend_multipliers == (900000, 700000)
     assert [x.name_hint for x in match.inputs] == ["b", "a"]
     assert is_call(match.root, "annotation.stop_fusion")
@@ -239,7 +239,29 @@ def test_add_of_one_pixel() -> None:
     assert np.array_equal(requantized(match, acc), run([a, b], body, pixel.astype(np.uint8), values.astype(np.uint8)))
 
 
-@pytest.mark.parametrize("shape", [(3, 1, 5), (1, 3, 4, 1), (4, 5)])
+def test_add_of_one_channel() -> None:
+    a, b = var("a", 3, 4, 1), var("b", 1, 3, 4, 5)
+    products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 700000), (b, 900000))]
+    total = relay.right_shift(relay.add(relay.add(*products), c64(-(100 << 20))), c64(20))
+    body = relay.cast(relay.clip(total, 4, 255), "uint8")
+    match = only([a, b], body)
+    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, "channel", 3, 4)
+    assert [x.name_hint for x in match.inputs] == ["b", "a"]
+    channel, values = RNG.integers(0, 256, (3, 4, 1)), RNG.integers(0, 256, (1, 3, 4, 5))
+    acc = (channel * 700000 + values * 900000)[0]
+    given = run([a, b], body, channel.astype(np.uint8), values.astype(np.uint8))
+    assert np.array_equal(requantized(match, acc), given)
+
+
+def test_ones_in_front_of_a_shape_do_not_matter() -> None:
+    a, b = var("a", 3, 4, 5), var("b", 1, 3, 4, 5)
+    products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
+    total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
+    match = only([a, b], relay.cast(relay.clip(total, 0, 255), "uint8"))
+    assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "")
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 5), (1, 3, 1, 1), (4, 5), (1, 1, 4, 1)])
 def test_an_addition_that_repeats_part_of_a_map_is_rejected(shape: tuple[int, ...]) -> None:
     a, b = var("a", 1, 3, 4, 5), var("b", *shape)
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
