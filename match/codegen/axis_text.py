@@ -42,6 +42,7 @@ class AxisText:
         if self.axis.dim is Dim.K:
             return size_name(self.axis.dim, self.layer)
         own = self.fixed and self.operand != INPUT
+        inside = inside and (self.operand == INPUT or self.layer.broadcast != "outer")
         side = self.operand.upper() if own else "IN" if inside else "OUT"
         return f"{side}_{'HEIGHT' if self.name == 'rows' else 'WIDTH'}"
 

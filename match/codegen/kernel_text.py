@@ -242,7 +242,7 @@ class KernelText(LevelText):
         """Channels of the input, whose axis these are; the two meanings that kernels/pulp/match_pulp.h has beside."""
         if self.layer.op is Op.TRANSPOSE:
             return str(self.layer.unit)
-        return "1" if self.layer.broadcast == "channel" else channels.tile_count
+        return "1" if self.layer.broadcast in ("channel", "outer") else channels.tile_count
 
     def _window_fields(self, rows: AxisText, columns: AxisText) -> Iterator[tuple[str, str]]:
         yield "filter_height", "FILTER_HEIGHT"

@@ -65,6 +65,12 @@ class Op(enum.StrEnum):
 ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
+Broadcast = Literal["", "pixel", "channel", "outer"]
+"""What the second input of an addition or a multiplication has one of where the first has more: a pixel or a channel.
+
+Of an outer one the first input has one pixel and the second one channel.
+"""
+
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES}
 
 TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.CONCATENATE})
@@ -104,11 +110,10 @@ class Layer:
     where sums are not requantized. Numbers that are not quantized are "float32". `clip` is the closed range of output
     values (activation and saturation together). `input_range` is that of the values that the inputs of a layer that
     accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input; of a
-    slice, those in front of it, and `source_channels` all of its input. `broadcast` tells of what the second input of
-    an addition or a multiplication has one, a pixel or a channel, where the first has more. `group_outputs` are the
-    output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined, filters
-    have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are, of a
-    transposition, the bytes of an element.
+    slice, those in front of it, and `source_channels` all of its input. `group_outputs` are the output channels of one
+    iteration of K, more than 1 in grouped convolutions only. Where groups were joined, filters have zeros, and each
+    output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are, of a transposition, the bytes
+    of an element.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
     what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
@@ -135,7 +140,7 @@ class Layer:
     input_range: tuple[int, int] | None = None
     first_channels: int = 0
     source_channels: int = 0
-    broadcast: Literal["", "pixel", "channel"] = ""
+    broadcast: Broadcast = ""
     stages: tuple[Layer, ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
@@ -265,7 +270,7 @@ def whole_axis(dim: Dim, extent: int) -> Axis:
 
 def input_axes(layer: Layer) -> tuple[Axis, Axis]:
     """How input rows follow OY and input columns follow OX."""
-    if layer.op is Op.RESIZE:
+    if layer.op is Op.RESIZE or layer.broadcast == "outer":
         return whole_axis(Dim.OY, layer.iy), whole_axis(Dim.OX, layer.ix)
     window = layer.window
     return (

@@ -45,8 +45,8 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
         channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
     if name == ADDEND and layer.broadcast == "pixel":
         rows, columns = whole_axis(Dim.OY, 1), whole_axis(Dim.OX, 1)
-    if name == ADDEND and layer.broadcast == "channel":
-        channels = whole_axis(Dim.K, 1)
+    if name == ADDEND and layer.broadcast in ("channel", "outer"):
+        rows, columns, channels = Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), whole_axis(Dim.K, 1)
     if name == ADDEND and layer.op is Op.CONCATENATE:
         channels = Axis(dim, layer.k - layer.first_channels)
     transposed = layer.op is Op.TRANSPOSE

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.float_border import FloatQuantization
-from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
+from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
 from match.ir.requantization import Requantization
 from tests.kernels.reference import random_positions, resized, softmax_of
 
@@ -62,7 +62,8 @@ class Case:
         if layer.op is Op.ADD:
             assert self.constants.addend_multipliers is not None
             a, b = (x.astype(np.int64) * m for x, m in zip(self.inputs, self.constants.addend_multipliers, strict=True))
-            return requant((a + b).reshape(-1, 1)).reshape(a.shape).astype(np.uint8)
+            total = a + b
+            return requant(total.reshape(-1, 1)).reshape(total.shape).astype(np.uint8)
         if layer.op in (Op.MATRICES, Op.MULTIPLY):
             assert self.constants.zero_points is not None
             a, b = (x.astype(np.int64) - zero for x, zero in zip(self.inputs, self.constants.zero_points, strict=True))
@@ -110,13 +111,13 @@ def make(
     dilation: tuple[int, int] = (1, 1),
     padding: Padding = Padding(),
     negative_step: bool = False,
-    broadcast: Literal["", "pixel", "channel"] = "",
+    broadcast: Broadcast = "",
     seed: int = 0,
     name: str = "layer",
 ) -> Case:
     """A layer over an input of height x width x channels_in, with random constants that use the whole output range.
 
-    `broadcast`: of what the second input of an addition has one.
+    `broadcast`: how the inputs of an addition meet.
     """
     if op in _UNWEIGHTED:
         return _unweighted(op, channels_in, channels_out, height, width, seed=seed, name=name)
@@ -135,8 +136,8 @@ def make(
         group_outputs=channels_out // 3 + 1 if grouped else 1,
         oy=oy,
         ox=ox,
-        iy=height,
-        ix=width,
+        iy=1 if broadcast == "outer" else height,
+        ix=1 if broadcast == "outer" else width,
         fy=window[0],
         fx=window[1],
         stride=stride,
@@ -168,7 +169,7 @@ def make(
     )
     shapes = [(height, width, layer.input_channels)]
     if op is Op.ADD:
-        shapes.append(_addend_shape(layer, shapes[0]))
+        shapes = _operand_shapes(layer)
     inputs = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if op is Op.MATRICES:
         inputs = (inputs[0], rng.integers(0, 256, (height, channels_out, channels_in)).astype(np.uint8))
@@ -182,12 +183,15 @@ def make(
 _UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.SOFTMAX, Op.RESIZE, Op.QUANTIZE, Op.DEQUANTIZE)
 
 
-_BROADCASTS: tuple[Literal["", "pixel", "channel"], ...] = ("", "pixel", "channel")
+_BROADCASTS: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
 
 
-def _addend_shape(layer: Layer, shape: tuple[int, int, int]) -> tuple[int, int, int]:
-    height, width, channels = shape
-    return {"": shape, "pixel": (1, 1, channels), "channel": (height, width, 1)}[layer.broadcast]
+def _operand_shapes(layer: Layer) -> list[tuple[int, int, int]]:
+    """Of both inputs of an addition or a multiplication."""
+    whole = layer.oy, layer.ox, layer.k
+    pixel, channel = (1, 1, layer.k), (layer.oy, layer.ox, 1)
+    met = {"": (whole, whole), "pixel": (whole, pixel), "channel": (whole, channel), "outer": (pixel, channel)}
+    return [*met[layer.broadcast]]
 
 
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
@@ -200,6 +204,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     both = channels_in + channels_out
     first = channels_in if op is Op.CONCATENATE else int(rng.integers(0, channels_out + 1))
     moved = op in (Op.CONCATENATE, Op.SLICE)
+    broadcast = _BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op is Op.MULTIPLY else ""
     layer = Layer(
         name=name,
         op=op,
@@ -207,8 +212,8 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         c=1,
         oy=int(rng.integers(1, 2 * height + 1)) if op is Op.RESIZE else height,
         ox=int(rng.integers(1, 2 * width + 1)) if op is Op.RESIZE else width,
-        iy=height,
-        ix=width,
+        iy=1 if broadcast == "outer" else height,
+        ix=1 if broadcast == "outer" else width,
         pad_value=int(rng.integers(256)) if op is Op.RESIZE else 0,
         input_dtype="float32" if op is Op.QUANTIZE else "uint8",
         weight_dtype="",
@@ -216,7 +221,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         clip=(3, 250) if op is Op.MULTIPLY else (0, 255),
         first_channels=first if moved else 0,
         source_channels=both if op is Op.SLICE else 0,
-        broadcast=_BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op is Op.MULTIPLY else "",
+        broadcast=broadcast,
         unit=int(rng.integers(1, 7)) if op is Op.TRANSPOSE else 1,
     )
     shapes = [(height, width, layer.input_channels)]
@@ -225,7 +230,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     if op is Op.CONCATENATE:
         shapes.append((height, width, channels_out))
     if op is Op.MULTIPLY:
-        shapes.append(_addend_shape(layer, shapes[0]))
+        shapes = _operand_shapes(layer)
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if layer.unit > 1:
         inputs = (inputs[0].view(f"V{layer.unit}"),)

@@ -202,7 +202,7 @@ def random_cases(draw: st.DrawFn) -> Case:
         dilation=dilation,
         padding=Padding(*pads),
         negative_step=op not in (Op.ADD, Op.MAX_POOL2D, Op.LOOKUP) and draw(st.booleans()),
-        broadcast=draw(st.sampled_from(["", "pixel", "channel"])) if op is Op.ADD else "",
+        broadcast=draw(st.sampled_from(["", "pixel", "channel", "outer"])) if op is Op.ADD else "",
         seed=draw(st.integers(0, 1 << 16)),
     )
 

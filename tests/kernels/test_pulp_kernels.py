@@ -49,7 +49,7 @@ by_fours = geometries(most_dilation=1, most_channels=4, most_output=9).map(
 )
 """Of which windows are multiplied where they lie in the input."""
 before_pixels = st.one_of(margins, st.tuples(st.integers(0, 2), st.integers(0, 2), st.just(0), st.just(0)))
-shared_parts = st.sampled_from(["", "pixel", "channel"])
+shared_parts = st.sampled_from(["", "pixel", "channel", "outer"])
 pointwise = geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), most_channels=33)
 depthwise = st.one_of(
     geometries(channelwise=True),
@@ -437,9 +437,20 @@ def test_add(
     add_on(harness, geometry, (before, beside, behind), clip, narrow, seed, shared=shared)
 
 
-def addend_shape(shape: tuple[int, int, int], shared: str) -> tuple[int, int, int]:
-    """Of an addend that has one pixel or channel for all, or none."""
-    return {"": shape, "pixel": (1, 1, shape[2]), "channel": (*shape[:2], 1)}[shared]
+def operand_shapes(shape: tuple[int, int, int], shared: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Of two inputs, of which one has one pixel or channel for all, both or none."""
+    pixel, channel = (1, 1, shape[2]), (*shape[:2], 1)
+    return {"": (shape, shape), "pixel": (shape, pixel), "channel": (shape, channel), "outer": (pixel, channel)}[shared]
+
+
+def met_strides(first: View, second: View) -> dict[str, int]:
+    """Strides of two inputs, 0 for one of a single pixel."""
+    strides: dict[str, int] = {}
+    for name, view in (("input", first), ("addend", second)):
+        one_pixel = view.tile.shape[:2] == (1, 1)
+        strides[f"{name}_row_stride"] = 0 if one_pixel else view.row_stride
+        strides[f"{name}_pixel_stride"] = 0 if one_pixel else view.pixel_stride
+    return strides
 
 
 def add_on(
@@ -458,8 +469,10 @@ def add_on(
     """
     rng = np.random.default_rng(seed)
     shape = (*geometry.output, geometry.channels_out)
-    first = embed(rng.integers(0, 256, shape, np.uint8), margin[0])
-    second = embed(rng.integers(0, 256, addend_shape(shape, shared), np.uint8), margin[1])
+    first, second = (
+        embed(rng.integers(0, 256, own, np.uint8), gaps)
+        for own, gaps in zip(operand_shapes(shape, shared), margin, strict=False)
+    )
     geometry = replace(geometry, channels_in=second.tile.shape[2])
     target = empty_output(geometry, margin[2])
     shift = int(rng.integers(0, 20 if narrow else 31))
@@ -470,10 +483,8 @@ def add_on(
     output = harness.kernel(
         "match_pulp_add_int32" if narrow else "match_pulp_add",
         geometry.fields(
-            **strides_of(first),
+            **met_strides(first, second),
             **output_strides_of(target),
-            addend_row_stride=0 if shared == "pixel" else second.row_stride,
-            addend_pixel_stride=0 if shared == "pixel" else second.pixel_stride,
             clip_low=clip[0],
             clip_high=clip[1],
         ),
@@ -593,8 +604,10 @@ def test_multiply(
     """With an addend of the same shape, or of one pixel or channel for all."""
     rng = np.random.default_rng(seed)
     shape = (*geometry.output, geometry.channels_out)
-    first = embed(rng.integers(0, 256, shape, np.uint8), before)
-    second = embed(rng.integers(0, 256, addend_shape(shape, shared), np.uint8), beside)
+    first, second = (
+        embed(rng.integers(0, 256, own, np.uint8), gaps)
+        for own, gaps in zip(operand_shapes(shape, shared), (before, beside), strict=True)
+    )
     geometry = replace(geometry, channels_in=second.tile.shape[2])
     target = empty_output(geometry, behind)
     zero_points = rng.integers(0, 256, 2)
@@ -605,8 +618,7 @@ def test_multiply(
         f"match_pulp_multiply{requantization.suffix}",
         replace(
             fields_of(geometry, first, target, requantization),
-            addend_row_stride=0 if shared == "pixel" else second.row_stride,
-            addend_pixel_stride=0 if shared == "pixel" else second.pixel_stride,
+            **met_strides(first, second),
         ),
         input=first.block,
         addend=second.block,

@@ -6,13 +6,15 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from match.ir.layer import ELEMENTWISE, Dim, Layer, Op, Operand, Padding, Role
+from match.ir.layer import ELEMENTWISE, Broadcast, Dim, Layer, Op, Operand, Padding, Role
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
 
 OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.SOFTMAX, Op.OWN))
 """Operators of random layers; channels of two others stay together, which no operand says but a module does."""
+
+BROADCASTS: tuple[Broadcast, ...] = ("", "", "pixel", "channel", "outer")
 
 _ACCUMULATING = (Op.CONV2D, Op.DENSE)
 _WITHOUT_WINDOWS = (Op.ADD, Op.MULTIPLY, Op.SLICE, Op.TRANSPOSE)
@@ -35,6 +37,8 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
         types = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}.get(op, ("uint8", "uint8"))
         first = rng.randint(0, 3) if op is Op.SLICE else 0
+        broadcast: Broadcast = rng.choice(BROADCASTS) if op is Op.MULTIPLY else ""
+        iy, ix = (1, 1) if broadcast == "outer" else (oy, ox)
         return Layer(
             op.value,
             op,
@@ -42,14 +46,14 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
             1,
             oy,
             ox,
-            oy,
-            ox,
+            iy,
+            ix,
             input_dtype=types[0],
             weight_dtype="",
             output_dtype=types[1],
             first_channels=first,
             source_channels=first + k + rng.randint(0, 3) if op is Op.SLICE else 0,
-            broadcast=rng.choice(["", "", "pixel", "channel"]) if op is Op.MULTIPLY else "",
+            broadcast=broadcast,
         )
     fy, fx = rng.choice([(1, 1), (3, 3), (2, 3), (5, 1), (3, 5)])
     stride = rng.choice([(1, 1), (2, 2), (2, 1), (1, 3)])

@@ -105,7 +105,7 @@ def iterations(loops: tuple[Loop, ...], spans: Spans) -> Iterator[Spans]:
 
 def reference_tile(layer: Layer, spans: Spans) -> Tile:
     def pixels(dim: Dim, axis: int, before: int, limit: int) -> int:
-        if layer.op is Op.RESIZE:  # may need any of them
+        if layer.op is Op.RESIZE or layer.broadcast == "outer":  # may need any of them, or has one for all
             return limit
         start, extent = spans[dim]
         low = start * layer.stride[axis] - before

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import tflite
 
-from match.arithmetic.tflite import mean_multiplier, quantize_multiplier
+from match.arithmetic.interface import Accumulator, sum_range
+from match.arithmetic.tflite import TfliteArithmetic, mean_multiplier, quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
 from match.frontend.tflite.reader import TfliteReader
-from match.relay import relay
+from match.ir.dtypes import value_range
+from match.ir.requantization import Requantization
+from match.relay import integer_form, relay
 
 Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 
@@ -23,7 +27,7 @@ def _axes(read: TfliteReader, operator: FileOperator) -> list[int]:
 
 
 def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """MEAN: one over rows and columns as QNN, others in integers."""
+    """MEAN: one over rows and columns as QNN, others as sums that are scaled."""
     x, axes = read.tensor(operator), _axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if len(x.shape) == 4 and axes == [1, 2]:
@@ -33,6 +37,9 @@ def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         zeros = [relay.const(value.zero_point, "int32") for value in (inputs, output)]
         return relay.qnn.op.requantize(sums, scales[0], zeros[0], scales[1], zeros[1], out_dtype=output.dtype)
     count = int(np.prod([x.shape[axis] for axis in axes]))
+    layer = _layer(read, operator, axes, TfliteArithmetic().mean(inputs, count, output, value_range(output.dtype)))
+    if layer is not None:
+        return layer
     multiplier = mean_multiplier(np.float64(inputs.scale) / np.float64(output.scale), count)
     return _scaled_sum(read, operator, axes, count, *multiplier)
 
@@ -42,8 +49,37 @@ def total(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     x, axes = read.tensor(operator), _axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     count = int(np.prod([x.shape[axis] for axis in axes]))
+    offset, one = np.array([-inputs.zero_point * count]), np.ones(1, np.float32)
+    sums = Accumulator(offset, *sum_range(inputs.dtype, count), inputs.scale, one)
+    layer = _layer(read, operator, axes, TfliteArithmetic().linear(sums, output, value_range(output.dtype)))
+    if layer is not None:
+        return layer
     multiplier = quantize_multiplier(np.float64(inputs.scale) / np.float64(output.scale))
     return _scaled_sum(read, operator, axes, count, *multiplier)
+
+
+def _layer(
+    read: TfliteReader, operator: FileOperator, axes: list[int], requantization: Requantization
+) -> relay.Expr | None:
+    """Sums over the last axes as a dense layer whose weights are 1, over the first ones as a pooling; else None."""
+    x, output = read.tensor(operator), read.output(operator)
+    longer = [axis for axis, extent in enumerate(x.shape) if extent > 1]
+    summed = [place for place, axis in enumerate(longer) if axis in axes]
+    if not summed or summed != list(range(summed[0], summed[-1] + 1)):
+        return None
+    extents = [x.shape[axis] for axis in longer]
+    outer, inner = math.prod(extents[: summed[0]]), math.prod(extents[summed[-1] + 1 :])
+    count = math.prod(extents) // (outer * inner)
+    if inner == 1:
+        rows = relay.reshape(read.expr(operator), (outer, count))
+        layer = integer_form.dense(rows, np.ones((1, count), np.int8), requantization, output.dtype)
+    elif outer == 1:
+        column = relay.reshape(read.expr(operator), (1, count, 1, inner))
+        alike = requantization.take(np.zeros(inner, np.intp))
+        layer = integer_form.avg_pool2d(column, alike, output.dtype, window=(count, 1), whole_map=True)
+    else:
+        return None
+    return relay.reshape(layer, output.shape)
 
 
 def _scaled_sum(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
-from match.ir.layer import Layer, Op, Padding
+from match.ir.layer import Broadcast, Layer, Op, Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.layers import byte_table, covered, element_wise
 from match.partitioning.pattern.movement import concatenation, slicing, transposition
@@ -209,11 +209,10 @@ def _max_pool2d(root: relay.Call) -> Match | Rejection | None:
 
 
 def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Rejection:
-    """A sum of two maps of one shape, or of a map and one of a single pixel, whichever comes first."""
-    (a, b), multipliers = _larger_first(addition.operands, addition.multipliers)
-    rejection = _unlike(root, (a, b), Op.ADD)
-    if rejection is not None:
-        return rejection
+    meeting = _meeting(root, Op.ADD, addition.operands, addition.multipliers)
+    if isinstance(meeting, Rejection):
+        return meeting
+    (a, b), multipliers = meeting.operands, meeting.numbers
     low, high = 0, 0
     spans = [_ends(x, shape(x)[-1], ranges) for x in (a, b)]
     for span, multiplier in zip(spans, multipliers, strict=True):
@@ -222,40 +221,57 @@ def _add(root: relay.Expr, addition: Addition, ranges: Ranges) -> Match | Reject
         element_wise(Op.ADD, shape(root), dtype(a), addition.dtype),
         clip=addition.clip,
         input_range=(int(min(span[0] for span in spans)), int(max(span[1] for span in spans))),
-        broadcast=_broadcast(a, b),
     )
+    layer = _met(layer, meeting.broadcast)
     one, bias, shift = (np.array([value], np.int64) for value in (1, addition.bias, addition.shift))
     constants = LayerConstants(None, Requantization(one, bias, shift, addition.clip), multipliers)
     accumulator = np.array([low], np.int64), np.array([high], np.int64)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
 
 
-def _larger_first(
-    operands: tuple[relay.Expr, relay.Expr], numbers: tuple[int, int]
-) -> tuple[tuple[relay.Expr, relay.Expr], tuple[int, int]]:
-    """Two operands and a number of each; both turned round where the second operand is the larger one."""
-    (a, b), (of_a, of_b) = operands, numbers
-    if math.prod(shape(a)) < math.prod(shape(b)):
-        return (b, a), (of_b, of_a)
-    return operands, numbers
+@dataclass(frozen=True, eq=False)
+class _Meeting:
+    """Two operands in the order that a layer has them in, a number of each, and what one of them has too little of."""
+
+    operands: tuple[relay.Expr, relay.Expr]
+    numbers: tuple[int, int]
+    broadcast: Broadcast
 
 
-def _unlike(root: relay.Expr, operands: tuple[relay.Expr, relay.Expr], op: Op) -> Rejection | None:
-    """The reason why two operands, the larger one first, cannot be a layer's, if there is one."""
+def _meeting(
+    root: relay.Expr, op: Op, operands: tuple[relay.Expr, relay.Expr], numbers: tuple[int, int]
+) -> _Meeting | Rejection:
+    """How two operands with a number each make a result, element by element, in whichever order they are."""
     a, b = operands
-    if _extents(a) != _extents(root) or (_extents(a) != _extents(b) and not _broadcast(a, b)):
-        return _rejected(root, operands, op, "its operands differ in more than one having a single pixel or channel")
     if dtype(a) != dtype(b):
         return _rejected(root, operands, op, "its operands have different types")
-    return None
+    for meeting in (operands, numbers), ((b, a), (numbers[1], numbers[0])):
+        broadcast = _broadcast(root, *meeting[0])
+        if broadcast is not None:
+            return _Meeting(*meeting, broadcast)
+    return _rejected(root, operands, op, "its operands differ in more than one having a single pixel or channel")
 
 
-def _broadcast(a: relay.Expr, b: relay.Expr) -> Literal["", "pixel", "channel"]:
-    """What the second operand has one of, if so, where the first has more."""
-    *pixels, k = shape(a)
-    if _extents(a) != _extents(b) and (shape(b)[-1], math.prod(shape(b))) == (k, k):
+def _met(layer: Layer, broadcast: Broadcast) -> Layer:
+    """A layer whose operands meet in some way."""
+    one_pixel = broadcast == "outer"
+    rows, columns = (1, 1) if one_pixel else (layer.iy, layer.ix)
+    return replace(layer, broadcast=broadcast, iy=rows, ix=columns)
+
+
+def _broadcast(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> Broadcast | None:
+    """How two operands meet in a result; None for other ways than a layer's."""
+    *pixels, k = shape(root)
+    one_pixel, one_channel = _trimmed((k,)), _trimmed((*pixels, 1))
+    meeting = _extents(a), _extents(b)
+    whole = _extents(root)
+    if meeting == (whole, whole):
+        return ""
+    if meeting == (whole, one_pixel):
         return "pixel"
-    return "channel" if k > 1 and _extents(b) == _trimmed((*pixels, 1)) else ""
+    if meeting == (whole, one_channel):
+        return "channel"
+    return "outer" if meeting == (one_pixel, one_channel) else None
 
 
 def _extents(x: relay.Expr) -> tuple[int, ...]:
@@ -268,16 +284,16 @@ def _trimmed(extents: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) -> Match | Rejection:
-    """A product of two maps of one shape, or of a map with one of a single pixel, whichever comes first."""
-    (a, b), zero_points = _larger_first(multiplication.operands, multiplication.zero_points)
-    rejection = _unlike(root, (a, b), Op.MULTIPLY)
-    if rejection is not None:
-        return rejection
+    """A product of two tensors, element by element."""
+    meeting = _meeting(root, Op.MULTIPLY, multiplication.operands, multiplication.zero_points)
+    if isinstance(meeting, Rejection):
+        return meeting
+    (a, b), zero_points = meeting.operands, meeting.numbers
     products = np.multiply.outer(
         *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
     )
     layer = element_wise(Op.MULTIPLY, shape(root), dtype(a), multiplication.dtype)
-    layer = replace(layer, clip=multiplication.requantization.clip, broadcast=_broadcast(a, b))
+    layer = _met(replace(layer, clip=multiplication.requantization.clip), meeting.broadcast)
     accumulator = products.min().reshape(1), products.max().reshape(1)
     parameters = _without_idle_parts(multiplication.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=zero_points)

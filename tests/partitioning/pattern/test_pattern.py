@@ -253,6 +253,19 @@ def test_add_of_one_channel() -> None:
     assert np.array_equal(requantized(match, acc), given)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_outer_product(turned: bool) -> None:
+    """The one of a single pixel comes first."""
+    a, b = var("a", 1, 3, 4, 1), var("b", 5)
+    factors = [relay.subtract(relay.cast(x, "int32"), relay.const(zero)) for x, zero in ((a, 7), (b, 9))]
+    product = relay.multiply(*factors[::-1]) if turned else relay.multiply(*factors)
+    match = only([a, b], req(product, 1))
+    assert (match.layer.op, match.layer.broadcast) == (Op.MULTIPLY, "outer")
+    assert (match.layer.oy, match.layer.ox, match.layer.iy, match.layer.ix, match.layer.k) == (3, 4, 1, 1, 5)
+    assert [x.name_hint for x in match.inputs] == ["b", "a"]
+    assert match.constants.zero_points == (9, 7)
+
+
 def test_ones_in_front_of_a_shape_do_not_matter() -> None:
     a, b = var("a", 3, 4, 5), var("b", 1, 3, 4, 5)
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
