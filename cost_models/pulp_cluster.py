@@ -89,7 +89,7 @@ class KernelCycles:
     the products of one, and its output's requantization, which hardly depends on the form there.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
     maximum4: a window's element of these.
-    multiply: an element of a multiplication beside its requantization; turned_pixel, turned: a pixel of a transposition
+    multiply, squared_difference: an element beside its requantization; turned_pixel, turned: a pixel of a transposition
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
     (elements of 3, 12 and 20 bytes).
@@ -146,6 +146,7 @@ class KernelCycles:
     add_int64: float = 55.8
     lookup: float = 3.06
     multiply: float = 13
+    squared_difference: float = 17
     turned_pixel: float = 36
     turned: float = 5
     turned_unit: float = 22
@@ -190,7 +191,7 @@ class Sharing:
                 return self.pointwise if is_pointwise(layer) else self.convolution
             case Op.DEPTHWISE_CONV2D:
                 return self.depthwise
-            case Op.ADD | Op.MULTIPLY:
+            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
                 return self.addition
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.pooling
@@ -410,8 +411,9 @@ class PulpClusterCost(CostModel):
                 return self._elements(layer, tile, each)
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
-            case Op.MULTIPLY:
-                return self.cycles.addition + self._elements(layer, tile, self.cycles.multiply + self.requantize)
+            case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
+                each: float = getattr(self.cycles, layer.op)
+                return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
             case Op.CONCATENATE:
                 parts = layer.first_channels, layer.k - layer.first_channels
                 pixels = tile.oy * tile.ox

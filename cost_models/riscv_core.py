@@ -64,7 +64,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.dense * macs + self.output * outputs
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.element * macs + self.output * outputs
-            case Op.ADD | Op.MULTIPLY:
+            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
                 return self.add * outputs
             case Op.LOOKUP:
                 return self.element * outputs

@@ -85,6 +85,12 @@ void match_pulp_multiply(const match_tile_t *tile);
 void match_pulp_multiply_high(const match_tile_t *tile);
 void match_pulp_multiply_int32(const match_tile_t *tile);
 
+/* Square of the difference of input and addend, element by element, each through a table of 256 int16, the weights: the
+ * accumulator. Parameters, strides and channels are those of a multiplication. Cores share out the elements. */
+void match_pulp_squared_difference(const match_tile_t *tile);
+void match_pulp_squared_difference_high(const match_tile_t *tile);
+void match_pulp_squared_difference_int32(const match_tile_t *tile);
+
 /* The channels_in channels of the input, then those of the addend, each through a table of 256 bytes; parameters are the
  * two tables. Cores share out the elements. */
 void match_pulp_concatenate(const match_tile_t *tile);

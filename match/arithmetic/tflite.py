@@ -68,8 +68,14 @@ class TfliteArithmetic:
     ) -> Requantization:
         """One fixed-point multiplication of the product."""
         factor = np.float64(a.scale) * np.float64(b.scale) / np.float64(output.scale)
+        return self.scaled(factor, output, clip, product_range(a, b))
+
+    def scaled(
+        self, factor: np.float64, output: QuantizedType, clip: tuple[int, int], reachable: tuple[Int64Array, Int64Array]
+    ) -> Requantization:
+        """One fixed-point multiplication of a number between the smallest and the largest, arrays (1,)."""
         multiplier = quantize_multiplier(np.array([factor]))
-        return _scaled(multiplier, np.zeros(1, np.int64), output.zero_point, clip, product_range(a, b))
+        return _scaled(multiplier, np.zeros(1, np.int64), output.zero_point, clip, reachable)
 
     def requantize(self, x: QuantizedType, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
         """One fixed-point multiplication."""

@@ -54,6 +54,7 @@ class Op(enum.StrEnum):
     QUANTIZE = "quantize"
     DEQUANTIZE = "dequantize"
     MULTIPLY = "multiply"
+    SQUARED_DIFFERENCE = "squared_difference"
     CONCATENATE = "concatenate"
     SLICE = "slice"
     TRANSPOSE = "transpose"
@@ -73,7 +74,7 @@ Of an outer one the first input has one pixel and the second one channel.
 
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES}
 
-TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.CONCATENATE})
+TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.SQUARED_DIFFERENCE, Op.CONCATENATE})
 """Operators with a second input, the addend."""
 
 

@@ -8,8 +8,24 @@ import numpy as np
 
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
-from match.relay.operators import Addition, Average, Convolution, Layer, Lookup, Matrices, Multiplication
-from match.relay.readers import read_addition, read_layer, read_lookup, read_matrices, read_multiplication
+from match.relay.operators import (
+    Addition,
+    Average,
+    Convolution,
+    Layer,
+    Lookup,
+    Matrices,
+    Multiplication,
+    SquaredDifference,
+)
+from match.relay.readers import (
+    read_addition,
+    read_layer,
+    read_lookup,
+    read_matrices,
+    read_multiplication,
+    read_squared_difference,
+)
 from match.relay.resize import Resize, read_resize
 from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar
 
@@ -49,6 +65,9 @@ class _Conversion:
         addition = read_addition(call)
         if addition is not None:
             return self._mark(call, self._addition(addition, new))
+        difference = read_squared_difference(call)
+        if difference is not None:
+            return self._mark(call, self._squared_difference(difference, new))
         product = read_multiplication(call) or read_matrices(call)
         if product is not None:
             return self._mark(call, self._product(product, new))
@@ -140,6 +159,14 @@ class _Conversion:
         )
         a, b = (self._unsigned(operand, new) for operand in product.operands)
         return replace(product, zero_points=(first, second), requantization=requantization, dtype="uint8").build(a, b)
+
+    def _squared_difference(self, difference: SquaredDifference, new: New) -> relay.Expr:
+        requantization = difference.requantization
+        if difference.dtype == "int8":
+            requantization = _shifted_outputs(requantization)
+        a, b = (self._unsigned(operand, new) for operand in difference.operands)
+        converted = replace(difference, requantization=requantization, x_dtypes=("uint8", "uint8"), dtype="uint8")
+        return converted.build(a, b)
 
     def _resize(self, resize: Resize, new: New) -> relay.Expr:
         zero = resize.zero + (_OFFSET if resize.dtype == "int8" else 0)

@@ -219,6 +219,23 @@ def multiply(
     return requantize(relay.multiply(first, second), requantization, dtype)
 
 
+def squared_difference(
+    a: relay.Expr,
+    b: relay.Expr,
+    x_dtypes: tuple[str, str],
+    steps: Int64Array,
+    requantization: Requantization,
+    dtype: str,
+) -> relay.Expr:
+    """Square of the difference of two tensors through a table each, `steps` (2, 256), requantized as one channel."""
+    first, second = (
+        relay.take(relay.const(table.astype(np.int32)), _index(x, x_dtype))
+        for table, x, x_dtype in zip(steps, (a, b), x_dtypes, strict=True)
+    )
+    difference = relay.subtract(first, second)
+    return requantize(relay.multiply(difference, difference), requantization, dtype)
+
+
 def matrices(
     a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
 ) -> relay.Expr:

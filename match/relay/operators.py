@@ -138,6 +138,24 @@ class Multiplication:
 
 
 @dataclass(frozen=True, eq=False)
+class SquaredDifference:
+    """The square of the difference of two tensors, one of which may be broadcast, requantized as one channel.
+
+    steps: int64, shape (2, 256): both in steps of one size, for their values in ascending order.
+    """
+
+    operands: tuple[relay.Expr, relay.Expr]
+    x_dtypes: tuple[str, str]
+    steps: Int64Array
+    requantization: Requantization
+    dtype: str
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands, which are of `x_dtypes`."""
+        return integer_form.squared_difference(a, b, self.x_dtypes, self.steps, self.requantization, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
 class Quantize:
     """float32 numbers of x as 8 bits."""
 

@@ -27,6 +27,7 @@ from match.relay.operators import (
     Matrices,
     Multiplication,
     Quantize,
+    SquaredDifference,
 )
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
@@ -196,13 +197,39 @@ def read_matrices(expr: relay.Expr) -> Matrices | None:
     return Matrices((operands[0], operands[1]), (zero_points[0], zero_points[1]), one, out_dtype)
 
 
+def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
+    """A squared difference."""
+    requantized = read_requantized(expr)
+    if requantized is None or not is_call(requantized[0], "multiply"):
+        return None
+    difference, again = requantized[0].args
+    if difference != again or not is_call(difference, "subtract"):
+        return None
+    operands: list[relay.Expr] = []
+    steps: list[Int64Array] = []
+    for taken in difference.args:
+        table = constant(taken.args[0]) if is_call(taken, "take") else None
+        x = _indexed(taken.args[1]) if table is not None else None
+        if x is None or table is None or table.shape != (256,) or np.abs(table).max() > np.iinfo(np.int16).max:
+            return None
+        operands.append(x)
+        steps.append(table.astype(np.int64))
+    dtypes = dtype(operands[0]), dtype(operands[1])
+    return SquaredDifference((operands[0], operands[1]), dtypes, np.stack(steps), *requantized[1:])
+
+
 def read_lookup(expr: relay.Expr) -> Lookup | None:
     """A table of one 8-bit value."""
     if not is_call(expr, "take"):
         return None
-    table, index = constant(expr.args[0]), expr.args[1]
-    if table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
+    table, x = constant(expr.args[0]), _indexed(expr.args[1])
+    if x is None or table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
         return None
+    return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
+
+
+def _indexed(index: relay.Expr) -> relay.Expr | None:
+    """The 8-bit tensor whose place among all values of its type an expression is."""
     moved = is_call(index, "add")
     if moved:
         if scalar(index.args[1]) != 128:
@@ -211,9 +238,7 @@ def read_lookup(expr: relay.Expr) -> Lookup | None:
     if not is_call(index, "cast") or dtype(index) != "int32" or not is_8bit(index.args[0]):
         return None
     x = index.args[0]
-    if moved != (dtype(x) == "int8"):
-        return None
-    return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
+    return x if moved == (dtype(x) == "int8") else None
 
 
 def read_quantize(expr: relay.Expr) -> Quantize | None:

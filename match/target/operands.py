@@ -17,6 +17,7 @@ FILTER = "filter"
 REQUANTIZATION = "requantization"
 TABLE = "table"
 ZERO_POINTS = "zero_points"
+STEPS = "steps"
 ROW_POSITIONS = "row_positions"
 COLUMN_POSITIONS = "column_positions"
 
@@ -104,6 +105,11 @@ def table_component(layer: Layer) -> Component:
     return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))
 
 
+def steps_component() -> Component:
+    """Of a squared difference, both inputs in steps of one size: an int16 for each value of either."""
+    return Component(STEPS, (), 2 * 256 * 2)
+
+
 def zero_points_component() -> Component:
     """The zero points of both inputs of a product, int32."""
     return Component(ZERO_POINTS, (), 2 * 4)
@@ -134,6 +140,8 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(requantization_component(layer, parameter_bytes))
     if layer.op in _WITH_TABLE or (layer.own and layer.own.constant_bytes):
         components.append(table_component(layer))
+    if layer.op is Op.SQUARED_DIFFERENCE:
+        components.append(steps_component())
     if layer.op in (Op.MULTIPLY, Op.MATRICES):
         components.append(zero_points_component())
     if layer.op is Op.RESIZE:

@@ -176,8 +176,7 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
         entry["input_multiplier"], entry["addend_multiplier"] = factors
         return entry.tobytes()
     start, extent = spans[Dim.K]
-    one = constants.zero_points is not None
-    part = parameters if one else parameters.take(np.arange(start, start + extent))
+    part = parameters if parameters.channels == 1 else parameters.take(np.arange(start, start + extent))
     return _upper_halves(part, requantizer) if requantizer.upper_half else _whole_products(part, requantizer)
 
 

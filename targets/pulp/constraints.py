@@ -35,6 +35,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.MAX_POOL2D: (uint8_input, no_dilation),
     Op.LOOKUP: (),
     Op.MULTIPLY: (uint8_input,),
+    Op.SQUARED_DIFFERENCE: (uint8_input,),
     Op.CONCATENATE: (),
     Op.SLICE: (),
     Op.TRANSPOSE: (),

@@ -54,7 +54,8 @@ class Case:
         if layer.op is Op.DEQUANTIZE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0]]
-        if self.constants.table is not None:
+        if layer.op is Op.LOOKUP:
+            assert self.constants.table is not None
             return self.constants.table[self.inputs[0]].astype(np.uint8)
         if layer.op is Op.MAX_POOL2D:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
@@ -64,6 +65,10 @@ class Case:
             a, b = (x.astype(np.int64) * m for x, m in zip(self.inputs, self.constants.addend_multipliers, strict=True))
             total = a + b
             return requant(total.reshape(-1, 1)).reshape(total.shape).astype(np.uint8)
+        if layer.op is Op.SQUARED_DIFFERENCE:
+            assert self.constants.table is not None
+            a, b = (table.astype(np.int64)[x] for table, x in zip(self.constants.table, self.inputs, strict=True))
+            return requant(((a - b) ** 2).reshape(-1, 1)).reshape((a - b).shape).astype(np.uint8)
         if layer.op in (Op.MATRICES, Op.MULTIPLY):
             assert self.constants.zero_points is not None
             a, b = (x.astype(np.int64) - zero for x, zero in zip(self.inputs, self.constants.zero_points, strict=True))
@@ -180,8 +185,20 @@ def make(
     return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
 
 
-_UNWEIGHTED = (Op.MULTIPLY, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.SOFTMAX, Op.RESIZE, Op.QUANTIZE, Op.DEQUANTIZE)
+_UNWEIGHTED = (
+    Op.MULTIPLY,
+    Op.SQUARED_DIFFERENCE,
+    Op.CONCATENATE,
+    Op.SLICE,
+    Op.TRANSPOSE,
+    Op.SOFTMAX,
+    Op.RESIZE,
+    Op.QUANTIZE,
+    Op.DEQUANTIZE,
+)
 
+
+_MET = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
 
 _BROADCASTS: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
 
@@ -204,7 +221,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     both = channels_in + channels_out
     first = channels_in if op is Op.CONCATENATE else int(rng.integers(0, channels_out + 1))
     moved = op in (Op.CONCATENATE, Op.SLICE)
-    broadcast = _BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op is Op.MULTIPLY else ""
+    broadcast = _BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op in _MET else ""
     layer = Layer(
         name=name,
         op=op,
@@ -218,7 +235,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         input_dtype="float32" if op is Op.QUANTIZE else "uint8",
         weight_dtype="",
         output_dtype="float32" if op is Op.DEQUANTIZE else "uint8",
-        clip=(3, 250) if op is Op.MULTIPLY else (0, 255),
+        clip=(3, 250) if op in _MET else (0, 255),
         first_channels=first if moved else 0,
         source_channels=both if op is Op.SLICE else 0,
         broadcast=broadcast,
@@ -229,7 +246,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         shapes = [(height, layer.k, width * layer.unit)]
     if op is Op.CONCATENATE:
         shapes.append((height, width, channels_out))
-    if op is Op.MULTIPLY:
+    if op in _MET:
         shapes = _operand_shapes(layer)
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if layer.unit > 1:
@@ -252,6 +269,9 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         table = rng.normal(0, 1, 256).astype(np.float32)
     if op is Op.MULTIPLY:
         zero_points = int(rng.integers(256)), int(rng.integers(256))
+    if op is Op.SQUARED_DIFFERENCE:
+        table = rng.integers(-200, 200, (2, 256)).astype(np.int16)
+    if op in _MET:
         requantization = Requantization(
             multiplier=rng.integers(2**10, 2**12, 1),
             bias=rng.integers(0, 2**27, 1),

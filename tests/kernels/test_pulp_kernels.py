@@ -632,6 +632,45 @@ def test_multiply(
 
 
 @EXAMPLES
+@given(pointwise, margins, margins, margins, shared_parts, clips, forms, seeds)
+def test_squared_difference(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    beside: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    shared: str,
+    clip: tuple[int, int],
+    form: str,
+    seed: int,
+) -> None:
+    """Of inputs that meet in any way, each through a table."""
+    rng = np.random.default_rng(seed)
+    shape = (*geometry.output, geometry.channels_out)
+    first, second = (
+        embed(rng.integers(0, 256, own, np.uint8), gaps)
+        for own, gaps in zip(operand_shapes(shape, shared), (before, beside), strict=True)
+    )
+    geometry = replace(geometry, channels_in=second.tile.shape[2])
+    target = empty_output(geometry, behind)
+    steps = rng.integers(-(2**14), 2**14, (2, 256))
+    acc: Ints = (steps[0][first.tile] - steps[1][second.tile]) ** 2
+    requantization = requantization_of(rng, acc.reshape(-1, 1), form, clip)
+    output = harness.kernel(
+        f"match_pulp_squared_difference{requantization.suffix}",
+        replace(fields_of(geometry, first, target, requantization), **met_strides(first, second)),
+        input=first.block,
+        addend=second.block,
+        weights=steps.astype("<i2").view(np.uint8).reshape(-1),
+        parameters=requantization.packed(),
+        output=target.block,
+        negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
+    )
+    expect(output, target, requantization(acc.reshape(-1, 1)).reshape(shape))
+
+
+@EXAMPLES
 @given(pointwise, margins, margins, margins, seeds)
 def test_concatenate(
     harness: Harness,

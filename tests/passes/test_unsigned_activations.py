@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from match.ir.requantization import Requantization
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay, tvm
 from match.relay.resize import Between, Resize
@@ -123,3 +124,16 @@ def test_resizes_round_away_from_the_same_value() -> None:
     values = np.random.default_rng(0).permutation(EVERY_VALUE.reshape(-1)).reshape(EVERY_VALUE.shape)
     assert calls(typed(x, body)) == [("cast", "int8")]
     assert unsigned(x, body, values) == [("take", "uint8"), ("cast", "uint8"), ("take", "int8")]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_squared_differences_have_the_tables_they_had(dtype: str) -> None:
+    """Outputs with a sign become 128 more; the tables are of the inputs in their order, which stays."""
+    x = var()
+    steps = np.stack([np.arange(256) * 3, np.arange(256)[::-1] * 5]).astype(np.int64)
+    clip = (-128, 127) if dtype == "int8" else (0, 255)
+    requantization = Requantization(np.array([3]), np.array([1 << 12]), np.array([14]), clip)
+    turned = relay.reverse(x, axis=3)
+    body = integer_form.squared_difference(x, turned, ("int8", "int8"), steps, requantization, dtype)
+    names = [name for name, _ in unsigned(x, body)]
+    assert names.count("take") == (2 if dtype == "int8" else 1)

@@ -149,6 +149,16 @@ class Builds:
 
         return build
 
+    def squared_difference(self) -> Build:
+        """Of two maps, whose steps are of two sizes."""
+        scaled, levels = self.requantization(1, 256), np.arange(256)
+        steps = np.stack([levels, 100 + levels // 2])
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return integer_form.squared_difference(a, b, (self.dtype, self.dtype), steps, scaled, self.dtype)
+
+        return build
+
     def concatenation(self) -> Build:
         """Channels of two maps, those of the second through a table."""
         table = self._table()

@@ -112,6 +112,9 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, builds.maximum())
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, builds.lookup())
     yield Probe(Op.MULTIPLY, "a product of two 8x8x16 maps", dtype, shape, 2, builds.multiplication())
+    yield Probe(
+        Op.SQUARED_DIFFERENCE, "a squared difference of two 8x8x16 maps", dtype, shape, 2, builds.squared_difference()
+    )
     yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, builds.concatenation())
     yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, builds.part())
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, builds.transposition())

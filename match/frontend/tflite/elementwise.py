@@ -12,6 +12,7 @@ from match.arithmetic.fixed_point import reciprocal_of_one_plus, shifted_right
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import (
     ADD_LEFT_SHIFT,
+    TfliteArithmetic,
     addition_factors,
     multiply,
     multiply_by,
@@ -117,16 +118,16 @@ def _divided(x: Int64Array, bits: Int64Array) -> Int64Array:
 
 
 def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """SQUARED_DIFFERENCE."""
+    """SQUARED_DIFFERENCE: both operands in steps of twice the larger scale, which a table has for each value."""
     a, b, output, clip = _operands(read, operator, tflite.ActivationFunctionType.NONE)
     twice = 2.0 * np.float64(max(a.scale, b.scale))
-    last = twice * twice / np.float64(np.float32(1 << 2 * _SQUARE_LEFT_SHIFT) * output.scale)
-    left, right = (
-        integers.scaled(_shifted(read, operator, at, values, _SQUARE_LEFT_SHIFT), np.float64(values.scale) / twice)
-        for at, values in ((0, a), (1, b))
-    )
-    difference = relay.subtract(left, right)
-    return integers.narrowed(integers.scaled(relay.multiply(difference, difference), last), output, clip)
+    last = np.float64(twice * twice / np.float64(np.float32(1 << 2 * _SQUARE_LEFT_SHIFT) * output.scale))
+    steps = [multiply((x.levels - x.zero_point) << _SQUARE_LEFT_SHIFT, np.float64(x.scale) / twice) for x in (a, b)]
+    farthest = max(steps[0].max() - steps[1].min(), steps[1].max() - steps[0].min())
+    reachable = np.zeros(1, np.int64), np.array([farthest**2])
+    requantization = TfliteArithmetic().scaled(last, output, clip, reachable)
+    operands = read.expr(operator), read.expr(operator, 1)
+    return integer_form.squared_difference(*operands, (a.dtype, b.dtype), np.stack(steps), requantization, output.dtype)
 
 
 def add_n(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -30,6 +30,7 @@ from match.relay.operators import (
     Matrices,
     Multiplication,
     Quantize,
+    SquaredDifference,
 )
 from match.relay.resize import Between, Resize, read_resize
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
@@ -52,6 +53,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     addition = readers.read_addition(root)
     if addition is not None:
         return _add(root, addition, ranges)
+    difference = readers.read_squared_difference(root)
+    if difference is not None:
+        return _squared_difference(root, difference)
     multiplication = readers.read_multiplication(root)
     if multiplication is not None:
         return _multiply(root, multiplication, ranges)
@@ -298,6 +302,21 @@ def _multiply(root: relay.Expr, multiplication: Multiplication, ranges: Ranges) 
     parameters = _without_idle_parts(multiplication.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=zero_points)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def _squared_difference(root: relay.Expr, difference: SquaredDifference) -> Match | Rejection:
+    meeting = _meeting(root, Op.SQUARED_DIFFERENCE, difference.operands, (0, 1))
+    if isinstance(meeting, Rejection):
+        return meeting
+    steps = difference.steps[list(meeting.numbers)]
+    layer = element_wise(Op.SQUARED_DIFFERENCE, shape(root), dtype(meeting.operands[0]), difference.dtype)
+    layer = _met(replace(layer, clip=difference.requantization.clip), meeting.broadcast)
+    farthest = max(steps[0].max() - steps[1].min(), steps[1].max() - steps[0].min())
+    accumulator = np.zeros(1, np.int64), np.array([farthest**2])
+    parameters = _without_idle_parts(difference.requantization, *accumulator)
+    by_byte = np.roll(steps, 128, axis=1) if layer.input_dtype == "int8" else steps
+    constants = LayerConstants(None, parameters, table=by_byte.astype(np.int16))
+    return Match(root, meeting.operands, covered(root, meeting.operands), layer, constants, accumulator)
 
 
 def _ends(x: relay.Expr, channels: int, ranges: Ranges) -> Int64Array:

@@ -111,6 +111,10 @@ def accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int6
     if constants.zero_points is not None:
         most = np.array([255 * 255 * layer.c], np.int64)
         return -most, most
+    if layer.op is Op.SQUARED_DIFFERENCE:
+        assert constants.table is not None
+        widest = int(constants.table.max()) - int(constants.table.min())
+        return np.zeros(1, np.int64), np.array([widest**2], np.int64)
     if weights is None:
         return np.zeros(layer.k, np.int64), np.full(layer.k, 255 * layer.fy * layer.fx, np.int64)
     flat = weights.reshape(len(weights), -1).astype(np.int64)

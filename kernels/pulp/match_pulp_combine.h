@@ -1,0 +1,54 @@
+/* Elements of two tensors, each pair made an accumulator, which is requantized as that of one channel. */
+#ifndef MATCH_PULP_COMBINE_H
+#define MATCH_PULP_COMBINE_H
+
+#include "match_pulp_dot.h"
+#include "match_pulp_requantize.h"
+#include "match_pulp_runs.h"
+
+/* The accumulator of the next elements, after which `run` is behind them. */
+typedef int32_t match_combination_t(match_operands_t *run, const void *constants);
+
+MATCH_INLINE void match_combine_run(const match_finish_t *finish, match_operands_t run, int32_t count,
+                                    match_combination_t *next, const void *constants)
+{
+    switch (finish->form) {
+    case MATCH_FORM_32: {
+        match_requant32_t p = match_parameters_32(finish->parameters);
+        for (int32_t i = 0; i < count; i++) {
+            run.output[i] = (uint8_t)match_requantize_32(finish, p, next(&run, constants));
+        }
+        break;
+    }
+    case MATCH_FORM_HIGH: {
+        match_requant_high_t p = match_parameters_high(finish->parameters);
+        for (int32_t i = 0; i < count; i++) {
+            run.output[i] = (uint8_t)match_requantize_high(finish, p, next(&run, constants));
+        }
+        break;
+    }
+    case MATCH_FORM_HIGH_SIGNED: {
+        match_requant_high_signed_t p = match_parameters_high_signed(finish->parameters);
+        for (int32_t i = 0; i < count; i++) {
+            run.output[i] = (uint8_t)match_requantize_high_signed(finish, p, next(&run, constants));
+        }
+        break;
+    }
+    default:
+        for (int32_t i = 0; i < count; i++) {
+            run.output[i] = match_requantize_with(finish, finish->parameters, next(&run, constants));
+        }
+    }
+}
+
+/* All elements of this core. */
+MATCH_INLINE void match_combine(const match_tile_t *tile, match_form_t form, match_combination_t *next,
+                                const void *constants)
+{
+    match_finish_t finish = match_finish_of(tile, form);
+    for (match_run_t run = match_first_run_of_two(tile); run.count > 0; match_next_run(tile, &run)) {
+        match_combine_run(&finish, match_operands_of(tile, &run), run.count, next, constants);
+    }
+}
+
+#endif
