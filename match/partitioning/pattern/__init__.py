@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from match.partitioning.pattern.forms import Ranges, read
+from match.partitioning.pattern.forms import read
+from match.partitioning.pattern.layers import Ranges
 from match.partitioning.pattern.movement import concatenation
 from match.partitioning.pattern.own import occurrences
 from match.partitioning.pattern.rows import CoreCalls

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op
+from match.ir.requantization import Int64Array, Requantization
+from match.partitioning.pattern.types import Rejection
 from match.relay import relay
 from match.relay.operators import Lookup
-from match.relay.rewrite import operands
+from match.relay.rewrite import dtype, operands, shape
+from match.relay.value_ranges import Range
+
+Ranges = Mapping[relay.Expr, Range]
+"""Values that each channel of a tensor can have."""
 
 
 def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
@@ -52,3 +59,24 @@ def byte_table(lookup: Lookup) -> npt.NDArray[np.uint8]:
     table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
     # From the order of the values, -128 first, to that of their bytes, 0 first.
     return np.roll(table, 128) if lookup.x_dtype == "int8" else table
+
+
+def rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: str, macs: int = 0) -> Rejection:
+    """An operator that ends in `root` and that no module can be asked for."""
+    return Rejection(root, covered(root, inputs), op, macs, math.prod(shape(root)), reason)
+
+
+def range_of(x: relay.Expr, channels: int, ranges: Ranges) -> Range:
+    """What is known about a tensor's values; what its type allows if nothing else is."""
+    low, high = value_range(dtype(x))
+    return ranges.get(x) or Range(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
+
+
+def without_idle_parts(requantization: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
+    """Without a correction of negative values, or exceptions, that no accumulator from `low` to `high` meets."""
+    below, exceptions = requantization.negative_below, requantization.exceptions
+    if below is not None and not np.any(low < below):
+        requantization = replace(requantization, negative_below=None, negative_step=0)
+    if exceptions is not None and not np.any((exceptions >= low[:, None]) & (exceptions <= high[:, None])):
+        requantization = replace(requantization, exceptions=None)
+    return requantization

@@ -1,0 +1,64 @@
+"""Operators of one activation that sum nothing as layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer, Op
+from match.partitioning.pattern.layers import byte_table, covered, element_wise
+from match.partitioning.pattern.types import Match
+from match.relay import relay
+from match.relay.operators import Dequantize, Lookup, Quantize
+from match.relay.resize import Between, Resize
+from match.relay.rewrite import dtype, shape
+from match.relay.softmax import Softmax
+
+
+def lookup(root: relay.Expr, found: Lookup) -> Match:
+    """A table."""
+    layer = element_wise(Op.LOOKUP, shape(found.x), found.x_dtype, found.dtype)
+    return _alone(root, found.x, layer, LayerConstants(None, None, table=byte_table(found)))
+
+
+def quantize(root: relay.Expr, found: Quantize) -> Match:
+    """float32 numbers as 8 bits."""
+    layer = element_wise(Op.QUANTIZE, shape(root), dtype(found.x), dtype(root))
+    return _alone(root, found.x, layer, LayerConstants(None, None, quantization=found.function))
+
+
+def dequantize(root: relay.Expr, found: Dequantize) -> Match:
+    """8 bits as float32 numbers."""
+    x_dtype = dtype(found.x)
+    table = np.roll(found.outputs, 128) if x_dtype == "int8" else found.outputs
+    layer = element_wise(Op.DEQUANTIZE, shape(root), x_dtype, dtype(root))
+    return _alone(root, found.x, layer, LayerConstants(None, None, table=table))
+
+
+def softmax(root: relay.Expr, found: Softmax) -> Match:
+    """A softmax over each pixel."""
+    layer = element_wise(Op.SOFTMAX, shape(root), found.x_dtype, found.dtype)
+    return _alone(root, found.x, layer, LayerConstants(None, None, table=found.exponentials.astype(np.int32)))
+
+
+def resize(root: relay.Expr, found: Resize) -> Match:
+    """An interpolation."""
+    _, rows, columns, _ = shape(found.x)
+    layer = element_wise(Op.RESIZE, shape(root), dtype(found.x), found.dtype)
+    layer = replace(layer, iy=rows, ix=columns, pad_value=found.zero)
+    positions = _positions(found.rows), _positions(found.columns)
+    return _alone(root, found.x, layer, LayerConstants(None, None, positions=positions))
+
+
+def _positions(between: Between) -> npt.NDArray[np.int32]:
+    """Shape (outputs, 3); where an output has one input only, in front of the first one say, its weight is all."""
+    weight = np.where(between.below == between.above, 0, between.weight)
+    return np.stack([between.below, between.above, weight], axis=1).astype(np.int32)
+
+
+def _alone(root: relay.Expr, x: relay.Expr, layer: Layer, constants: LayerConstants) -> Match:
+    """A layer of one input that accumulates nothing."""
+    return Match(root, (x,), covered(root, (x,)), layer, constants, None)

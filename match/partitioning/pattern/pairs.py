@@ -1,0 +1,161 @@
+"""Operators of two activations as layers."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from match.ir.constants import LayerConstants
+from match.ir.dtypes import value_range
+from match.ir.layer import Broadcast, Layer, Op
+from match.ir.requantization import Int64Array, Requantization
+from match.partitioning.pattern.layers import Ranges, covered, element_wise, range_of, rejected, without_idle_parts
+from match.partitioning.pattern.types import Match, Rejection
+from match.relay import relay
+from match.relay.operators import Addition, Matrices, Multiplication, SquaredDifference
+from match.relay.rewrite import dtype, shape
+
+
+def addition(root: relay.Expr, found: Addition, ranges: Ranges) -> Match | Rejection:
+    """A sum of two tensors, element by element."""
+    pair = _paired(root, Op.ADD, found.operands, found.multipliers)
+    if isinstance(pair, Rejection):
+        return pair
+    (a, b), multipliers = pair.operands, pair.numbers
+    low, high = 0, 0
+    spans = [_ends(x, shape(x)[-1], ranges) for x in (a, b)]
+    for span, multiplier in zip(spans, multipliers, strict=True):
+        low, high = low + int((multiplier * span).min()), high + int((multiplier * span).max())
+    layer = replace(
+        element_wise(Op.ADD, shape(root), dtype(a), found.dtype),
+        clip=found.clip,
+        input_range=(int(min(span[0] for span in spans)), int(max(span[1] for span in spans))),
+    )
+    layer = _with_broadcast(layer, pair.broadcast)
+    one, bias, shift = (np.array([value], np.int64) for value in (1, found.bias, found.shift))
+    constants = LayerConstants(None, Requantization(one, bias, shift, found.clip), multipliers)
+    accumulator = np.array([low], np.int64), np.array([high], np.int64)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> Match | Rejection:
+    """A product of two tensors, element by element."""
+    pair = _paired(root, Op.MULTIPLY, found.operands, found.zero_points)
+    if isinstance(pair, Rejection):
+        return pair
+    (a, b), zero_points = pair.operands, pair.numbers
+    products = np.multiply.outer(
+        *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
+    )
+    layer = element_wise(Op.MULTIPLY, shape(root), dtype(a), found.dtype)
+    layer = _with_broadcast(replace(layer, clip=found.requantization.clip), pair.broadcast)
+    accumulator = products.min().reshape(1), products.max().reshape(1)
+    parameters = without_idle_parts(found.requantization, *accumulator)
+    constants = LayerConstants(None, parameters, zero_points=zero_points)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Rejection:
+    """The square of what two tensors differ by, element by element."""
+    pair = _paired(root, Op.SQUARED_DIFFERENCE, found.operands, (0, 1))
+    if isinstance(pair, Rejection):
+        return pair
+    steps = found.steps[list(pair.numbers)]
+    layer = element_wise(Op.SQUARED_DIFFERENCE, shape(root), dtype(pair.operands[0]), found.dtype)
+    layer = _with_broadcast(replace(layer, clip=found.requantization.clip), pair.broadcast)
+    farthest = max(steps[0].max() - steps[1].min(), steps[1].max() - steps[0].min())
+    accumulator = np.zeros(1, np.int64), np.array([farthest**2])
+    parameters = without_idle_parts(found.requantization, *accumulator)
+    by_byte = np.roll(steps, 128, axis=1) if layer.input_dtype == "int8" else steps
+    constants = LayerConstants(None, parameters, table=by_byte.astype(np.int16))
+    return Match(root, pair.operands, covered(root, pair.operands), layer, constants, accumulator)
+
+
+def matrices(root: relay.Expr, found: Matrices) -> Match | Rejection:
+    """Products of as many pairs of matrices as there are."""
+    a, b = found.operands
+    (batch, rows, c), (_, columns, _) = shape(a), shape(b)
+    macs = batch * rows * columns * c
+    if dtype(a) != dtype(b):
+        return rejected(root, (a, b), Op.MATRICES, "its operands have different types", macs)
+    layer = Layer(
+        name=Op.MATRICES.value,
+        op=Op.MATRICES,
+        k=columns,
+        c=c,
+        oy=batch,
+        ox=rows,
+        iy=batch,
+        ix=rows,
+        input_dtype=dtype(a),
+        weight_dtype="",
+        output_dtype=found.dtype,
+        clip=found.requantization.clip,
+    )
+    ends = (np.array(value_range(dtype(x))) - zero for x, zero in zip((a, b), found.zero_points, strict=True))
+    products = c * np.multiply.outer(*ends).astype(np.int64)
+    accumulator = products.min().reshape(1), products.max().reshape(1)
+    parameters = without_idle_parts(found.requantization, *accumulator)
+    constants = LayerConstants(None, parameters, zero_points=found.zero_points)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two operands in the order of a layer's, a number of each, and what is broadcast of them."""
+
+    operands: tuple[relay.Expr, relay.Expr]
+    numbers: tuple[int, int]
+    broadcast: Broadcast
+
+
+def _paired(
+    root: relay.Expr, op: Op, operands: tuple[relay.Expr, relay.Expr], numbers: tuple[int, int]
+) -> _Pair | Rejection:
+    """Two operands, in whichever order they are, with a number of each; or the reason why no layer has such ones."""
+    a, b = operands
+    if dtype(a) != dtype(b):
+        return rejected(root, operands, op, "its operands have different types")
+    for ordered in (operands, numbers), ((b, a), (numbers[1], numbers[0])):
+        broadcast = _broadcast(root, *ordered[0])
+        if broadcast is not None:
+            return _Pair(*ordered, broadcast)
+    return rejected(root, operands, op, "its operands differ in more than one having a single pixel or channel")
+
+
+def _with_broadcast(layer: Layer, broadcast: Broadcast) -> Layer:
+    """The layer, one of whose inputs has less than its output."""
+    rows, columns = (1, 1) if broadcast == "outer" else (layer.iy, layer.ix)
+    return replace(layer, broadcast=broadcast, iy=rows, ix=columns)
+
+
+def _broadcast(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> Broadcast | None:
+    """What is broadcast where two operands make a result; None for other ways than a layer's."""
+    *pixels, k = shape(root)
+    one_pixel, one_channel = _trimmed((k,)), _trimmed((*pixels, 1))
+    both = _extents(a), _extents(b)
+    whole = _extents(root)
+    if both == (whole, whole):
+        return ""
+    if both == (whole, one_pixel):
+        return "pixel"
+    if both == (whole, one_channel):
+        return "channel"
+    return "outer" if both == (one_pixel, one_channel) else None
+
+
+def _extents(x: relay.Expr) -> tuple[int, ...]:
+    """The shape without the ones in front, which say nothing where operands meet."""
+    return _trimmed(shape(x))
+
+
+def _trimmed(extents: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(itertools.dropwhile(lambda extent: extent == 1, extents))
+
+
+def _ends(x: relay.Expr, channels: int, ranges: Ranges) -> Int64Array:
+    """The smallest and the largest value of a tensor."""
+    values = range_of(x, channels, ranges)
+    return np.array([values.low.min(), values.high.max()])
