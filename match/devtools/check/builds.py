@@ -104,6 +104,25 @@ class Builds:
 
         return build
 
+    def shifted_pixels(self) -> Build:
+        """The mean of an 8 x 8 map and of one channel, a constant."""
+        channel = np.linspace(*self._range, 64).astype(self.dtype).reshape(1, 8, 8, 1)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.add(x, relay.const(channel), (1, 1), 0, 1, self._range, self.dtype)
+
+        return build
+
+    def outer_product(self) -> Build:
+        """Of one channel and one pixel of 16, a constant."""
+        scaled, offsets = self.requantization(1, 32), (self._low + 100, self._low + 3)
+        pixel = relay.const(np.linspace(*self._range, 16).astype(self.dtype))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.multiply(x, pixel, offsets, scaled, self.dtype)
+
+        return build
+
     def matrices(self, rows: int) -> Build:
         """Products of matrices, so many rows each."""
         requantization = self.requantization(1, 64).take(np.zeros(rows, np.intp))

@@ -107,11 +107,14 @@ def probes(dtype: str) -> Iterator[Probe]:
     shape = (1, 8, 8, 16)
     yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, builds.addition())
     yield Probe(Op.ADD, "an addition of an 8x8x16 map and one pixel", dtype, shape, 1, builds.shifted_channels())
+    yield Probe(Op.ADD, "an addition of an 8x8x16 map and one channel", dtype, shape, 1, builds.shifted_pixels())
     yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, builds.matrices(9))
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, builds.average())
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, builds.maximum())
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, builds.lookup())
     yield Probe(Op.MULTIPLY, "a product of two 8x8x16 maps", dtype, shape, 2, builds.multiplication())
+    outer = "a product of one channel of 8x8 and one pixel of 16"
+    yield Probe(Op.MULTIPLY, outer, dtype, (1, 8, 8, 1), 1, builds.outer_product())
     yield Probe(
         Op.SQUARED_DIFFERENCE, "a squared difference of two 8x8x16 maps", dtype, shape, 2, builds.squared_difference()
     )
