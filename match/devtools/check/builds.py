@@ -218,11 +218,11 @@ class Builds:
         below = self.rng.integers(0, size - 1, outputs)
         return Between(below, below + 1, self.rng.integers(0, ONE, outputs))
 
-    def transposition(self) -> Build:
-        """Channels first."""
+    def transposition(self, *axes: int) -> Build:
+        """The axes in another order."""
 
         def build(x: relay.Expr) -> relay.Expr:
-            return relay.transpose(x, (0, 3, 1, 2))
+            return relay.transpose(x, axes)
 
         return build
 
