@@ -28,9 +28,6 @@ NUMBERS = (
 )
 """The fields of match_tile_t, in its order."""
 
-_WHOLE_AXES = {ROW_POSITIONS: "ROW", COLUMN_POSITIONS: "COLUMN"}
-"""Constants of a whole axis, which blocks have all of, and what an entry is of."""
-
 _COLUMNS = 100
 _COMPONENT_FIELDS = {
     FILTER: "weights",
@@ -131,12 +128,11 @@ class KernelText(LevelText):
     def _tile_part(self, part: ConstantsText, component: Component, depth: int) -> ConstantsText:
         """The part with where a tile's entries of it begin; blocks are those inside `depth` loops."""
         nest = self.nest
-        if name_of_entries := _WHOLE_AXES.get(component.name):
+        if component.axes and not component.axes[0].stride:  # blocks have all entries of the axis
             start = nest.start(component.axes[0].dim, len(nest))
             if start == "0":
                 return part
-            step_name = f"{part.name}_{name_of_entries}_BYTES"
-            return replace(part, start=start, step=component.element_bytes, step_name=step_name)
+            return replace(part, start=start, step=component.element_bytes, step_name=f"{part.name}_ENTRY_BYTES")
         stride = channel_bytes(component, self.schedule)
         if not stride or len(nest.of(Dim.K, depth)) == len(nest.of(Dim.K, len(nest))):
             return part

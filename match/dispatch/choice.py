@@ -19,7 +19,7 @@ from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerU
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
-from match.ir.layer import Layer, Operand
+from match.ir.layer import Layer, Op, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.requantize.form import Form
 from match.requantize.kept import Forms
@@ -246,6 +246,11 @@ def outputs(layer: Layer) -> int:
     return layer.output_channels * layer.oy * layer.ox * layer.unit
 
 
+def rows(layer: Layer) -> int:
+    """Rows that the control core's cost model is asked for one by one: those of a softmax; 1 of any other layer."""
+    return layer.oy * layer.ox if layer.op is Op.SOFTMAX else 1
+
+
 def combined(layer: Layer) -> int:
     """Values that a layer combines to all of its outputs, by multiplication or not."""
     return outputs(layer) * layer.channels_summed * layer.fy * layer.fx
@@ -271,7 +276,8 @@ def _offers(
 def _core_cost(target: MatchTarget, operator: Layer) -> Cost:
     """What an operator costs as TVM's C."""
     kind, floating = (operator.own.core, operator.own.floating) if operator.own else (operator.op.value, False)
-    return cpu_cost(target, operator.name, kind, combined(operator), outputs(operator), floating=floating)
+    numbers = combined(operator), outputs(operator)
+    return cpu_cost(target, operator.name, kind, *numbers, floating=floating, rows=rows(operator))
 
 
 def _summed(costs: Sequence[Cost]) -> Cost:

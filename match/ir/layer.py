@@ -9,10 +9,10 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
-(OY, K, OX), of single bytes or of elements of some neighbouring ones. The second input of an addition or a
-multiplication may have one pixel, for all pixels of the first, or one channel for all. A softmax is one over the
-channels of each pixel, which no tile cuts. A resize interpolates between four pixels, and all of its tiles have all of
-the input's.
+(OY, K, OX), of single bytes or of elements of some neighbouring ones. The inputs of an addition, a
+multiplication or a squared difference may be broadcast (`Broadcast`). A softmax is computed over the channels of each
+pixel, and a tile has all channels. A resize interpolates between four pixels, and a tile has all rows and columns of
+the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -67,9 +67,10 @@ ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
 Broadcast = Literal["", "pixel", "channel", "outer"]
-"""What the second input of an addition or a multiplication has one of where the first has more: a pixel or a channel.
+"""Which input of an addition, a multiplication or a squared difference has less than the output.
 
-Of an outer one the first input has one pixel and the second one channel.
+"pixel" and "channel": the second input has a single pixel, or a single channel. "outer": the first input has a single
+pixel, and the second input has a single channel. Empty: both inputs have the output's shape.
 """
 
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES}
@@ -111,10 +112,10 @@ class Layer:
     where sums are not requantized. Numbers that are not quantized are "float32". `clip` is the closed range of output
     values (activation and saturation together). `input_range` is that of the values that the inputs of a layer that
     accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input; of a
-    slice, those in front of it, and `source_channels` all of its input. `group_outputs` are the output channels of one
-    iteration of K, more than 1 in grouped convolutions only. Where groups were joined, filters have zeros, and each
-    output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are, of a transposition, the bytes
-    of an element.
+    slice, those in front of it, and `source_channels` all of its input. `broadcast` is a `Broadcast`. `group_outputs`
+    are the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
+    filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are,
+    of a transposition, the bytes of an element.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
     what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.

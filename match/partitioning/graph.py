@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from match.dispatch.choice import combined, outputs
+from match.dispatch.choice import combined, outputs, rows
 from match.ir.graph import Graph, Operator, Tensor
 from match.ir.layer import Op
 from match.partitioning.pattern import Match, Rejection
@@ -108,8 +107,8 @@ def _fields(expr: relay.Expr) -> Iterator[relay.Expr]:
 def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...], writes: tuple[int, ...]) -> Operator:
     if isinstance(row, Match):
         layer, op = row.layer, row.layer.what
-        name, rows = f"{op}_{index}", _rows(op, row.root)
-        return Operator(name, op, op, layer.macs, combined(layer), outputs(layer), reads, writes, rows=rows)
+        name, elements = f"{op}_{index}", outputs(layer)
+        return Operator(name, op, op, layer.macs, combined(layer), elements, reads, writes, rows=rows(layer))
     if isinstance(row, Rejection):
         op = row.op.value
         source = first_source(reversed(row.covered))
@@ -123,12 +122,8 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
     kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
     floating = layer is None and is_floating(row)
     source, reference = first_source(reversed(row)), is_reference(row)
-    rows = _rows(op, row[-1])
-    return Operator(f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference, rows)
-
-
-def _rows(op: str, root: relay.Expr) -> int:
-    return math.prod(shape(root)[:-1]) if op == Op.SOFTMAX else 1
+    count = elements // shape(row[-1])[-1] if op == Op.SOFTMAX else 1
+    return Operator(f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference, count)
 
 
 def _elements(kind: Any) -> int:

@@ -82,8 +82,9 @@ def stored_scales(module: tvm.IRModule) -> dict[Tensor, Stored]:
     """How each tensor that a convolution, dense layer or addition reads or writes is stored.
 
     The zero point of an input that is padded is 0. An addition adds stored values as they are: its operands and its
-    result have one scale, and their zero points are 0. Where a layer reads an operand of an addition, too, and another
-    scale is twice as fine, the addition reads a copy. All other tensors keep their values, unsigned ones 128 lower.
+    result have one scale, and their zero points are 0. A layer may read an operand of an addition, too; if half of
+    its scale or less is enough for that layer, the addition reads a copy. All other tensors keep their values; unsigned
+    values are stored 128 lower.
     """
     found: dict[relay.Expr, None] = {}
     read: set[relay.Expr] = set()

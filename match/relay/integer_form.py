@@ -236,6 +236,12 @@ def squared_difference(
     return requantize(relay.multiply(difference, difference), requantization, dtype)
 
 
+def largest_square(steps: Int64Array) -> int:
+    """The largest sum that `squared_difference` requantizes."""
+    first, second = steps
+    return int(max(first.max() - second.min(), second.max() - first.min())) ** 2
+
+
 def matrices(
     a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
 ) -> relay.Expr:

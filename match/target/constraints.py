@@ -18,9 +18,8 @@ def no_dilation(layer: Layer) -> Verdict:
 
 def whole_addend(layer: Layer) -> Verdict:
     """Both inputs have the output's shape."""
-    return Verdict(
-        not layer.broadcast, f"its second input has one {layer.broadcast} and the kernel reads maps of one shape"
-    )
+    reason = "one of its inputs has a single pixel or channel and the kernel reads maps of one shape"
+    return Verdict(not layer.broadcast, reason)
 
 
 def pair(values: tuple[int, int]) -> str:

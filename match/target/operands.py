@@ -106,7 +106,7 @@ def table_component(layer: Layer) -> Component:
 
 
 def steps_component() -> Component:
-    """Of a squared difference, both inputs in steps of one size: an int16 for each value of either."""
+    """The two tables of a squared difference, one for each input: an int16 for each of 256 values."""
     return Component(STEPS, (), 2 * 256 * 2)
 
 

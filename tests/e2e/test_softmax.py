@@ -34,6 +34,17 @@ def test_rows_are_a_layer_of_the_cluster(shape: tuple[int, ...], l1: int | None,
     assert compiled.simulate(layer).actions in [trace.actions for trace in traces]
 
 
+def test_the_control_core_is_asked_for_each_row() -> None:
+    """Beside a module's offer as where the core has the layer."""
+    x = relay.var("x", shape=(1, 40, 12), dtype="uint8")
+    output = softmax(x, 12, exponentials(np.float32(0.07), np.float32(1)), "uint8")
+    network = tvm.IRModule.from_expr(relay.Function([x], output))
+    (layer,) = match.compile(network, "gap9").report.layers
+    (alone,) = match.compile(network, "gap9", modules=[]).report.layers
+    assert {candidate.module: candidate.cycles for candidate in layer.candidates}["cpu"] == alone.cycles
+    assert alone.cycles == 40 * (600 + 90 * 12)
+
+
 def test_what_is_no_softmax_stays() -> None:
     """A softmax of other steps, one whose sum leaves something out, and no softmax at all."""
     x = relay.var("x", shape=(4, 12), dtype="uint8")

@@ -38,6 +38,9 @@ from tests.kernels.reference import (
 pytestmark = pytest.mark.cc
 
 CORES = 8
+Gaps = tuple[tuple[int, int, int, int], ...]
+"""Margins of two inputs and an output."""
+
 Reals = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
@@ -589,79 +592,74 @@ def test_resize(
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, margins, shared_parts, clips, forms, seeds)
+@given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, forms, seeds)
 def test_multiply(
     harness: Harness,
     geometry: Geometry,
-    before: tuple[int, int, int, int],
-    beside: tuple[int, int, int, int],
-    behind: tuple[int, int, int, int],
+    gaps: Gaps,
     shared: str,
     clip: tuple[int, int],
     form: str,
     seed: int,
 ) -> None:
-    """With an addend of the same shape, or of one pixel or channel for all."""
-    rng = np.random.default_rng(seed)
-    shape = (*geometry.output, geometry.channels_out)
-    first, second = (
-        embed(rng.integers(0, 256, own, np.uint8), gaps)
-        for own, gaps in zip(operand_shapes(shape, shared), (before, beside), strict=True)
-    )
-    geometry = replace(geometry, channels_in=second.tile.shape[2])
-    target = empty_output(geometry, behind)
-    zero_points = rng.integers(0, 256, 2)
-    acc: Ints = (first.tile.astype(np.int64) - zero_points[0]) * (second.tile.astype(np.int64) - zero_points[1])
-    # One channel's parameters requantize all.
-    requantization = requantization_of(rng, acc.reshape(-1, 1), form, clip)
-    output = harness.kernel(
-        f"match_pulp_multiply{requantization.suffix}",
-        replace(
-            fields_of(geometry, first, target, requantization),
-            **met_strides(first, second),
-        ),
-        input=first.block,
-        addend=second.block,
-        weights=zero_points.astype("<i4").view(np.uint8),
-        parameters=requantization.packed(),
-        output=target.block,
-        negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
-    )
-    expect(output, target, requantization(acc.reshape(-1, 1)).reshape(shape))
+    """Of inputs of one shape, or of a single pixel or channel."""
+    zero_points = np.random.default_rng(seed).integers(0, 256, 2)
+    levels = np.arange(256) - zero_points[:, None]
+    weights = zero_points.astype("<i4").view(np.uint8)
+    combine_on(harness, "multiply", geometry, gaps, shared, (levels, weights, np.multiply), clip, form, seed)
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, margins, shared_parts, clips, forms, seeds)
+@given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, forms, seeds)
 def test_squared_difference(
     harness: Harness,
     geometry: Geometry,
-    before: tuple[int, int, int, int],
-    beside: tuple[int, int, int, int],
-    behind: tuple[int, int, int, int],
+    gaps: Gaps,
     shared: str,
     clip: tuple[int, int],
     form: str,
     seed: int,
 ) -> None:
-    """Of inputs that meet in any way, each through a table."""
+    """The same, each input through a table."""
+    steps = np.random.default_rng(seed).integers(-(2**14), 2**14, (2, 256))
+    weights = steps.astype("<i2").view(np.uint8).reshape(-1)
+    squares = (steps, weights, lambda a, b: (a - b) ** 2)
+    combine_on(harness, "squared_difference", geometry, gaps, shared, squares, clip, form, seed)
+
+
+def combine_on(
+    harness: Harness,
+    kernel: str,
+    geometry: Geometry,
+    gaps: Gaps,
+    shared: str,
+    combination: tuple[Ints, Bytes, Callable[[Ints, Ints], Ints]],
+    clip: tuple[int, int],
+    form: str,
+    seed: int,
+) -> None:
+    """Two inputs combined, element by element, and compared.
+
+    `combination` is the number that each byte of either input stands for, shape (2, 256), the kernel's weights, and
+    what is made of two numbers: the accumulator, which one channel's parameters requantize.
+    """
     rng = np.random.default_rng(seed)
     shape = (*geometry.output, geometry.channels_out)
     first, second = (
-        embed(rng.integers(0, 256, own, np.uint8), gaps)
-        for own, gaps in zip(operand_shapes(shape, shared), (before, beside), strict=True)
+        embed(rng.integers(0, 256, own, np.uint8), margin)
+        for own, margin in zip(operand_shapes(shape, shared), gaps, strict=False)
     )
     geometry = replace(geometry, channels_in=second.tile.shape[2])
-    target = empty_output(geometry, behind)
-    steps = rng.integers(-(2**14), 2**14, (2, 256))
-    acc: Ints = (steps[0][first.tile] - steps[1][second.tile]) ** 2
+    target = empty_output(geometry, gaps[2])
+    numbers, weights, combined = combination
+    acc = combined(numbers[0][first.tile], numbers[1][second.tile]).astype(np.int64)
     requantization = requantization_of(rng, acc.reshape(-1, 1), form, clip)
     output = harness.kernel(
-        f"match_pulp_squared_difference{requantization.suffix}",
+        f"match_pulp_{kernel}{requantization.suffix}",
         replace(fields_of(geometry, first, target, requantization), **met_strides(first, second)),
         input=first.block,
         addend=second.block,
-        weights=steps.astype("<i2").view(np.uint8).reshape(-1),
+        weights=weights,
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,

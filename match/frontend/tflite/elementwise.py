@@ -122,12 +122,13 @@ def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr
     a, b, output, clip = _operands(read, operator, tflite.ActivationFunctionType.NONE)
     twice = 2.0 * np.float64(max(a.scale, b.scale))
     last = np.float64(twice * twice / np.float64(np.float32(1 << 2 * _SQUARE_LEFT_SHIFT) * output.scale))
-    steps = [multiply((x.levels - x.zero_point) << _SQUARE_LEFT_SHIFT, np.float64(x.scale) / twice) for x in (a, b)]
-    farthest = max(steps[0].max() - steps[1].min(), steps[1].max() - steps[0].min())
-    reachable = np.zeros(1, np.int64), np.array([farthest**2])
+    steps = np.stack(
+        [multiply((x.levels - x.zero_point) << _SQUARE_LEFT_SHIFT, np.float64(x.scale) / twice) for x in (a, b)]
+    )
+    reachable = np.zeros(1, np.int64), np.array([integer_form.largest_square(steps)])
     requantization = TfliteArithmetic().scaled(last, output, clip, reachable)
     operands = read.expr(operator), read.expr(operator, 1)
-    return integer_form.squared_difference(*operands, (a.dtype, b.dtype), np.stack(steps), requantization, output.dtype)
+    return integer_form.squared_difference(*operands, (a.dtype, b.dtype), steps, requantization, output.dtype)
 
 
 def add_n(read: TfliteReader, operator: FileOperator) -> relay.Expr:

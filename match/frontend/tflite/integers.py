@@ -28,15 +28,11 @@ def wide(x: relay.Expr, zero_point: int = 0) -> relay.Expr:
 
 
 def scaled(x: relay.Expr, factor: npt.ArrayLike) -> relay.Expr:
-    """``x * factor`` as TFLite Micro's MultiplyByQuantizedMultiplier rounds it, twice.
+    """``x * factor`` as TFLite Micro's MultiplyByQuantizedMultiplier rounds it: half up, then half away from zero.
 
     x is int64 in the range of int32, `factor` one number or an array that is broadcast.
     """
-    return scaled_by(x, *quantize_multiplier(np.asarray(factor, np.float64)))
-
-
-def scaled_by(x: relay.Expr, mantissa: npt.NDArray[np.int64], exponent: npt.NDArray[np.int64]) -> relay.Expr:
-    """``x * mantissa * 2**(exponent - 31)``, rounded half up at bit 31, then half away from zero."""
+    mantissa, exponent = quantize_multiplier(np.asarray(factor, np.float64))
     left, right = np.maximum(exponent, 0), np.maximum(-exponent, 0)
     product = relay.multiply(x, int64(mantissa << left))
     high = relay.right_shift(relay.add(product, int64(1 << 30)), int64(31))

@@ -9,7 +9,7 @@ import numpy as np
 import tflite
 
 from match.arithmetic.interface import Accumulator, sum_range
-from match.arithmetic.tflite import TfliteArithmetic, mean_multiplier, quantize_multiplier
+from match.arithmetic.tflite import TfliteArithmetic
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
@@ -27,7 +27,7 @@ def _axes(read: TfliteReader, operator: FileOperator) -> list[int]:
 
 
 def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """MEAN: one over rows and columns as QNN, others as sums that are scaled."""
+    """MEAN: one over rows and columns as QNN, others as layers of the integer form."""
     x, axes = read.tensor(operator), _axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if len(x.shape) == 4 and axes == [1, 2]:
@@ -36,60 +36,38 @@ def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         scales = [relay.const(value.scale) for value in (inputs, output)]
         zeros = [relay.const(value.zero_point, "int32") for value in (inputs, output)]
         return relay.qnn.op.requantize(sums, scales[0], zeros[0], scales[1], zeros[1], out_dtype=output.dtype)
-    count = int(np.prod([x.shape[axis] for axis in axes]))
-    layer = _layer(read, operator, axes, TfliteArithmetic().mean(inputs, count, output, value_range(output.dtype)))
-    if layer is not None:
-        return layer
-    multiplier = mean_multiplier(np.float64(inputs.scale) / np.float64(output.scale), count)
-    return _scaled_sum(read, operator, axes, count, *multiplier)
+    count = math.prod(x.shape[axis] for axis in axes)
+    return _layer(read, operator, axes, TfliteArithmetic().mean(inputs, count, output, value_range(output.dtype)))
 
 
 def total(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SUM."""
     x, axes = read.tensor(operator), _axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
-    count = int(np.prod([x.shape[axis] for axis in axes]))
+    count = math.prod(x.shape[axis] for axis in axes)
     offset, one = np.array([-inputs.zero_point * count]), np.ones(1, np.float32)
     sums = Accumulator(offset, *sum_range(inputs.dtype, count), inputs.scale, one)
-    layer = _layer(read, operator, axes, TfliteArithmetic().linear(sums, output, value_range(output.dtype)))
-    if layer is not None:
-        return layer
-    multiplier = quantize_multiplier(np.float64(inputs.scale) / np.float64(output.scale))
-    return _scaled_sum(read, operator, axes, count, *multiplier)
+    return _layer(read, operator, axes, TfliteArithmetic().linear(sums, output, value_range(output.dtype)))
 
 
-def _layer(
-    read: TfliteReader, operator: FileOperator, axes: list[int], requantization: Requantization
-) -> relay.Expr | None:
-    """Sums over the last axes as a dense layer whose weights are 1, over the first ones as a pooling; else None."""
-    x, output = read.tensor(operator), read.output(operator)
+def _layer(read: TfliteReader, operator: FileOperator, axes: list[int], requantization: Requantization) -> relay.Expr:
+    """Sums over axes as a layer: over the first axes a pooling, over others, put last, a dense layer of ones."""
+    x, output, values = read.tensor(operator), read.output(operator), read.expr(operator)
     longer = [axis for axis, extent in enumerate(x.shape) if extent > 1]
+    kept = [place for place, axis in enumerate(longer) if axis not in axes]
     summed = [place for place, axis in enumerate(longer) if axis in axes]
-    if not summed or summed != list(range(summed[0], summed[-1] + 1)):
-        return None
     extents = [x.shape[axis] for axis in longer]
-    outer, inner = math.prod(extents[: summed[0]]), math.prod(extents[summed[-1] + 1 :])
-    count = math.prod(extents) // (outer * inner)
-    if inner == 1:
-        rows = relay.reshape(read.expr(operator), (outer, count))
-        layer = integer_form.dense(rows, np.ones((1, count), np.int8), requantization, output.dtype)
-    elif outer == 1:
-        column = relay.reshape(read.expr(operator), (1, count, 1, inner))
-        alike = requantization.take(np.zeros(inner, np.intp))
+    rows, count = (math.prod(extents[place] for place in places) for places in (kept, summed))
+    if kept and [*summed, *kept] == list(range(len(longer))):
+        column = relay.reshape(values, (1, count, 1, rows))
+        alike = requantization.take(np.zeros(rows, np.intp))
         layer = integer_form.avg_pool2d(column, alike, output.dtype, window=(count, 1), whole_map=True)
     else:
-        return None
+        if [*kept, *summed] != list(range(len(longer))):
+            values = relay.transpose(relay.reshape(values, extents), [*kept, *summed])
+        ones = np.ones((1, count), np.int8)
+        layer = integer_form.dense(relay.reshape(values, (rows, count)), ones, requantization, output.dtype)
     return relay.reshape(layer, output.shape)
-
-
-def _scaled_sum(
-    read: TfliteReader, operator: FileOperator, axes: list[int], count: int, mantissa: np.ndarray, exponent: np.ndarray
-) -> relay.Expr:
-    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
-    sums = relay.sum(relay.cast(read.expr(operator), "int32"), axes)
-    wide = integers.wide(sums, inputs.zero_point * count)
-    result = integers.narrowed(integers.scaled_by(wide, mantissa, exponent), output)
-    return relay.reshape(result, read.output(operator).shape)
 
 
 def extreme(build: Callable[..., relay.Expr]) -> Handler:

@@ -14,6 +14,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.layers import Ranges, covered, element_wise, range_of, rejected, without_idle_parts
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
+from match.relay.integer_form import largest_square
 from match.relay.operators import Addition, Matrices, Multiplication, SquaredDifference
 from match.relay.rewrite import dtype, shape
 
@@ -65,8 +66,7 @@ def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Re
     steps = found.steps[list(pair.numbers)]
     layer = element_wise(Op.SQUARED_DIFFERENCE, shape(root), dtype(pair.operands[0]), found.dtype)
     layer = _with_broadcast(replace(layer, clip=found.requantization.clip), pair.broadcast)
-    farthest = max(steps[0].max() - steps[1].min(), steps[1].max() - steps[0].min())
-    accumulator = np.zeros(1, np.int64), np.array([farthest**2])
+    accumulator = np.zeros(1, np.int64), np.array([largest_square(steps)])
     parameters = without_idle_parts(found.requantization, *accumulator)
     by_byte = np.roll(steps, 128, axis=1) if layer.input_dtype == "int8" else steps
     constants = LayerConstants(None, parameters, table=by_byte.astype(np.int16))
