@@ -1,7 +1,8 @@
 """TVM's ONNX importer, with what it needs around it and without its detours.
 
 After every node it folds constants in the whole network so far and infers all types anew, some of them several times,
-and it compiles a program for each zero point that it casts. A network of a hundred layers takes a minute that way.
+and it compiles a program for each zero point that it casts and for the shapes around each product of matrices. A network
+of a hundred layers takes a minute that way.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import warnings
 from collections.abc import Generator
 from typing import Any
 
+import numpy as np
 import onnx
 
 from match.relay import relay, tvm
@@ -30,6 +32,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "fold_constant": _fold,
         "infer_type": _infer_type,
         "infer_shape": _infer_shape,
+        "matmul_out_dtype": _product,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
     }
@@ -55,6 +58,33 @@ def _infer_shape(node: relay.Expr, module: Any = None) -> Any:
     """The shape of a tensor, the type of anything else."""
     inferred = _infer_type(node, module).checked_type
     return _common.get_const_tuple(inferred.shape) if hasattr(inferred, "shape") else inferred
+
+
+_original_product = _importer.matmul_out_dtype
+
+
+def _product(inputs: list[relay.Expr], out_dtype: str) -> relay.Expr:
+    """MatMul: a dense layer if the second matrix is one for all, else a product of as many pairs of matrices."""
+    a, b = inputs
+    left, right = _infer_shape(a), _infer_shape(b)
+    known = all(isinstance(extent, int) for extent in (*left, *right))
+    if not known or min(len(left), len(right)) < 2 or len(left) == len(right) == 2:
+        return _original_product(inputs, out_dtype)
+    if len(right) == 2:
+        batch, rows = left[:-2], relay.reshape(a, (-1, left[-1]))
+        product = relay.nn.dense(rows, relay.transpose(b), out_dtype=out_dtype)
+    else:
+        batch = np.broadcast_shapes(left[:-2], right[:-2])
+        a, b = (_stacked(x, shape, batch) for x, shape in ((a, left), (b, right)))
+        product = relay.nn.batch_matmul(a, relay.transpose(b, (0, 2, 1)), out_dtype=out_dtype)
+    return relay.reshape(product, (*batch, left[-2], right[-1]))
+
+
+def _stacked(x: relay.Expr, shape: tuple[int, ...], batch: tuple[int, ...]) -> relay.Expr:
+    """Matrices, repeated up to the shape `batch` of matrices, as a tensor of three axes."""
+    if shape[:-2] != batch:
+        x = relay.broadcast_to(x, (*batch, *shape[-2:]))
+    return x if len(batch) == 1 else relay.reshape(x, (-1, *shape[-2:]))
 
 
 def _zero_point(expr: relay.Expr) -> relay.Expr:

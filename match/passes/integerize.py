@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from match.arithmetic.interface import Accumulator, Arithmetic, product_range
+from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.plane_fit import fit_plane
 from match.ir.layer import Padding
@@ -104,6 +105,9 @@ class Integerize:
         output = quantization(call.args[6], call.args[7], dtype(call))
         if a is None or b is None or output is None:
             return None
+        numbers = scalar(left), scalar(right)
+        if (numbers[0] is None) != (numbers[1] is None):
+            return self._with_number(call, (a, b), numbers, output, clip, new)
         if is_call(call, "qnn.mul"):
             requantization = self.arithmetic.multiply(a, b, output, clip)
             return integer_form.multiply(
@@ -116,6 +120,30 @@ class Integerize:
         if plane is None:
             return integer_form.lookup_pair(new(left), new(right), outputs, (a.dtype, b.dtype), output.dtype)
         return integer_form.add(new(left), new(right), plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
+
+    def _with_number(
+        self,
+        call: relay.Call,
+        types: tuple[QuantizedType, QuantizedType],
+        numbers: tuple[Any, Any],
+        output: QuantizedType,
+        clip: tuple[int, int],
+        new: New,
+    ) -> relay.Expr | None:
+        """An addition or multiplication of a tensor and one number for all its elements: a table."""
+        at = 0 if numbers[0] is None else 1  # the tensor
+        x, own, number = call.args[at], types[at], int(numbers[1 - at])
+        if shape(x) != shape(call):
+            return None
+        a, b = (kind.levels if index == at else np.array([number]) for index, kind in enumerate(types))
+        if is_call(call, "qnn.mul"):
+            product = np.multiply.outer(a - types[0].zero_point, b - types[1].zero_point)
+            outputs = self.arithmetic.multiply(*types, output, clip)(product.reshape(-1, 1))
+        else:
+            sign = -1 if is_call(call, "qnn.subtract") else 1
+            lowest = types[0].levels[0], types[1].levels[0]
+            outputs = self.arithmetic.add(*types, output, clip, sign)[np.ix_(a - lowest[0], b - lowest[1])]
+        return integer_form.lookup(new(x), outputs.reshape(-1), own.dtype, output.dtype)
 
     def _mean(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """`qnn.avg_pool2d`, or a mean over rows and columns between a cast to int32 and a change of scale."""

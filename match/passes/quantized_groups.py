@@ -203,7 +203,7 @@ def _binary(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     if not is_call(expr, "add", "multiply"):
         return None
     left, right = _real(expr.args[0]), _real(expr.args[1])
-    if left is None or right is None or constant(left.x) is not None or constant(right.x) is not None:
+    if left is None or right is None:
         return None
     build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
     scales = *_parameters(left.quantization), *_parameters(right.quantization), *_parameters(output)

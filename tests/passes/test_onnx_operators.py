@@ -118,6 +118,24 @@ def products(model):
 
 
 @network
+def constants_beside(model):
+    """Of each channel, of each pixel and of all elements, in either order."""
+    model.conv(4)
+    model.add("Add", model.constant(model.rng.normal(0, 1, (1, 4, 1, 1))))
+    model.add("Mul", model.constant(model.rng.normal(0, 1, (1, 4, 1, 1))))
+    model.add("Add", model.constant(model.rng.normal(0, 1, (1, 4, 10, 8))))
+    model.add("Mul", model.constant(np.array(0.37)))
+    model.add("Add", model.constant(np.array([-0.61])))
+    model.current, number = model.constant(np.array(1.7)), model.current
+    model.add("Mul", number)
+    model.current, number = model.constant(np.array(0.3)), model.current
+    model.add("Add", number)
+    model.current, each = model.constant(model.rng.normal(0, 1, (1, 4, 1, 1))), model.current
+    model.add("Add", each)
+    model.conv(3)
+
+
+@network
 def padded(model):
     model.conv(4)
     model.add("Pad", model.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1])))
