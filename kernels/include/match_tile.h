@@ -93,6 +93,15 @@ typedef struct {
     int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
 } match_quantize_t;
 
+/* Softmax. The exponential of each distance to a row's largest value has 31 bits behind the point. A probability is
+ * written in as many steps as of 1/256 times factor / 2^30 * 2^(22 - shift), from zero on. */
+typedef struct {
+    int32_t factor;
+    int32_t shift;
+    int32_t zero;
+    int32_t exponentials[256];
+} match_softmax_t;
+
 /* Of an output row or column of an interpolation: the inputs below and above it, and the weight of the one above in
  * 1/1024. */
 typedef struct {

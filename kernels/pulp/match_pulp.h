@@ -107,9 +107,8 @@ void match_pulp_quantize(const match_tile_t *tile);
  * share out the elements. */
 void match_pulp_dequantize(const match_tile_t *tile);
 
-/* Softmax over the channels of each pixel, at most 4095, in TFLite Micro's fixed point and in steps of 1/256 from clip_low
- * on; parameters are 256 int32: the exponential of each distance to a pixel's largest value, with 31 bits behind the
- * point. Cores share out the pixels. */
+/* Softmax over the channels of each pixel, at most 4095, in TFLite Micro's fixed point; parameters are one
+ * match_softmax_t. Cores share out the pixels. */
 void match_pulp_softmax(const match_tile_t *tile);
 
 /* Bilinear interpolation: outputs are sums of four inputs, rounded once, halves away from pad_value. The input has all its

@@ -3,8 +3,9 @@
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
-/* Bits behind the point of a row's sum, which has 12 in front of it, and of numbers without any in front of it. */
-enum { SUM_FRACTION = 19, FRACTION = 31, OUTPUT_BITS = 8 };
+/* Bits behind the point of a row's sum, which has 12 in front of it, of numbers without any in front of it, and of the
+ * outputs' factor. */
+enum { SUM_FRACTION = 19, FRACTION = 31, FACTOR_FRACTION = 30 };
 
 /* 48/17 and -32/17 with 29 bits behind the point: the line from which a reciprocal is approached. */
 enum { RECIPROCAL_CONSTANT = 1515870810, RECIPROCAL_SLOPE = -1010580540, RECIPROCAL_STEPS = 3 };
@@ -41,10 +42,17 @@ static int32_t reciprocal(int32_t half)
     return match_smaller(result, INT32_MAX >> 1) + match_smaller(result, (int32_t)1 << 30);
 }
 
+/* A reciprocal times the outputs' factor, which is at most 1. */
+static int32_t scaled(int32_t x, int32_t factor)
+{
+    return (int32_t)(((int64_t)x * factor + ((int64_t)1 << (FACTOR_FRACTION - 1))) >> FACTOR_FRACTION);
+}
+
 /* One pixel's channels. */
 static void softmax_row(const match_tile_t *tile, const uint8_t *input, uint8_t *output)
 {
-    const int32_t *exponentials = tile->parameters;
+    const match_softmax_t *parameters = tile->parameters;
+    const int32_t *exponentials = parameters->exponentials;
     int32_t count = tile->channels_out;
     int32_t largest = 0;
     for (int32_t k = 0; k < count; k++) {
@@ -55,11 +63,11 @@ static void softmax_row(const match_tile_t *tile, const uint8_t *input, uint8_t 
         total += rounded_shift(exponentials[largest - input[k]], FRACTION - SUM_FRACTION - 1);
     }
     int32_t halvings = doublings(total);
-    int32_t inverse = reciprocal(total << (FRACTION - 1 - SUM_FRACTION - halvings));
-    int32_t shift = match_smaller(halvings + FRACTION - OUTPUT_BITS - 1, 31);
+    int32_t inverse = scaled(reciprocal(total << (FRACTION - 1 - SUM_FRACTION - halvings)), parameters->factor);
+    int32_t shift = match_smaller(halvings + parameters->shift, 31);
     for (int32_t k = 0; k < count; k++) {
         int32_t probability = product(exponentials[largest - input[k]], inverse);
-        int32_t level = rounded_shift(probability, shift) + tile->clip_low;
+        int32_t level = rounded_shift(probability, shift) + parameters->zero;
         output[k] = (uint8_t)match_smaller(level, tile->clip_high);
     }
 }

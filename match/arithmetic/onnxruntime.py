@@ -66,6 +66,17 @@ class OnnxruntimeArithmetic:
         return quantize((x.levels - x.zero_point).astype(np.float32) * x.scale, output, clip)
 
 
+def softmax_exponentials(scale: np.float32) -> Int64Array:
+    """``exp(-scale * d)`` with 31 bits behind the point for distances d from 0 to 255, shape (256,)."""
+    falling = np.exp(-np.float64(scale) * np.arange(256))
+    return np.minimum(np.rint(falling * (1 << 31)), (1 << 31) - 1).astype(np.int64)
+
+
+def softmax_levels(scale: np.float32) -> int:
+    """QLinearSoftmax: as many steps as a probability of 1 has, a whole number."""
+    return int(np.floor(np.float32(1) / scale))
+
+
 def quantize(values: Float32Array, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
     """QuantizeLinear of float32 values, infinite ones included."""
     with np.errstate(over="ignore"):

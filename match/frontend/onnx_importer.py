@@ -1,7 +1,7 @@
 """TVM's ONNX importer, with what it needs around it and without its detours.
 
 After every node it folds constants in the whole network so far and infers all types anew, some of them several times,
-and it compiles a program for each zero point that it casts and for the shapes around each product of matrices. A network
+and it compiles programs: for each zero point that it casts, for the shapes around each product of matrices. A network
 of a hundred layers takes a minute that way.
 """
 

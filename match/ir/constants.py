@@ -21,8 +21,8 @@ class LayerConstants:
     addend). For a multiplication and for matrices it has one channel, too.
     table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
     dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
-    (256,): the exponential of each distance to a row's largest value, with 31 bits behind the point. Of a squared
-    difference, int16, shape (2, 256): both inputs in steps of one size.
+    (3 + 256,): match_softmax_t (match_tile.h). Of a squared difference, int16, shape (2, 256): both inputs in steps of
+    one size.
     quantization: of a quantize.
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.

@@ -73,7 +73,7 @@ def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
         return None
     x, inputs = source
     exponentials = tflite_functions.exponentials(inputs.scale, beta)
-    return softmax(new(x), shape(expr)[last], exponentials, output.dtype)
+    return softmax(new(x), shape(expr)[last], exponentials, output.dtype, output.zero_point)
 
 
 def _gated(expr: relay.Expr) -> relay.Expr | None:

@@ -18,6 +18,7 @@ from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.repetition import ConcatenateRepetitions
+from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import tvm
@@ -38,7 +39,7 @@ def integer_relay(
     arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     module = model.module
     passes = (
-        *((FuseFixedPointGroups(),) if tflite else ()),
+        FuseFixedPointGroups() if tflite else FuseRowFunctions(),
         OneRow(),
         PadsBehindReshapes(),
         FuseQuantizedGroups(),

@@ -105,6 +105,19 @@ def is_call(expr: relay.Expr, *names: str) -> TypeGuard[relay.Call]:
     return operator_name(expr) in names
 
 
+def reached(expr: relay.Expr, *path: str | tuple[str, int]) -> relay.Expr | None:
+    """The operand behind operators of these names, one after the other: the first of each, or that of a number.
+
+    None if other operators are there.
+    """
+    for step in path:
+        name, operand = (step, 0) if isinstance(step, str) else step
+        if not is_call(expr, name):
+            return None
+        expr = expr.args[operand]
+    return expr
+
+
 def constant(expr: relay.Expr) -> npt.NDArray[Any] | None:
     """The array of a constant; None for other expressions."""
     return expr.data.numpy() if isinstance(expr, relay.Constant) else None

@@ -3,10 +3,15 @@
 With the exponential of each value's distance to the row's largest one (`tflite_functions.exponentials`, no integer
 bits), the result is ``exponential / sum`` in steps of 1/256. Sums have 12 integer bits. A sum is brought between 1 and
 2 and its half, which needs no integer bit, is inverted by Newton and Raphson (`match.arithmetic.fixed_point`).
+
+A softmax that its reference computes in floating point may have other steps (`Steps`). Its outputs are within one of
+the reference's: each of n exponentials adds at most 2**-20 to the error of a sum that is at least 1, which moves an
+output, at most 255 steps, by no more than ``255 * n / 2**20`` steps before it is rounded.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container
 from dataclasses import dataclass
 
@@ -16,44 +21,75 @@ from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, same, shape
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
 LONGEST_ROW = 4095
 """Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
+
+LONGEST_REAL_ROW = 4000
+"""Elements with which outputs in other steps are within one step of those in floating point."""
 
 _SUM_FRACTION = 19
 ALONE = "annotation.stop_fusion"
 """The operator behind a value that TVM is to compute once, in a loop of its own."""
 _OUTPUT_BITS = 8
 
+FACTOR_ONE = 1 << 30
+"""The factor of `Steps` that leaves a number as it is."""
 
-def softmax(x: relay.Expr, width: int, exponentials: Int64Array, dtype: str) -> relay.Expr:
-    """Softmax of an 8-bit tensor (..., width) to `dtype` in steps of 1/256, its lowest value for 0.
+SHIFT = 31 - _OUTPUT_BITS - 1
+"""How far a probability is shifted, but for the last bit, if its row's sum is below 2."""
 
-    `exponentials` has shape (256,), by distance; `width` is at most `LONGEST_ROW`. The value of x's zero does not
-    matter.
+
+@dataclass(frozen=True)
+class Steps:
+    """What a probability is written in: 1 is ``256 * factor / 2**30 * 2**exponent`` of them.
+
+    `factor` is from 2**29 to 2**30; `exponent` is at most 8.
+    """
+
+    factor: int
+    exponent: int
+
+    @classmethod
+    def of(cls, levels: int) -> Steps | None:
+        """As many as a probability of 1 has; None if that is nothing, or 2**16 or more."""
+        fraction, exponent = math.frexp(levels / (1 << _OUTPUT_BITS))
+        return cls(int(fraction * FACTOR_ONE), exponent) if 0 < levels < 1 << 16 else None
+
+
+def softmax(
+    x: relay.Expr, width: int, exponentials: Int64Array, dtype: str, zero: int, steps: Steps | None = None
+) -> relay.Expr:
+    """Softmax of an 8-bit tensor (..., width) to `dtype` with `zero` for 0, in steps of 1/256 or others.
+
+    `exponentials` has shape (256,), by distance; `width` is at most `LONGEST_ROW`, with `steps` `LONGEST_REAL_ROW`. The
+    value of x's zero does not matter.
     """
     largest = relay.max(x, axis=-1, keepdims=True)
     distance = relay.subtract(relay.cast(largest, "int32"), relay.cast(x, "int32"))
     values = relay.take(relay.const(exponentials.astype(np.int32)), distance)
     total = relay.sum(_rounded_shift(values, relay.const(31 - _SUM_FRACTION - 1)), axis=-1, keepdims=True)
-    probability = _product(values, _reciprocal(total, width))
-    shift = relay.add(_doublings(total, width), relay.const(31 - _OUTPUT_BITS - 1))
-    if width > 1 << 9:
+    inverse, exponent = _reciprocal(total, width), 0
+    if steps is not None:
+        inverse, exponent = _alone(_scaled(inverse, steps.factor)), steps.exponent
+    shift = relay.add(_doublings(total, width), relay.const(SHIFT - exponent))
+    if SHIFT - exponent + width.bit_length() - 1 > 31:
         shift = relay.minimum(shift, relay.const(31))  # which leaves 0 of any number, as would more
-    lowest = value_range(dtype)[0]
-    levels = relay.add(_rounded_shift(probability, shift), relay.const(lowest))
+    levels = relay.add(_rounded_shift(_product(values, inverse), shift), relay.const(zero))
     return integer_form.saturate(levels, value_range(dtype), dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """What `softmax` was made of."""
+    """What `softmax` was made of. `steps` are None if the reference computes in integers, too."""
 
     x: relay.Expr
     x_dtype: str
     exponentials: Int64Array
     dtype: str
+    zero: int
+    steps: Steps | None
 
 
 def read_softmax(root: relay.Expr) -> Softmax | None:
@@ -63,12 +99,40 @@ def read_softmax(root: relay.Expr) -> Softmax | None:
     tables = [table for call in calls if is_call(call, "take") and (table := constant(call.args[0])) is not None]
     if len(largest) != 1 or len(tables) != 1 or tables[0].shape != (256,):
         return None
-    x = largest[0].args[0]
-    found = Softmax(x, dtype(x), tables[0].astype(np.int64), dtype(root))
-    if shape(x)[-1] > LONGEST_ROW or not is_8bit(x):
+    x, written = largest[0].args[0], _written(root)
+    if written is None or shape(x)[-1] > LONGEST_ROW or not is_8bit(x):
         return None
-    width = shape(x)[-1]
-    return found if same(root, x, lambda value: softmax(value, width, found.exponentials, found.dtype)) else None
+    zero, steps = written
+    found = Softmax(x, dtype(x), tables[0].astype(np.int64), dtype(root), zero, steps)
+
+    def build(value: relay.Expr) -> relay.Expr:
+        return softmax(value, shape(x)[-1], found.exponentials, found.dtype, zero, steps)
+
+    return found if same(root, x, build) else None
+
+
+def is_real(root: relay.Expr) -> bool:
+    """Whether a typed expression is a softmax that the reference computes in floating point."""
+    found = read_softmax(root)
+    return found is not None and found.steps is not None
+
+
+def _written(root: relay.Expr) -> tuple[int, Steps | None] | None:
+    """The zero and the steps of the outputs, if the expression is a softmax."""
+    levels = reached(root, "cast", "clip")
+    shift = reached(levels, "add", "right_shift", "add", ("right_shift", 1)) if levels else None
+    if levels is None or shift is None or not is_call(levels, "add"):
+        return None
+    zero, added = scalar(levels.args[1]), reached(shift, "minimum") or shift
+    added = scalar(added.args[1]) if is_call(added, "add") else None
+    factors = [
+        factor
+        for call in inside(root)
+        if is_call(call, "multiply") and dtype(call) == "int64" and (factor := scalar(call.args[1])) is not None
+    ]
+    if zero is None or added is None or len(factors) > 1:
+        return None
+    return int(zero), Steps(int(factors[0]), SHIFT - int(added)) if factors else None
 
 
 def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:
@@ -115,6 +179,13 @@ def _reciprocal(total: relay.Expr, width: int) -> relay.Expr:
     # Doubled, saturating: of a sum of 1 the reciprocal is just below 1.
     doubled = relay.add(relay.minimum(result, relay.const(ONE >> 1)), relay.minimum(result, relay.const(1 << 30)))
     return _alone(doubled)
+
+
+def _scaled(x: relay.Expr, factor: int) -> relay.Expr:
+    """``x * factor / 2**30`` of an int32 tensor, rounded half up."""
+    wide = relay.multiply(relay.cast(x, "int64"), integer_form.int64(factor))
+    half, bits = integer_form.int64(FACTOR_ONE >> 1), integer_form.int64(FACTOR_ONE.bit_length() - 1)
+    return relay.cast(relay.right_shift(relay.add(wide, half), bits), "int32")
 
 
 def _alone(x: relay.Expr) -> relay.Expr:

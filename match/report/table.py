@@ -8,6 +8,7 @@ from msgspec import UNSET
 from rich.console import Console
 from rich.text import Text
 
+from match.ir.layer import Op
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table
@@ -258,7 +259,8 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
         return ["Exact: every layer computes the reference's numbers."]
     rescaled = sum(layer.moved is not None for layer in report.layers)
     inexact = [layer for layer in report.layers if not layer.exact and layer.moved is None]
-    scaled = sum(layer.requantization is not None for layer in inexact)
+    scaled = sum(layer.requantization is not None and not layer.requantization.exact for layer in inexact)
+    in_integers = sum(_is_real_in_integers(layer) for layer in inexact)
     lines: list[str] = []
     if rescaled:
         steps = "; 'moved' are steps of the model's tensor, on average and at most, over random inputs"
@@ -268,9 +270,21 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     if scaled:
         off = "; 'off' is the share of reachable accumulators between the clamps whose output moves"
         lines.append(f"Requantization: not exact in {_count(scaled, 'layer')}{off if explained else ''}.")
-    if scaled < len(inexact):
+    if in_integers:
         lines.append(
-            f"Floating point: {_count(len(inexact) - scaled, 'layer')} on the control core may round otherwise than "
-            "the reference; what that moves is not known."
+            f"In integers: {_count(in_integers, 'layer')} where the reference has floating point, with outputs within "
+            "one step of its."
+        )
+    others = len(inexact) - scaled - in_integers
+    if others:
+        lines.append(
+            f"Floating point: {_count(others, 'layer')} on the control core may round otherwise than the reference; "
+            "what that moves is not known."
         )
     return lines
+
+
+def _is_real_in_integers(layer: LayerSummary) -> bool:
+    """Whether a layer that is not exact is so because its reference computes it in floating point, and it does not."""
+    exactly_scaled = layer.requantization is None or layer.requantization.exact
+    return exactly_scaled and not layer.floating and layer.op in set(Op)

@@ -27,6 +27,7 @@ POSITION_BYTES = 8
 """Of match_between_t."""
 
 QUANTIZE_BYTES = 4 * (4 + 256)
+SOFTMAX_BYTES = 4 * (3 + 256)
 """Of match_quantize_t."""
 
 
@@ -92,15 +93,15 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    quantize match_quantize_t (match_tile.h); of a concatenation a lookup's for each input; of a softmax an exponential,
-    int32, for each distance to a row's largest value. Of a module's own operator its constants.
+    quantize and a softmax match_quantize_t and match_softmax_t (match_tile.h); of a concatenation a lookup's for each
+    input. Of a module's own operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
     if layer.op is Op.QUANTIZE:
         return Component(TABLE, (), QUANTIZE_BYTES)
     if layer.op is Op.SOFTMAX:
-        return Component(TABLE, (), 256 * 4)
+        return Component(TABLE, (), SOFTMAX_BYTES)
     tables = 2 if layer.op is Op.CONCATENATE else 1
     return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))
 

@@ -294,8 +294,11 @@ def random_requantization(
     )
 
 
-def softmax_of(row: Ints, exponentials: Ints, lowest: int) -> list[int]:
-    """A row as gemmlowp's fixed point has it (`fixedpoint.h`), on Python's integers, which do not overflow."""
+def softmax_of(row: Ints, exponentials: Ints, zero: int, factor: int, exponent: int) -> list[int]:
+    """A row as gemmlowp's fixed point has it (`fixedpoint.h`), on Python's integers, which do not overflow.
+
+    1 has ``256 * factor / 2**30 * 2**exponent`` steps.
+    """
 
     def product(a: int, b: int) -> int:
         return (a * b + (1 << 30)) >> 31
@@ -307,10 +310,10 @@ def softmax_of(row: Ints, exponentials: Ints, lowest: int) -> list[int]:
     result = round(48 / 17 * (1 << 29)) + product(half, -round(32 / 17 * (1 << 29)))
     for _ in range(3):
         result += 4 * product(result, (1 << 29) - product(half, result))
-    inverse = min(2 * result, (1 << 31) - 1)
-    shift = above_one + 31 - 8
+    inverse = (min(2 * result, (1 << 31) - 1) * factor + (1 << 29)) >> 30
+    shift = above_one + 31 - 8 - exponent
     levels = ((product(value, inverse) + (1 << (shift - 1))) >> shift for value in values)
-    return [min(level, 255) + lowest for level in levels]
+    return [zero + level for level in levels]
 
 
 def random_positions(rng: np.random.Generator, size: int, outputs: int) -> Ints:

@@ -534,6 +534,7 @@ def lookup_on(harness: Harness, geometry: Geometry, source: View, target: View, 
     margins,
     margins,
     st.sampled_from((0, -128)),
+    st.just((1 << 30, 0)) | st.tuples(st.integers(1 << 29, 1 << 30), st.integers(-2, 8)),
     seeds,
 )
 def test_softmax(
@@ -542,24 +543,28 @@ def test_softmax(
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     lowest: int,
+    steps: tuple[int, int],
     seed: int,
 ) -> None:
-    """Of each pixel's channels, to numbers with and without a sign."""
+    """Of each pixel's channels, to numbers with and without a sign in steps of 1/256 and others."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 256, (*geometry.output, geometry.channels_out), np.uint8)
     source = embed(values, before)
     target = empty_output(geometry, behind)
     falling = np.exp(-rng.uniform(0.001, 1) * np.arange(256)) * 2**31
     exponentials = np.minimum(falling, 2**31 - 1).astype(np.int64)
+    zero = lowest + int(rng.integers(0, 3))
+    parameters = np.concatenate([[steps[0], 22 - steps[1], zero], exponentials])
     output = harness.kernel(
         "match_pulp_softmax",
         geometry.fields(**strides_of(source), **output_strides_of(target), clip_low=lowest, clip_high=lowest + 255),
         input=source.block,
-        parameters=exponentials.astype("<i4").view(np.uint8),
+        parameters=parameters.astype("<i4").view(np.uint8),
         output=target.block,
     )
-    rows = [softmax_of(row, exponentials, lowest) for row in values.reshape(-1, geometry.channels_out)]
-    expect(output, target, np.array(rows).reshape(values.shape).astype(np.uint8))
+    rows = [softmax_of(row, exponentials, zero, *steps) for row in values.reshape(-1, geometry.channels_out)]
+    expected = np.minimum(np.array(rows), lowest + 255)
+    expect(output, target, expected.reshape(values.shape).astype(np.uint8))
 
 
 @EXAMPLES

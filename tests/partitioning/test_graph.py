@@ -73,7 +73,7 @@ def test_a_layer_in_two_parts() -> None:
 
 def test_rows_of_a_softmax() -> None:
     x = relay.var("x", shape=(1, 2, 9, 12), dtype="int8")
-    body = softmax(relay.nn.relu(x), 12, np.arange(256, dtype=np.int64), "int8")
+    body = softmax(relay.nn.relu(x), 12, np.arange(256, dtype=np.int64), "int8", -128)
     assert [(operator.op, operator.rows) for operator in graph([x], body).operators] == [
         ("nn.relu", 1),
         ("softmax", 18),

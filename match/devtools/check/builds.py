@@ -200,7 +200,7 @@ class Builds:
         falling = exponentials(np.float32(SCALE), np.float32(0.1))
 
         def build(x: relay.Expr) -> relay.Expr:
-            return softmax(x, 16, falling, self.dtype)
+            return softmax(x, 16, falling, self.dtype, self._low)
 
         return build
 

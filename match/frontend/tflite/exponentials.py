@@ -35,7 +35,7 @@ def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         scores = relay.multiply(relay.qnn.op.dequantize(read.expr(operator), *scales[0]), relay.const(beta))
         return relay.qnn.op.quantize(relay.nn.softmax(scores, axis=-1), *scales[1], out_dtype=output.dtype)
     exponentials = tflite_functions.exponentials(inputs.scale, beta)
-    return integer_softmax(read.expr(operator), width, exponentials, output.dtype)
+    return integer_softmax(read.expr(operator), width, exponentials, output.dtype, output.zero_point)
 
 
 _SUM_BITS, _LOG_BITS, _OUTPUT_BITS = 12, 5, 4

@@ -15,7 +15,7 @@ from match.relay import relay
 from match.relay.operators import Dequantize, Lookup, Quantize
 from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, shape
-from match.relay.softmax import Softmax
+from match.relay.softmax import FACTOR_ONE, SHIFT, Softmax
 
 
 def lookup(root: relay.Expr, found: Lookup) -> Match:
@@ -41,7 +41,10 @@ def dequantize(root: relay.Expr, found: Dequantize) -> Match:
 def softmax(root: relay.Expr, found: Softmax) -> Match:
     """A softmax over each pixel."""
     layer = element_wise(Op.SOFTMAX, shape(root), found.x_dtype, found.dtype)
-    return _alone(root, found.x, layer, LayerConstants(None, None, table=found.exponentials.astype(np.int32)))
+    factor, exponent = (found.steps.factor, found.steps.exponent) if found.steps else (FACTOR_ONE, 0)
+    table = np.concatenate([[factor, SHIFT - exponent, found.zero], found.exponentials]).astype(np.int32)
+    match = _alone(root, found.x, layer, LayerConstants(None, None, table=table))
+    return replace(match, reference=found.steps is None)
 
 
 def resize(root: relay.Expr, found: Resize) -> Match:

@@ -10,7 +10,7 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.graph import post_order, users
 from match.relay.rewrite import dtype, is_call, operator_name, shape
-from match.relay.softmax import ALONE, inside
+from match.relay.softmax import ALONE, inside, is_real
 
 _MATRICES = ("nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.dense", "qnn.batch_matmul")
 _CONVOLUTIONS = (
@@ -105,8 +105,9 @@ def is_reference(calls: CoreCalls) -> bool:
     Operators on integers are: the integer form is the reference's, but for TVM's own fixed-point multiplication. Of
     those on real numbers these are: what moves, compares or converts numbers, and what is rounded once with a constant,
     as between real and quantized numbers. How a reference computes others, and in which order it sums, is not known.
+    A softmax in integers may be one that the reference computes in floating point.
     """
-    return all(_is_reference(call) for call in calls)
+    return all(_is_reference(call) for call in calls) and not is_real(calls[-1])
 
 
 def _is_reference(call: relay.Call) -> bool:

@@ -140,7 +140,7 @@ def test_what_multiplies_no_weights() -> None:
 def test_softmax_in_integers_is_one_row() -> None:
     x = relay.var("x", shape=(3, 12), dtype="int8")
     scores = relay.nn.relu(x)
-    soft = softmax(scores, 12, np.arange(256, dtype=np.int64), "int8")
+    soft = softmax(scores, 12, np.arange(256, dtype=np.int64), "int8", -128)
     found = core_calls(relay.reshape(soft, (36,)), x)
     assert [called(row) for row in found] == ["nn.relu", "softmax", "reshape"]
     assert not any(is_floating(row) for row in found)

@@ -1,0 +1,78 @@
+"""Functions of rows that onnxruntime computes in floating point, in integers: outputs are within one step of its."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from match.frontend import load
+from match.passes.pipeline import integer_relay
+from match.passes.quantize_border import qnn_operators
+from match.validation.exact_session import exact_session
+from tests.passes.running import Compiled
+from tests.seeds import seeded
+
+pytestmark = pytest.mark.tvm
+
+
+def quantized(kind: str, shape: tuple[int, ...], constants: dict[str, Any], **attributes: Any) -> onnx.ModelProto:
+    """An operator on the quantized input, whose output is quantized: parameters are s, z and so, zo.
+
+    Other constants are further inputs of the operator.
+    """
+    dtype = constants["z"].dtype
+    more = [name for name in constants if name not in ("s", "z", "so", "zo")]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["levels"]),
+        helper.make_node("DequantizeLinear", ["levels", "s", "z"], ["real"]),
+        helper.make_node(kind, ["real", *more], ["result"], **attributes),
+        helper.make_node("QuantizeLinear", ["result", "so", "zo"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        kind,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(dtype), shape)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def distances(model: onnx.ModelProto, x: Any) -> Any:
+    """How far the integers are from onnxruntime's outputs, which vary."""
+    module = integer_relay(load(model), "uint8")
+    assert not qnn_operators(module)
+    (given,) = Compiled(module)({"x": x})
+    (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, {"x": x})
+    assert len(np.unique(expected)) > 1
+    return np.abs(given.astype(np.int64) - expected)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("width", [2, 10, 197, 1000])
+@seeded(3, 30)
+def test_softmax(seed: int, width: int, dtype: str) -> None:
+    """In the usual steps of 1/255, and in smaller ones as a calibration gives them where no probability is near 1."""
+    rng = np.random.default_rng(seed)
+    lowest = np.iinfo(dtype).min
+    scale, whole = np.float32(rng.uniform(0.005, 0.4)), dtype == "int8" or rng.random() < 0.5
+    steps = np.float32(1 / 255 if whole else rng.uniform(0.02, 1) / 255)
+    zero = np.dtype(dtype).type(lowest + rng.integers(0, 256))
+    constants = {"s": scale, "z": zero, "so": steps, "zo": np.dtype(dtype).type(lowest)}
+    levels = rng.integers(-128, 128, (30, width))
+    levels[:, 0] = 127
+    levels[:, 1:] = np.minimum(levels[:, 1:], 127 - 4 * np.arange(30)[:, None])  # one stands out, more and more
+    x = (levels * scale).astype(np.float32)
+    off = distances(quantized("Softmax", x.shape, constants, axis=-1), x)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.05
+
+
+def test_softmax_along_another_axis_stays() -> None:
+    constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(1 / 255), "zo": np.uint8(0)}
+    module = integer_relay(load(quantized("Softmax", (4, 5, 6), constants, axis=1)), "uint8")
+    assert "nn.softmax" in module.astext(show_meta_data=False)
