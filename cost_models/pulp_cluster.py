@@ -95,6 +95,8 @@ class KernelCycles:
     (elements of 3, 12 and 20 bytes).
     softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to two layers on GVSoC (1,024
     rows of 3, 18 of 9).
+    normalized_row, normalized: a row of a normalization beside its elements, and an element beside its
+    requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
     of 5), and a channel of it, counted in the compiled code.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
@@ -153,6 +155,8 @@ class KernelCycles:
     turned_word: float = 1
     softmax_row: float = 215
     softmax: float = 24
+    normalized_row: float = 290
+    normalized: float = 30.5
     resized_pixel: float = 38
     resized: float = 13
     quantize: float = 24.2
@@ -423,6 +427,9 @@ class PulpClusterCost(CostModel):
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
             case Op.SOFTMAX:
                 row = self.cycles.softmax_row + self.cycles.softmax * tile.k
+                return ceil_div(tile.oy * tile.ox, self.cores) * row
+            case Op.NORMALIZE:
+                row = self.cycles.normalized_row + (self.cycles.normalized + self.requantize) * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * row
             case Op.RESIZE:
                 pixel = self.cycles.resized_pixel + self.cycles.resized * tile.k

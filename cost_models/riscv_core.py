@@ -33,6 +33,7 @@ class RiscvCoreCost(CpuCostModel):
     other: of an element of any other operator.
     softmax, softmax_row: of an element and of a row of softmax in integers: instructions counted under QEMU (992 for a
         row of 10, 1111 for one of 12), times 1.5 for stalls as for `add`.
+    normalized, normalized_row: the same of a normalization: 70 for an element and 355 for a row, likewise.
     float_operator: of an element of an operator in floating point without an FPU: 85,767 cycles of the demo's first
         operators, seven on 256 elements, on the RTL of a core (docs/running.md).
     exponential: of an element of an operator that needs exponentials there: instructions counted under QEMU (26,646 for
@@ -50,13 +51,15 @@ class RiscvCoreCost(CpuCostModel):
     other: float = 20.0
     softmax: float = 90.0
     softmax_row: float = 600.0
+    normalized: float = 105.0
+    normalized_row: float = 530.0
     float_operator: float = 48.0
     exponential: float = 3500.0
     transposed: float = 20.0
     resize: float = 97.0
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
-        """By kind of operator; `macs` of pooling are the elements of its windows, and softmax is of one row."""
+        """By kind of operator; `macs` of pooling are the elements of its windows, functions of a pixel are of one."""
         match op:
             case Op.CONV2D | Op.DEPTHWISE_CONV2D | Op.GROUPED_CONV2D:
                 return self.convolution * macs + self.output * outputs
@@ -76,6 +79,8 @@ class RiscvCoreCost(CpuCostModel):
                 return self.resize * outputs
             case Op.SOFTMAX:
                 return self.softmax_row + self.softmax * outputs
+            case Op.NORMALIZE:
+                return self.normalized_row + self.normalized * outputs
             case _:
                 return self.other * outputs
 

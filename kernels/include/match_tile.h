@@ -102,6 +102,13 @@ typedef struct {
     int32_t exponentials[256];
 } match_softmax_t;
 
+/* Normalization of n channels: the operator's epsilon as epsilon * (n / scale)^2 with 8 bits behind the point, and the
+ * channels' gains. */
+typedef struct {
+    int64_t spread;
+    int16_t gains[];
+} match_normalize_t;
+
 /* Of an output row or column of an interpolation: the inputs below and above it, and the weight of the one above in
  * 1/1024. */
 typedef struct {

@@ -111,6 +111,13 @@ void match_pulp_dequantize(const match_tile_t *tile);
  * match_softmax_t. Cores share out the pixels. */
 void match_pulp_softmax(const match_tile_t *tile);
 
+/* Normalization over the channels of each pixel, from 8 to 2048: the accumulator is a channel's distance from the pixel's
+ * mean in standard deviations, with 12 bits behind the point, times the channel's gain. Weights are one
+ * match_normalize_t, at a multiple of 4. Cores share out the pixels. */
+void match_pulp_normalize(const match_tile_t *tile);
+void match_pulp_normalize_high(const match_tile_t *tile);
+void match_pulp_normalize_int32(const match_tile_t *tile);
+
 /* Bilinear interpolation: outputs are sums of four inputs, rounded once, halves away from pad_value. The input has all its
  * rows and columns; parameters are match_between_t of the output's rows, weights of its columns. Cores share out the
  * pixels. */

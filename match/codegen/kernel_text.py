@@ -15,7 +15,16 @@ from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 from match.ir.layer import Component, Dim, Op
-from match.target.operands import COLUMN_POSITIONS, FILTER, REQUANTIZATION, ROW_POSITIONS, STEPS, TABLE, ZERO_POINTS
+from match.target.operands import (
+    COLUMN_POSITIONS,
+    FILTER,
+    NORMALIZATION,
+    REQUANTIZATION,
+    ROW_POSITIONS,
+    STEPS,
+    TABLE,
+    ZERO_POINTS,
+)
 
 POINTERS = ("input", "addend", "weights", "parameters", "output", "sums_in", "sums_out", "scratch")
 NUMBERS = (
@@ -35,6 +44,7 @@ _COMPONENT_FIELDS = {
     TABLE: "parameters",
     ZERO_POINTS: "weights",
     STEPS: "weights",
+    NORMALIZATION: "weights",
     ROW_POSITIONS: "parameters",
     COLUMN_POSITIONS: "weights",
 }

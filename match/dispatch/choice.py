@@ -19,7 +19,7 @@ from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerU
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, request
 from match.errors import OptionError
-from match.ir.layer import Layer, Op, Operand
+from match.ir.layer import BY_PIXEL, Layer, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.requantize.form import Form
 from match.requantize.kept import Forms
@@ -201,7 +201,7 @@ def cpu_cost(
     """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
 
     `floating` tells whether it computes in floating point. The cost model is asked for one of `rows` equal rows, which
-    softmax in integers computes one after the other. What TVM makes no code of costs nothing. The core has no
+    functions of a pixel compute one after the other. What TVM makes no code of costs nothing. The core has no
     scratchpad: its bytes moved are two for each of `macs` and one for each output, or as many in and out if it only
     copies them.
 
@@ -247,8 +247,8 @@ def outputs(layer: Layer) -> int:
 
 
 def rows(layer: Layer) -> int:
-    """Rows that the control core's cost model is asked for one by one: those of a softmax; 1 of any other layer."""
-    return layer.oy * layer.ox if layer.op is Op.SOFTMAX else 1
+    """Rows that the control core's cost model is asked for one by one: those of a function of a pixel; 1 of others."""
+    return layer.oy * layer.ox if layer.op in BY_PIXEL else 1
 
 
 def combined(layer: Layer) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.float_border import FloatQuantization
+from match.ir.normalization import Normalization
 from match.ir.requantization import Requantization
 
 
@@ -27,6 +28,7 @@ class LayerConstants:
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
+    normalization: of a normalization.
     """
 
     weights: npt.NDArray[np.int8] | None
@@ -36,3 +38,4 @@ class LayerConstants:
     quantization: FloatQuantization | None = None
     zero_points: tuple[int, int] | None = None
     positions: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None
+    normalization: Normalization | None = None

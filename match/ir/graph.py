@@ -38,7 +38,7 @@ class Operator:
     outputs: elements that it computes.
     reads, writes: tensors, as places in the graph's list; each one once.
     source: what the model calls it, empty if that is not known. reference: whether the control core is known to compute
-        the reference's numbers. rows: how many rows a softmax in integers has; 1 of anything else.
+        the reference's numbers. rows: how many pixels a function of a pixel (`BY_PIXEL`) has; 1 of anything else.
     """
 
     name: str

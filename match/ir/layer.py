@@ -10,9 +10,9 @@ the last axis, OX the one before, OY all others. Activations are HWC.
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX), of single bytes or of elements of some neighbouring ones. The inputs of an addition, a
-multiplication or a squared difference may be broadcast (`Broadcast`). A softmax is computed over the channels of each
-pixel, and a tile has all channels. A resize interpolates between four pixels, and a tile has all rows and columns of
-the input.
+multiplication or a squared difference may be broadcast (`Broadcast`). A softmax and a normalization are computed over
+the channels of each pixel, and a tile has all channels. A resize interpolates between four pixels, and a tile has all
+rows and columns of the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -59,6 +59,7 @@ class Op(enum.StrEnum):
     SLICE = "slice"
     TRANSPOSE = "transpose"
     SOFTMAX = "softmax"
+    NORMALIZE = "normalize"
     RESIZE = "resize"
     OWN = "own"
 
@@ -74,6 +75,9 @@ pixel, and the second input has a single channel. Empty: both inputs have the ou
 """
 
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES}
+
+BY_PIXEL = frozenset({Op.SOFTMAX, Op.NORMALIZE})
+"""Functions of all channels of a pixel together, in fixed point."""
 
 TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.SQUARED_DIFFERENCE, Op.CONCATENATE})
 """Operators with a second input, the addend."""

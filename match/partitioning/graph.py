@@ -8,7 +8,7 @@ from typing import Any
 
 from match.dispatch.choice import combined, outputs, rows
 from match.ir.graph import Graph, Operator, Tensor
-from match.ir.layer import Op
+from match.ir.layer import BY_PIXEL
 from match.partitioning.pattern import Match, Rejection
 from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products
 from match.partitioning.sums import REQUANTIZE, Halves
@@ -122,7 +122,7 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
     kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
     floating = layer is None and is_floating(row)
     source, reference = first_source(reversed(row)), is_reference(row)
-    count = elements // shape(row[-1])[-1] if op == Op.SOFTMAX else 1
+    count = elements // shape(row[-1])[-1] if op in BY_PIXEL else 1
     return Operator(f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference, count)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
+from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
     Addition,
     Average,
@@ -27,7 +28,7 @@ from match.relay.readers import (
     read_squared_difference,
 )
 from match.relay.resize import Resize, read_resize
-from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar
+from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar, shape
 
 _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
@@ -75,6 +76,9 @@ class _Conversion:
         if lookup is not None:
             offset = _OFFSET if lookup.dtype == "int8" else 0
             return self._mark(call, self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new))
+        normalized = read_normalization(call)
+        if normalized is not None:
+            return self._mark(call, self._normalization(normalized, new))
         resize = read_resize(call)
         if resize is not None:
             return self._mark(call, self._resize(resize, new))
@@ -167,6 +171,14 @@ class _Conversion:
         a, b = (self._unsigned(operand, new) for operand in difference.operands)
         converted = replace(difference, requantization=requantization, x_dtypes=("uint8", "uint8"), dtype="uint8")
         return converted.build(a, b)
+
+    def _normalization(self, found: RowNormalization, new: New) -> relay.Expr:
+        """Distances from the mean are what they were."""
+        requantization = found.requantization
+        if found.dtype == "int8":
+            requantization = _shifted_outputs(requantization)
+        converted = replace(found, requantization=requantization, dtype="uint8")
+        return converted.build(self._unsigned(found.x, new), shape(found.x)[-1])
 
     def _resize(self, resize: Resize, new: New) -> relay.Expr:
         zero = resize.zero + (_OFFSET if resize.dtype == "int8" else 0)

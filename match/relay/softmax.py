@@ -12,7 +12,6 @@ output, at most 255 steps, by no more than ``255 * n / 2**20`` steps before it i
 from __future__ import annotations
 
 import math
-from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
+from match.relay.fixed_point import alone, inside, product
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
 LONGEST_ROW = 4095
@@ -30,8 +30,6 @@ LONGEST_REAL_ROW = 4000
 """Elements with which outputs in other steps are within one step of those in floating point."""
 
 _SUM_FRACTION = 19
-ALONE = "annotation.stop_fusion"
-"""The operator behind a value that TVM is to compute once, in a loop of its own."""
 _OUTPUT_BITS = 8
 
 FACTOR_ONE = 1 << 30
@@ -72,11 +70,11 @@ def softmax(
     total = relay.sum(_rounded_shift(values, relay.const(31 - _SUM_FRACTION - 1)), axis=-1, keepdims=True)
     inverse, exponent = _reciprocal(total, width), 0
     if steps is not None:
-        inverse, exponent = _alone(_scaled(inverse, steps.factor)), steps.exponent
+        inverse, exponent = alone(_scaled(inverse, steps.factor)), steps.exponent
     shift = relay.add(_doublings(total, width), relay.const(SHIFT - exponent))
     if SHIFT - exponent + width.bit_length() - 1 > 31:
         shift = relay.minimum(shift, relay.const(31))  # which leaves 0 of any number, as would more
-    levels = relay.add(_rounded_shift(_product(values, inverse), shift), relay.const(zero))
+    levels = relay.add(_rounded_shift(product(values, inverse), shift), relay.const(zero))
     return integer_form.saturate(levels, value_range(dtype), dtype)
 
 
@@ -135,29 +133,6 @@ def _written(root: relay.Expr) -> tuple[int, Steps | None] | None:
     return int(zero), Steps(int(factors[0]), SHIFT - int(added)) if factors else None
 
 
-def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:
-    """The operators of a function in fixed point that ends in a typed expression, between 8 bits and 8 bits.
-
-    Such a function has values that are computed once; without one there is none. Softmax looks for the largest element
-    of a row. What is `known` is an earlier function's, whose values of more than 8 bits this one goes on with, as a
-    step of an LSTM does with the cell that the step before it leaves.
-    """
-    found: set[relay.Call] = set()
-    if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
-        return frozenset()
-    waiting: list[relay.Expr] = [root]
-    while waiting:
-        call = waiting.pop()
-        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call, known)):
-            found.add(call)
-            waiting += call.args
-    return frozenset(found) if any(is_call(call, ALONE) for call in found) else frozenset()
-
-
-def _within(call: relay.Call, known: Container[relay.Expr]) -> bool:
-    return (is_call(call, "max") or not is_8bit(call)) and call not in known
-
-
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:
     """How often a sum, at least 1, has to be halved until it is below 2."""
     powers = [1 << (_SUM_FRACTION + bit) for bit in range(1, width.bit_length())]
@@ -170,15 +145,15 @@ def _doublings(total: relay.Expr, width: int) -> relay.Expr:
 
 def _reciprocal(total: relay.Expr, width: int) -> relay.Expr:
     """The reciprocal, without integer bits, of a sum that has been halved until it is below 2."""
-    half = _alone(relay.left_shift(total, relay.subtract(relay.const(30 - _SUM_FRACTION), _doublings(total, width))))
+    half = alone(relay.left_shift(total, relay.subtract(relay.const(30 - _SUM_FRACTION), _doublings(total, width))))
     constant, slope = RECIPROCAL_START
-    result = _alone(relay.add(relay.const(constant), _product(half, relay.const(slope))))
+    result = alone(relay.add(relay.const(constant), product(half, relay.const(slope))))
     for _ in range(RECIPROCAL_STEPS):
-        error = relay.subtract(relay.const(1 << 29), _product(half, result))
-        result = _alone(relay.add(result, relay.multiply(_product(result, error), relay.const(4))))
+        error = relay.subtract(relay.const(1 << 29), product(half, result))
+        result = alone(relay.add(result, relay.multiply(product(result, error), relay.const(4))))
     # Doubled, saturating: of a sum of 1 the reciprocal is just below 1.
     doubled = relay.add(relay.minimum(result, relay.const(ONE >> 1)), relay.minimum(result, relay.const(1 << 30)))
-    return _alone(doubled)
+    return alone(doubled)
 
 
 def _scaled(x: relay.Expr, factor: int) -> relay.Expr:
@@ -186,21 +161,6 @@ def _scaled(x: relay.Expr, factor: int) -> relay.Expr:
     wide = relay.multiply(relay.cast(x, "int64"), integer_form.int64(factor))
     half, bits = integer_form.int64(FACTOR_ONE >> 1), integer_form.int64(FACTOR_ONE.bit_length() - 1)
     return relay.cast(relay.right_shift(relay.add(wide, half), bits), "int32")
-
-
-def _alone(x: relay.Expr) -> relay.Expr:
-    """A value that is computed once: TVM writes out again, at each place, what it makes one loop of with its readers.
-
-    So it would do with the reciprocal for each element of a row, and with each step three times in the next.
-    """
-    return relay.annotation.stop_fusion(x)
-
-
-def _product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-    """`fixed_point.product` of int32 tensors."""
-    wide = relay.multiply(relay.cast(a, "int64"), relay.cast(b, "int64"))
-    rounded = relay.right_shift(relay.add(wide, integer_form.int64(1 << 30)), integer_form.int64(31))
-    return relay.cast(rounded, "int32")
 
 
 def _rounded_shift(x: relay.Expr, bits: relay.Expr) -> relay.Expr:

@@ -29,6 +29,7 @@ _TELLING = {
     "max_pool2d": ("nn.max_pool2d",),
     "lookup": ("take",),
     "softmax": ("max",),
+    "normalize": ("sum",),
 }
 """Operators of which a function has one if it computes such a layer on the control core."""
 

@@ -161,6 +161,8 @@ def _exact(layer: LayerSummary) -> str:
         return "yes"
     if layer.moved is not None:
         return f"moved {layer.moved.mean:.2f}, at most {layer.moved.largest:.0f}"
+    if _is_real_in_integers(layer):
+        return "within 1"
     if layer.requantization is None:
         return "no"
     share = layer.requantization.share

@@ -218,7 +218,7 @@ class CpuCostModel:
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements.
 
-        "softmax" is the one in integers, and asked for a row at a time.
+        "softmax" is the one in integers; it and "normalize" are asked for a row at a time.
         """
         raise NotImplementedError
 

@@ -20,6 +20,7 @@ ZERO_POINTS = "zero_points"
 STEPS = "steps"
 ROW_POSITIONS = "row_positions"
 COLUMN_POSITIONS = "column_positions"
+NORMALIZATION = "normalization"
 
 _WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX}
 
@@ -111,6 +112,11 @@ def steps_component() -> Component:
     return Component(STEPS, (), 2 * 256 * 2)
 
 
+def normalization_component(layer: Layer) -> Component:
+    """match_normalize_t (match_tile.h) with a gain for each channel, whose number is in all tiles."""
+    return Component(NORMALIZATION, (), 8 + 2 * layer.k)
+
+
 def zero_points_component() -> Component:
     """The zero points of both inputs of a product, int32."""
     return Component(ZERO_POINTS, (), 2 * 4)
@@ -145,6 +151,8 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(steps_component())
     if layer.op in (Op.MULTIPLY, Op.MATRICES):
         components.append(zero_points_component())
+    if layer.op is Op.NORMALIZE:
+        components.append(normalization_component(layer))
     if layer.op is Op.RESIZE:
         components += position_components(layer)
     operands = [input_operand(layer)]

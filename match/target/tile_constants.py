@@ -12,6 +12,7 @@ import numpy.typing as npt
 from match.ir.constants import LayerConstants
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Dim, Layer, Op
+from match.ir.normalization import Normalization
 from match.ir.requantization import UNREACHED, Requantization, Requantizer
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
@@ -123,9 +124,16 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(quantization(constants.quantization))
     if constants.zero_points is not None:
         components.append(np.array(constants.zero_points, "<i4").tobytes())
+    if constants.normalization is not None:
+        components.append(normalization(constants.normalization))
     if constants.positions is not None:
         components += [between(positions) for positions in constants.positions]
     return tuple(components)
+
+
+def normalization(normalize: Normalization) -> bytes:
+    """match_normalize_t."""
+    return np.array(normalize.spread, "<i8").tobytes() + normalize.gains.astype("<i2").tobytes()
 
 
 def between(positions: npt.NDArray[np.int32]) -> bytes:

@@ -35,6 +35,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_quantize.c",
     "kernels/pulp/match_pulp_requantize.c",
     "kernels/pulp/match_pulp_softmax.c",
+    "kernels/pulp/match_pulp_normalize.c",
     "kernels/pulp/match_pulp_squared_difference.c",
     "kernels/pulp/match_pulp_resize.c",
     "targets/pulp/pulp_team.c",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from match.cost_models.pulp_cluster import WORD, PulpClusterCost, is_pointwise
 from match.ir.constants import LayerConstants
-from match.ir.layer import Axis, Dim, Layer, Op, Operand
+from match.ir.layer import BY_PIXEL, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target import tile_constants
@@ -48,6 +48,7 @@ _KERNELS = {
     Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",
     Op.SOFTMAX: "match_pulp_softmax",
+    Op.NORMALIZE: "match_pulp_normalize",
     Op.RESIZE: "match_pulp_resize",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
@@ -119,9 +120,10 @@ class Cluster(HwModule):
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
 
-        Channels of a concatenation stay together, for a tile has some of each input; so do those of a softmax.
+        Channels of a concatenation stay together, for a tile has some of each input; so do those of a
+        function of a pixel.
         """
-        if layer.op in (Op.CONCATENATE, Op.SOFTMAX):
+        if layer.op is Op.CONCATENATE or layer.op in BY_PIXEL:
             return {Dim.K: 0}
         return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
 

@@ -40,6 +40,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.SLICE: (),
     Op.TRANSPOSE: (),
     Op.SOFTMAX: (uint8_input,),
+    Op.NORMALIZE: (uint8_input,),
     Op.RESIZE: (uint8_input,),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),

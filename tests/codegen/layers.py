@@ -11,8 +11,9 @@ import numpy.typing as npt
 from match.ir.constants import LayerConstants
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
+from match.ir.normalization import Normalization
 from match.ir.requantization import Requantization
-from tests.kernels.reference import random_positions, resized, softmax_of
+from tests.kernels.reference import normalized, random_positions, resized, softmax_of
 
 Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
@@ -44,9 +45,10 @@ class Case:
             return self.constants.table[self.inputs[0][..., layer.first_channels :][..., : layer.k]]
         if layer.op is Op.SOFTMAX:
             assert self.constants.table is not None
-            exponentials, pixels = self.constants.table.astype(np.int64), self.inputs[0].reshape(-1, layer.k)
-            levels = [softmax_of(pixel.astype(np.int64), exponentials, layer.clip[0]) for pixel in pixels]
-            return np.array(levels).reshape(self.inputs[0].shape).astype(np.uint8)
+            (factor, shift, zero), exponentials = np.split(self.constants.table.astype(np.int64), [3])
+            pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
+            levels = [softmax_of(pixel, exponentials, int(zero), int(factor), 22 - int(shift)) for pixel in pixels]
+            return np.minimum(levels, 255).reshape(self.inputs[0].shape).astype(np.uint8)
         if layer.op is Op.RESIZE:
             assert self.constants.positions is not None
             rows, columns = (positions.astype(np.int64) for positions in self.constants.positions)
@@ -65,6 +67,12 @@ class Case:
             a, b = (x.astype(np.int64) * m for x, m in zip(self.inputs, self.constants.addend_multipliers, strict=True))
             total = a + b
             return requant(total.reshape(-1, 1)).reshape(total.shape).astype(np.uint8)
+        if layer.op is Op.NORMALIZE:
+            assert self.constants.normalization is not None
+            spread, gains = self.constants.normalization.spread, self.constants.normalization.gains
+            pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
+            acc = np.array([normalized(pixel, spread, gains.astype(np.int64)) for pixel in pixels])
+            return requant(acc).reshape(self.inputs[0].shape).astype(np.uint8)
         if layer.op is Op.SQUARED_DIFFERENCE:
             assert self.constants.table is not None
             a, b = (table.astype(np.int64)[x] for table, x in zip(self.constants.table, self.inputs, strict=True))
@@ -192,6 +200,7 @@ _UNWEIGHTED = (
     Op.SLICE,
     Op.TRANSPOSE,
     Op.SOFTMAX,
+    Op.NORMALIZE,
     Op.RESIZE,
     Op.QUANTIZE,
     Op.DEQUANTIZE,
@@ -261,7 +270,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         table = table if op is Op.CONCATENATE else table[0]
     if op is Op.SOFTMAX:
         falling = np.exp(-rng.uniform(0.01, 0.1) * np.arange(256)) * 2**31
-        table = np.minimum(falling, 2**31 - 1).astype(np.int32)
+        table = np.concatenate([[1 << 30, 22, 0], np.minimum(falling, 2**31 - 1)]).astype(np.int32)
     if op is Op.RESIZE:
         rows, columns = random_positions(rng, height, layer.oy), random_positions(rng, width, layer.ox)
         positions = rows.astype(np.int32), columns.astype(np.int32)
@@ -280,5 +289,15 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
             negative_below=None,
             negative_step=0,
         )
-    constants = LayerConstants(None, requantization, None, table, quantization, zero_points, positions)
+    normalization = None
+    if op is Op.NORMALIZE:
+        gains = rng.integers(-8192, 8193, layer.k).astype(np.int16)
+        normalization = Normalization(int(rng.integers(1, 2**20)), gains)
+        requantization = Requantization(
+            multiplier=rng.integers(2**10, 2**12, layer.k),
+            bias=rng.integers(2**36, 2**37, layer.k),
+            shift=np.full(layer.k, 30, np.int64),
+            clip=layer.clip,
+        )
+    constants = LayerConstants(None, requantization, None, table, quantization, zero_points, positions, normalization)
     return Case(layer, constants, inputs)

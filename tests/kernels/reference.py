@@ -316,6 +316,29 @@ def softmax_of(row: Ints, exponentials: Ints, zero: int, factor: int, exponent: 
     return [zero + level for level in levels]
 
 
+def normalized(row: Ints, spread: int, gains: Ints) -> list[int]:
+    """A row's distances from its mean in deviations, 12 bits behind the point, times gains; on Python's integers.
+
+    `spread` is epsilon times the squared number of elements, 8 bits behind the point.
+    """
+
+    def product(a: int, b: int) -> int:
+        return (a * b + (1 << 30)) >> 31
+
+    values = [int(value) for value in row]
+    count, total = len(values), sum(values)
+    whole = ((count * sum(value**2 for value in values) - total**2) << 8) + spread
+    powers = next(power for power in range(40) if whole < 4 ** (power + 1))
+    mantissa = (whole << 31) >> 2 * (powers + 1)
+    inverse = round(1.1033 * 2**30) + product(mantissa, -round(2**31 / 3))
+    for _ in range(3):
+        inverse += 8 * product(inverse, 2**27 - product(mantissa, product(inverse, inverse)))
+    root = next(bits for bits in range(40) if count <= 4**bits)
+    upper = [((count * value - total) * 2 ** (33 - root - powers) * inverse) >> 32 for value in values]
+    bits = 15 - root
+    return [((word + (1 << (bits - 1))) >> bits) * int(gain) for word, gain in zip(upper, gains, strict=True)]
+
+
 def random_positions(rng: np.random.Generator, size: int, outputs: int) -> Ints:
     """Shape (outputs, 3): the inputs below and above each output, and the weight of the one above in 1/1024.
 

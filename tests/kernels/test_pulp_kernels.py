@@ -24,6 +24,7 @@ from tests.kernels.reference import (
     depthwise_conv2d,
     geometries,
     margins,
+    normalized,
     output_strides_of,
     packed_positions,
     random_positions,
@@ -565,6 +566,48 @@ def test_softmax(
     rows = [softmax_of(row, exponentials, zero, *steps) for row in values.reshape(-1, geometry.channels_out)]
     expected = np.minimum(np.array(rows), lowest + 255)
     expect(output, target, expected.reshape(values.shape).astype(np.uint8))
+
+
+@EXAMPLES
+@given(pointwise, st.integers(8, 70) | st.just(2048), margins, margins, clips, forms, seeds)
+def test_normalize(
+    harness: Harness,
+    geometry: Geometry,
+    channels: int,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    clip: tuple[int, int],
+    form: str,
+    seed: int,
+) -> None:
+    """Of each pixel's channels, which differ much, little or not at all; the accumulators are what they ought to be."""
+    rng = np.random.default_rng(seed)
+    output = geometry.output if channels < 2048 else (1, 1)  # more would not fit the harness
+    geometry = replace(geometry, channels_in=channels, channels_out=channels, output=output)
+    shape = (*geometry.output, channels)
+    wide = rng.integers(0, 256, (*geometry.output, 1))
+    values = rng.integers(0, wide + 1, shape).astype(np.uint8)
+    source = embed(values, before)
+    target = empty_output(geometry, behind)
+    largest = 64 if form == "int32" else 8192  # whose products fit
+    gains = rng.integers(-largest, largest + 1, channels)
+    spread = int(rng.integers(1, 2 ** int(rng.integers(1, 44))))
+    acc = np.array([normalized(row, spread, gains) for row in values.reshape(-1, channels).astype(np.int64)])
+    real = values.reshape(-1, channels) - values.reshape(-1, channels).mean(axis=1, keepdims=True)
+    real /= np.sqrt(real.var(axis=1, keepdims=True) + spread / 256 / channels**2)
+    assert np.all(np.abs(acc - real * gains * 4096) <= np.abs(gains) * (1 + np.abs(real) * 4096 / 2**19))
+    requantization = requantization_of(rng, acc, form, clip)
+    output = harness.kernel(
+        f"match_pulp_normalize{requantization.suffix}",
+        fields_of(geometry, source, target, requantization),
+        input=source.block,
+        weights=np.frombuffer(np.int64(spread).tobytes() + gains.astype("<i2").tobytes(), np.uint8),
+        parameters=requantization.packed(),
+        output=target.block,
+        negative_step=requantization.negative_step,
+        exceptions=requantization.most_exceptions,
+    )
+    expect(output, target, requantization(acc).reshape(shape))
 
 
 @EXAMPLES

@@ -76,3 +76,31 @@ def test_softmax_along_another_axis_stays() -> None:
     constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(1 / 255), "zo": np.uint8(0)}
     module = integer_relay(load(quantized("Softmax", (4, 5, 6), constants, axis=1)), "uint8")
     assert "nn.softmax" in module.astext(show_meta_data=False)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("width", [8, 64, 192, 1024])
+@seeded(3, 30)
+def test_layer_normalization(seed: int, width: int, dtype: str) -> None:
+    """Rows of large and of small deviations, and one without any; gains of either sign, and none."""
+    rng = np.random.default_rng(seed)
+    low = np.iinfo(dtype).min
+    scale, kind = np.float32(rng.uniform(0.005, 0.2)), np.dtype(dtype).type
+    levels = np.rint(rng.normal(0, rng.uniform(1, 60, (30, 1)), (30, width))).clip(-128, 127)
+    levels[0] = 5
+    gain = (rng.normal(1, 0.6, width) * rng.uniform(0.1, 4)).astype(np.float32)
+    gain[1] = 0
+    bias = (rng.normal(0, 0.3, width)).astype(np.float32)
+    steps = np.float32(np.abs(gain).max() * rng.uniform(2, 6) / 255)
+    constants = {
+        "s": scale,
+        "z": kind(low + 128),
+        "so": steps,
+        "zo": kind(low + rng.integers(90, 160)),
+        "gain": gain,
+        "bias": bias,
+    }
+    x = (levels * scale).astype(np.float32)
+    off = distances(quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=1e-5), x)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.05

@@ -9,8 +9,10 @@ import numpy as np
 
 from match.arithmetic.tflite_functions import exponentials
 from match.ir.layer import Padding
+from match.ir.normalization import Normalization
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.normalization import normalization
 from match.relay.resize import ONE, Between, Resize
 from match.relay.softmax import softmax
 
@@ -201,6 +203,17 @@ class Builds:
 
         def build(x: relay.Expr) -> relay.Expr:
             return softmax(x, 16, falling, self.dtype, self._low)
+
+        return build
+
+    def normalization(self) -> Build:
+        """Of each pixel's 16 channels; a deviation is 4 to 32 steps."""
+        gains, shift = self.rng.integers(1 << 10, 1 << 13, 16).astype(np.int16), np.full(16, 20)
+        bias = (np.int64(self._low + 128) << shift) + self.rng.integers(0, 1 << 20, 16)
+        scaled = Requantization(np.ones(16, np.int64), bias, shift, self._range)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return normalization(x, 16, Normalization(1000, gains), scaled, self.dtype)
 
         return build
 

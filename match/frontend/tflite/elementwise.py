@@ -25,6 +25,7 @@ from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
+from match.relay.fixed_point import alone
 
 Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 
@@ -77,7 +78,7 @@ def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         return table
     product = relay.qnn.op.mul(*_qnn_operands(read, operator, a, b, output))
     # A requantization reads its sum twice, so that products of products would double with each.
-    return integers.alone(_clipped(product, clip, output))
+    return alone(_clipped(product, clip, output))
 
 
 def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -10,10 +10,11 @@ from match.arithmetic.fixed_point import RECIPROCAL_START, RECIPROCAL_STEPS, shi
 from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
+from match.frontend.tflite.integers import bits_of, int64, product, saturated
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import relay
+from match.relay.fixed_point import alone
 from match.relay.softmax import LONGEST_ROW
 from match.relay.softmax import softmax as integer_softmax
 

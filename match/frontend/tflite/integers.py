@@ -18,6 +18,7 @@ from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import integer_form, relay
+from match.relay.fixed_point import alone
 from match.relay.integer_form import int64
 
 
@@ -66,11 +67,6 @@ def bits_of(x: relay.Expr, least: int, most: int) -> relay.Expr:
     for bits in range(least, most):
         count = relay.add(count, relay.cast(relay.greater_equal(x, int64(1 << bits)), "int64"))
     return count
-
-
-def alone(x: relay.Expr) -> relay.Expr:
-    """A value that is computed once: TVM writes out again at each place what it makes one loop of with its readers."""
-    return relay.annotation.stop_fusion(x)
 
 
 def narrowed(x: relay.Expr, output: QuantizedType, clip: tuple[int, int] | None = None) -> relay.Expr:

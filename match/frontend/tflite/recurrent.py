@@ -14,11 +14,12 @@ import tflite
 from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import Array, FileOperator
-from match.frontend.tflite.integers import alone, int64
+from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import relay
+from match.relay.fixed_point import alone
 
 _GATES = (0, 1, 3, 2)
 """Input, forget, output and cell gate, by their places in the file: three of them have one function."""

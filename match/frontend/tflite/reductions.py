@@ -12,11 +12,12 @@ from match.arithmetic.interface import Accumulator, sum_range
 from match.arithmetic.tflite import TfliteArithmetic
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.integers import alone, bits_of, int64, product, saturated
+from match.frontend.tflite.integers import bits_of, int64, product, saturated
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.fixed_point import alone
 
 Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 

@@ -17,10 +17,10 @@ from match.partitioning.pattern.own import occurrences
 from match.partitioning.pattern.rows import CoreCalls
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
+from match.relay.fixed_point import ALONE
 from match.relay.graph import post_order, users
 from match.relay.readers import read_requantized, read_sums
 from match.relay.rewrite import is_call
-from match.relay.softmax import ALONE
 from match.relay.value_ranges import value_ranges
 from match.target.own import OwnOperator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer, Op
-from match.partitioning.pattern.layers import byte_table, covered, element_wise
+from match.partitioning.pattern.layers import byte_table, covered, element_wise, without_idle_parts
 from match.partitioning.pattern.types import Match
 from match.relay import relay
+from match.relay.normalization import DEVIATION_FRACTION, RowNormalization
 from match.relay.operators import Dequantize, Lookup, Quantize
 from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, shape
@@ -45,6 +47,18 @@ def softmax(root: relay.Expr, found: Softmax) -> Match:
     table = np.concatenate([[factor, SHIFT - exponent, found.zero], found.exponentials]).astype(np.int32)
     match = _alone(root, found.x, layer, LayerConstants(None, None, table=table))
     return replace(match, reference=found.steps is None)
+
+
+def normalize(root: relay.Expr, found: RowNormalization) -> Match:
+    """A normalization of each pixel."""
+    constants, width = found.normalization, shape(root)[-1]
+    layer = element_wise(Op.NORMALIZE, shape(root), dtype(found.x), found.dtype)
+    layer = replace(layer, clip=found.requantization.clip)
+    farthest = math.isqrt(width << 2 * DEVIATION_FRACTION) + 1  # from the mean, in deviations
+    high = farthest * np.abs(constants.gains.astype(np.int64))
+    parameters = without_idle_parts(found.requantization, -high, high)
+    layer_constants = LayerConstants(None, parameters, normalization=constants)
+    return Match(root, (found.x,), covered(root, (found.x,)), layer, layer_constants, (-high, high), reference=False)
 
 
 def resize(root: relay.Expr, found: Resize) -> Match:

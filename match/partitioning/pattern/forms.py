@@ -17,6 +17,7 @@ from match.partitioning.pattern.movement import concatenation, slicing, transpos
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
+from match.relay.normalization import read_normalization
 from match.relay.operators import (
     Average,
     Convolution,
@@ -71,6 +72,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     softmax = read_softmax(root)
     if softmax is not None:
         return elements.softmax(root, softmax)
+    normalization = read_normalization(root)
+    if normalization is not None:
+        return elements.normalize(root, normalization)
     resize = read_resize(root)
     return None if resize is None else elements.resize(root, resize)
 

@@ -8,9 +8,11 @@ from collections.abc import Container, Iterable, Sequence
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
+from match.relay.fixed_point import ALONE, inside
 from match.relay.graph import post_order, users
+from match.relay.normalization import read_normalization
 from match.relay.rewrite import dtype, is_call, operator_name, shape
-from match.relay.softmax import ALONE, inside, is_real
+from match.relay.softmax import is_real
 
 _MATRICES = ("nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.dense", "qnn.batch_matmul")
 _CONVOLUTIONS = (
@@ -40,7 +42,7 @@ Mostly it is one.
 """
 
 FIXED_POINT = "fixed_point"
-"""What a function of dozens of operators is called that is no softmax (a step of an LSTM)."""
+"""What a function of dozens of operators is called that is no function of a row (a step of an LSTM)."""
 
 
 def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | CoreCalls, ...]:
@@ -89,6 +91,8 @@ def called(calls: CoreCalls) -> str:
     """What the operators are called in a report."""
     names = [operator_name(call) or "function" for call in calls if not is_call(call, ALONE)]
     if any(is_call(call, ALONE) for call in calls[:-1]):  # which ends a loop
+        if read_normalization(calls[-1]) is not None:
+            return Op.NORMALIZE.value
         return Op.SOFTMAX.value if "max" in names else FIXED_POINT
     return "+".join(names) or ALONE
 
@@ -105,9 +109,10 @@ def is_reference(calls: CoreCalls) -> bool:
     Operators on integers are: the integer form is the reference's, but for TVM's own fixed-point multiplication. Of
     those on real numbers these are: what moves, compares or converts numbers, and what is rounded once with a constant,
     as between real and quantized numbers. How a reference computes others, and in which order it sums, is not known.
-    A softmax in integers may be one that the reference computes in floating point.
+    A softmax in integers may be one that the reference computes in floating point, and a normalization is.
     """
-    return all(_is_reference(call) for call in calls) and not is_real(calls[-1])
+    real = is_real(calls[-1]) or read_normalization(calls[-1]) is not None
+    return all(_is_reference(call) for call in calls) and not real
 
 
 def _is_reference(call: relay.Call) -> bool:

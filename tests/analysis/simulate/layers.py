@@ -115,6 +115,9 @@ def accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int6
         assert constants.table is not None
         widest = int(constants.table.max()) - int(constants.table.min())
         return np.zeros(1, np.int64), np.array([widest**2], np.int64)
+    if constants.normalization is not None:
+        most = (64 << 12) * np.abs(constants.normalization.gains.astype(np.int64))
+        return -most, most
     if weights is None:
         return np.zeros(layer.k, np.int64), np.full(layer.k, 255 * layer.fy * layer.fx, np.int64)
     flat = weights.reshape(len(weights), -1).astype(np.int64)

@@ -1,0 +1,133 @@
+#include "match_pulp.h"
+#include "match_pulp_dot.h"
+#include "match_pulp_pixel.h"
+#include "match_pulp_requantize.h"
+#include "match_pulp_share.h"
+
+/* Bits behind the point of a pixel's spread, of a distance in deviations and of half the inverse of a root. */
+enum { SPREAD_FRACTION = 8, DEVIATION_FRACTION = 12, INVERSE_FRACTION = 30 };
+
+/* Half the inverse root of x is near 1.1033 - 2/3 * x, with 30 bits behind the point. */
+enum { ROOT_CONSTANT = 1184659354, ROOT_SLOPE = -715827883, ROOT_STEPS = 3 };
+
+static inline int32_t product(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+}
+
+/* By how many powers of 4 a spread, at least 1, is above 1. */
+static inline int32_t powers_of_4(int64_t spread)
+{
+    return (63 - __builtin_clzll((unsigned long long)spread)) >> 1;
+}
+
+/* 1 / (2 * sqrt(x)) with 30 bits behind the point of a number from 1/4 to 1 with 31, by Newton and Raphson. */
+static int32_t half_inverse_root(int32_t x)
+{
+    int32_t result = product(x, ROOT_SLOPE) + ROOT_CONSTANT;
+    for (int32_t step = 0; step < ROOT_STEPS; step++) {
+        int32_t error = ((int32_t)1 << 27) - product(x, product(result, result));
+        result += 8 * product(result, error);
+    }
+    return result;
+}
+
+/* What the channels of a pixel are computed with: their number, their sum, half the inverse root of their spread, how far
+ * distances are shifted to fill a word, and the upper word of the product back. */
+typedef struct {
+    int32_t channels;
+    int32_t total;
+    int32_t inverse;
+    int32_t left;
+    int32_t right;
+} row_t;
+
+static inline row_t row_of(const uint8_t *input, int32_t channels, int64_t epsilon)
+{
+    int32_t total = 0;
+    int32_t squares = 0;
+    for (int32_t k = 0; k < channels; k++) {
+        total += input[k];
+        squares += input[k] * input[k];
+    }
+    int64_t variance = (int64_t)squares * channels - (int64_t)total * total;
+    int64_t spread = (variance << SPREAD_FRACTION) + epsilon;
+    int32_t powers = powers_of_4(spread);
+    int32_t root = (33 - __builtin_clz((unsigned)channels - 1)) >> 1; /* bits of a distance in deviations */
+    return (row_t){
+        .channels = channels,
+        .total = total,
+        .inverse = half_inverse_root((int32_t)((spread << (60 - 2 * powers)) >> 31)),
+        .left = 33 - root - powers,
+        .right = 33 + INVERSE_FRACTION - 32 - SPREAD_FRACTION / 2 - DEVIATION_FRACTION - root,
+    };
+}
+
+/* A pixel's outputs in this form. */
+MATCH_INLINE void outputs(const match_finish_t *finish, row_t row, const int16_t *gains, const uint8_t *input,
+                          uint8_t *output, match_form_t form)
+{
+    const uint8_t *parameters = finish->parameters;
+    int32_t half = 1 << (row.right - 1);
+    for (int32_t k = 0; k < row.channels; k++, parameters += match_channel_bytes(finish->exceptions, form)) {
+        int32_t distance = (int32_t)((uint32_t)(input[k] * row.channels - row.total) << row.left);
+        int32_t deviations = ((int32_t)((int64_t)distance * row.inverse >> 32) + half) >> row.right;
+        int32_t sum = deviations * gains[k];
+        if (form == MATCH_FORM_32) {
+            output[k] = (uint8_t)match_requantize_32(finish, match_parameters_32(parameters), sum);
+        } else if (form == MATCH_FORM_HIGH) {
+            output[k] = (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), sum);
+        } else if (form == MATCH_FORM_HIGH_SIGNED) {
+            output[k] = (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(parameters), sum);
+        } else {
+            output[k] = match_requantize_with(finish, parameters, sum);
+        }
+    }
+}
+
+static inline void normalize_row(const match_finish_t *finish, row_t row, const int16_t *gains, const uint8_t *input,
+                                 uint8_t *output)
+{
+    switch (finish->form) {
+    case MATCH_FORM_32:
+        outputs(finish, row, gains, input, output, MATCH_FORM_32);
+        break;
+    case MATCH_FORM_HIGH:
+        outputs(finish, row, gains, input, output, MATCH_FORM_HIGH);
+        break;
+    case MATCH_FORM_HIGH_SIGNED:
+        outputs(finish, row, gains, input, output, MATCH_FORM_HIGH_SIGNED);
+        break;
+    default:
+        outputs(finish, row, gains, input, output, finish->form);
+    }
+}
+
+static inline void normalize(const match_tile_t *tile, match_form_t form)
+{
+    match_finish_t finish = match_finish_of(tile, form);
+    const uint8_t *constants = tile->weights;
+    const int16_t *gains = (const int16_t *)(constants + offsetof(match_normalize_t, gains));
+    int64_t epsilon = match_double_word(constants + offsetof(match_normalize_t, spread));
+    match_pixels_t at = match_share_pixels(tile->output_height, tile->output_width);
+    for (; at.left > 0; match_next_pixel(&at)) {
+        const uint8_t *input = match_input_pixel(tile, at.y, at.x);
+        row_t row = row_of(input, tile->channels_out, epsilon);
+        normalize_row(&finish, row, gains, input, match_output_pixel(tile, at.y, at.x));
+    }
+}
+
+void match_pulp_normalize(const match_tile_t *tile)
+{
+    normalize(tile, MATCH_FORM_64);
+}
+
+void match_pulp_normalize_high(const match_tile_t *tile)
+{
+    normalize(tile, MATCH_FORM_HIGH);
+}
+
+void match_pulp_normalize_int32(const match_tile_t *tile)
+{
+    normalize(tile, MATCH_FORM_32);
+}

@@ -1,0 +1,49 @@
+"""Numbers between -1 and 1 as int32 with 31 bits behind the point, as Relay operators."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from match.relay import integer_form, relay
+from match.relay.rewrite import is_8bit, is_call
+
+ALONE = "annotation.stop_fusion"
+"""The operator behind a value that TVM is to compute once, in a loop of its own."""
+
+
+def alone(x: relay.Expr) -> relay.Expr:
+    """A value that is computed once: TVM writes out again, at each place, what it makes one loop of with its readers.
+
+    So it would do with the reciprocal for each element of a row, and with each step three times in the next.
+    """
+    return relay.annotation.stop_fusion(x)
+
+
+def product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+    """`match.arithmetic.fixed_point.product` of int32 tensors."""
+    wide = relay.multiply(relay.cast(a, "int64"), relay.cast(b, "int64"))
+    rounded = relay.right_shift(relay.add(wide, integer_form.int64(1 << 30)), integer_form.int64(31))
+    return relay.cast(rounded, "int32")
+
+
+def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:
+    """The operators of a function in fixed point that ends in a typed expression, between 8 bits and 8 bits.
+
+    Such a function has values that are computed once; without one there is none. Softmax looks for the largest element
+    of a row. What is `known` is an earlier function's, whose values of more than 8 bits this one goes on with, as a
+    step of an LSTM does with the cell that the step before it leaves.
+    """
+    found: set[relay.Call] = set()
+    if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
+        return frozenset()
+    waiting: list[relay.Expr] = [root]
+    while waiting:
+        call = waiting.pop()
+        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call, known)):
+            found.add(call)
+            waiting += call.args
+    return frozenset(found) if any(is_call(call, ALONE) for call in found) else frozenset()
+
+
+def _within(call: relay.Call, known: Container[relay.Expr]) -> bool:
+    return (is_call(call, "max") or not is_8bit(call)) and call not in known

@@ -1,0 +1,130 @@
+"""Normalization of rows, the last axis, in integers, as Relay operators.
+
+An element of n is its distance from the mean in standard deviations, times a gain, and is requantized as a sum is, with
+parameters of its own channel. In whole numbers: of the row's sum S and the sum of its squares Q, ``n * x - S`` is n
+times the distance, and ``n * Q - S**2`` n**2 times the variance. With `SPREAD_FRACTION` bits behind the point and the
+epsilon of the operator added, that is brought between 1/4 and 1 by a power of 4. Newton and Raphson find half the
+inverse of its root. The distance in deviations is below the root of n, so that the distance, shifted by what the spread
+was, fits int32, and the upper word of the product is enough. It has `DEVIATION_FRACTION` bits behind the point.
+
+The reference computes in floating point. Before they are rounded, outputs are off by no more than 255 * 2**-14 steps
+for the gain's own rounding and 2**-13 of the steps that one deviation has; `MOST_STEPS` keeps that below 1/8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.ir.normalization import Normalization
+from match.ir.requantization import Requantization
+from match.relay import integer_form, relay
+from match.relay.fixed_point import alone, inside, product
+from match.relay.readers import read_requantized
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
+
+SHORTEST_ROW, LONGEST_ROW = 8, 2048
+"""Elements of a row: below, variances are so coarse that epsilon needs more bits; above, sums do not fit."""
+
+MOST_STEPS = 1 << 10
+"""Steps of the output that a deviation times the largest gain may have."""
+
+SPREAD_FRACTION = 8
+DEVIATION_FRACTION = 12
+GAIN_ONE = 1 << 13
+"""The largest gain: times a distance from the mean, int32 holds it."""
+
+MOST_SPREAD = 1 << 44
+"""The largest epsilon, as `Normalization.spread` has it: 2**44 is about the largest variance, too."""
+
+_UPPER_FRACTION = 33 + 30 - 32 - SPREAD_FRACTION // 2 - DEVIATION_FRACTION
+"""Bits to take off the upper word of a distance times half an inverse root, and the root's own bits."""
+
+_MOST_POWERS = 23
+"""Powers of 4 below any spread: (255 / 2 * 2048)**2 / 4 with 8 bits behind the point."""
+
+ROOT_START = (round(1.1033 * (1 << 30)), -round(2 / 3 * (1 << 30)))
+"""The line ``1.1033 - 2 / 3 * x`` near half the inverse root of x, with 30 bits behind the point: at most 13 % off."""
+
+ROOT_STEPS = 3
+"""Of Newton and Raphson, each of which squares how far it is off, times 1.5: 2**-19 in the end."""
+
+
+def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requantization, dtype: str) -> relay.Expr:
+    """The rows of an 8-bit tensor (..., width), normalized, to `dtype`. The value of x's zero does not matter."""
+    values = relay.cast(x, "int32")
+    total = relay.sum(values, axis=-1, keepdims=True)
+    squares = relay.cast(relay.sum(relay.multiply(values, values), axis=-1, keepdims=True), "int64")
+    wide = relay.cast(total, "int64")
+    variance = relay.subtract(relay.multiply(squares, integer_form.int64(width)), relay.multiply(wide, wide))
+    spread = alone(
+        relay.add(relay.left_shift(variance, integer_form.int64(SPREAD_FRACTION)), integer_form.int64(found.spread))
+    )
+    powers = alone(_powers_of_4(spread))
+    left = relay.cast(relay.subtract(relay.const(60), relay.add(powers, powers)), "int64")
+    mantissa = relay.cast(relay.right_shift(relay.left_shift(spread, left), integer_form.int64(31)), "int32")
+    inverse = relay.cast(_half_inverse_root(alone(mantissa)), "int64")
+    root = ((width - 1).bit_length() + 1) // 2  # bits of the farthest distance in deviations
+    distance = relay.subtract(relay.multiply(values, relay.const(width)), total)
+    scaled_distance = relay.left_shift(distance, relay.subtract(relay.const(33 - root), powers))
+    wide = relay.multiply(relay.cast(scaled_distance, "int64"), inverse)
+    upper = relay.cast(relay.right_shift(wide, integer_form.int64(32)), "int32")
+    bits = _UPPER_FRACTION - root
+    deviations = relay.right_shift(relay.add(upper, relay.const(1 << bits - 1)), relay.const(bits))
+    sums = relay.multiply(deviations, relay.const(found.gains.astype(np.int32)))
+    return integer_form.requantize(integer_form.real_sums(sums), scaled, dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class RowNormalization:
+    """What `normalization` was made of."""
+
+    x: relay.Expr
+    normalization: Normalization
+    requantization: Requantization
+    dtype: str
+
+    def build(self, x: relay.Expr, width: int) -> relay.Expr:
+        """The expression, on another operand."""
+        return normalization(x, width, self.normalization, self.requantization, self.dtype)
+
+
+def _powers_of_4(spread: relay.Expr) -> relay.Expr:
+    """By how many powers of 4 a spread, at least 1, is above 1."""
+    counted: relay.Expr = relay.cast(relay.greater_equal(spread, integer_form.int64(4)), "int32")
+    for power in range(2, _MOST_POWERS + 1):
+        above = relay.greater_equal(spread, integer_form.int64(1 << 2 * power))
+        counted = relay.add(counted, relay.cast(above, "int32"))
+    return counted
+
+
+def _half_inverse_root(x: relay.Expr) -> relay.Expr:
+    """``1 / (2 * sqrt(x))`` with 30 bits behind the point of numbers from 1/4 to 1 with 31."""
+    constant_term, slope = ROOT_START
+    result = alone(relay.add(product(x, relay.const(slope)), relay.const(constant_term)))
+    for _ in range(ROOT_STEPS):
+        error = relay.subtract(relay.const(1 << 27), product(x, product(result, result)))
+        result = alone(relay.add(result, relay.multiply(product(result, error), relay.const(8))))
+    return result
+
+
+def read_normalization(root: relay.Expr) -> RowNormalization | None:
+    """The normalization that a typed expression is, every operator of it; None for other expressions."""
+    calls = inside(root)
+    spreads = [
+        spread
+        for call in calls
+        if is_call(call, "add") and is_call(call.args[0], "left_shift") and (spread := scalar(call.args[1])) is not None
+    ]
+    summed = [reached(call, "sum", "cast") for call in calls]
+    sources = [x for x in summed if x is not None and is_8bit(x)]
+    requantized = read_requantized(root) if len(spreads) == len(sources) == 1 else None
+    product_of_gains = reached(requantized[0], "annotation.stop_fusion") if requantized else None
+    if requantized is None or product_of_gains is None or not is_call(product_of_gains, "multiply"):
+        return None
+    gains, x = constant(product_of_gains.args[1]), sources[0]
+    if gains is None or gains.shape != shape(x)[-1:]:
+        return None
+    found = RowNormalization(x, Normalization(int(spreads[0]), gains.astype(np.int16)), requantized[1], dtype(root))
+    return found if same(root, x, lambda value: found.build(value, shape(x)[-1])) else None
