@@ -10,12 +10,13 @@ import numpy as np
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.plane_fit import fit_plane
+from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.ir.step_function import reachable_sums
 from match.passes.transposed_convolution import phase_convolution
 from match.relay import float_arithmetic, integer_form, relay, tvm
-from match.relay.integer_form import Int8Array
+from match.relay.integer_form import Int8Array, is_real_sums
 from match.relay.operators import Matrices
 from match.relay.qnn import Linear, clamped, quantization, read_linear
 from match.relay.readers import output_range
@@ -40,6 +41,8 @@ class Integerize:
         return rewrite(module, self._rule)
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        if is_real_sums(call) and is_call(call.args[0], "qnn.avg_pool2d"):
+            return self._mean(call.args[0], value_range(dtype(call)), new, real=True)
         if not is_call(call, *_ROOTS) or not is_8bit(call):
             return None
         linear = read_linear(call)
@@ -145,7 +148,7 @@ class Integerize:
             outputs = self.arithmetic.add(*types, output, clip, sign)[np.ix_(a - lowest[0], b - lowest[1])]
         return integer_form.lookup(new(x), outputs.reshape(-1), own.dtype, output.dtype)
 
-    def _mean(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+    def _mean(self, call: relay.Call, clip: tuple[int, int], new: New, *, real: bool = False) -> relay.Expr | None:
         """`qnn.avg_pool2d`, or a mean over rows and columns between a cast to int32 and a change of scale."""
         if is_call(call, "qnn.avg_pool2d"):
             window, x = _window(call), call.args[0]
@@ -163,7 +166,7 @@ class Integerize:
         if inputs is None or output is None or window is None:
             return None
         one = self.arithmetic.mean(inputs, window.count, output, clip)
-        pooled = _pooled(new(x), shape(x), window, one, output.dtype)
+        pooled = _pooled(new(x), shape(x), window, one, output.dtype, real=real)
         return pooled if len(shape(call)) == 4 else relay.reshape(pooled, shape(call))
 
     def _matrices(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
@@ -218,7 +221,9 @@ def _window(pool: relay.Call) -> _Window | None:
     return None if str(attrs.layout) != "NHWC" or spaced or hanging else _Window(size, strides)
 
 
-def _pooled(x: relay.Expr, extents: tuple[int, ...], window: _Window, one: Requantization, dtype: str) -> relay.Expr:
+def _pooled(
+    x: relay.Expr, extents: tuple[int, ...], window: _Window, one: Requantization, dtype: str, *, real: bool = False
+) -> relay.Expr:
     """The pooling of x (N, H, W, C) with the requantization of one channel for all."""
     channels = np.zeros(extents[3], np.intp)
     return integer_form.avg_pool2d(
@@ -228,6 +233,7 @@ def _pooled(x: relay.Expr, extents: tuple[int, ...], window: _Window, one: Requa
         window=window.size,
         strides=window.strides,
         whole_map=window.size == tuple(extents[1:3]),
+        real=real,
     )
 
 

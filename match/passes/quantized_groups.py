@@ -6,6 +6,7 @@ functions of one value become tables; what is left keeps both and computes in fl
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -295,27 +296,34 @@ def _average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
         window, padding = expr.attrs.pool_size, expr.attrs.padding
         if (int(window[0]), int(window[1])) != (rows, columns) or any(int(side) for side in padding):
             return None
-    return _pooled(expr.args[0], (rows, columns), layout, output, new)
+    real = _real(expr.args[0])
+    return None if real is None else _pooled(_Real(new(real.x), real.quantization), (rows, columns), layout, output)
 
 
 def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A mean over rows and columns of a map with channels first."""
-    axes = [int(axis) % 4 for axis in expr.attrs.axis or ()]
-    if len(shape(expr.args[0])) != 4 or sorted(axes) != [2, 3] or expr.attrs.exclude:
+    """A mean over all axes behind the channels, or all between the batch and these; onnxruntime's is in float32."""
+    real, extents = _real(expr.args[0]), shape(expr.args[0])
+    rank = len(extents)
+    axes = sorted(int(axis) % rank for axis in expr.attrs.axis or ())
+    last = axes == list(range(1, rank - 1))
+    if real is None or rank < 3 or expr.attrs.exclude or not (last or axes == list(range(2, rank))):
         return None
-    rows, columns = shape(expr.args[0])[2:]
-    pooled = _pooled(expr.args[0], (rows, columns), "NCHW", output, new)
-    return pooled if pooled is None or expr.attrs.keepdims else relay.reshape(pooled, shape(expr))
+    batch, count = extents[0], math.prod(extents[axis] for axis in axes)
+    if rank == 4:
+        x, window = new(real.x), (extents[axes[0]], extents[axes[1]])
+    else:
+        window = count, 1
+        x = relay.reshape(new(real.x), (batch, *window, extents[-1]) if last else (batch, extents[1], *window))
+    pooled = _pooled(_Real(x, real.quantization), window, "NHWC" if last else "NCHW", output)
+    return pooled if pooled is None else relay.reshape(integer_form.real_sums(pooled), shape(expr))
 
 
-def _pooled(
-    expr: relay.Expr, window: tuple[int, int], layout: str, output: QuantizedType, new: New
-) -> relay.Expr | None:
-    real = _real(expr)
-    if real is None or dtype(real.x) != output.dtype:
+def _pooled(x: _Real, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr | None:
+    """The mean of windows of a tensor, which is of the result's own function."""
+    if x.quantization.dtype != output.dtype:
         return None
-    scales = *_parameters(real.quantization), *_parameters(output)
-    return relay.qnn.op.avg_pool2d(new(real.x), *scales, window, (1, 1), (0, 0, 0, 0), (1, 1), layout=layout)
+    scales = *_parameters(x.quantization), *_parameters(output)
+    return relay.qnn.op.avg_pool2d(x.x, *scales, window, (1, 1), (0, 0, 0, 0), (1, 1), layout=layout)
 
 
 def _windowed_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

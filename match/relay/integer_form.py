@@ -59,6 +59,8 @@ def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr
 def real_sums(accumulator: relay.Expr) -> relay.Expr:
     """Sums of a layer that the reference computes in floating point: outputs in integers are within one step of its.
 
+    Around a QNN operator that requantizes, it is the operator's outputs.
+
     The operator changes nothing; it says so to the report.
     """
     return relay.annotation.stop_fusion(accumulator)
@@ -172,9 +174,11 @@ def avg_pool2d(
     window: tuple[int, int],
     strides: tuple[int, int] = (1, 1),
     whole_map: bool = False,
+    real: bool = False,
 ) -> relay.Expr:
-    """Average pooling of x (N, H, W, C): the window's sum, requantized."""
-    return requantize(window_sum(x, window, strides, whole_map), requantization, dtype)
+    """Average pooling of x (N, H, W, C): the window's sum, requantized; see `real_sums`."""
+    sums = window_sum(x, window, strides, whole_map)
+    return requantize(real_sums(sums) if real else sums, requantization, dtype)
 
 
 def max_pool2d(

@@ -86,7 +86,7 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """An average pooling with its requantization."""
+    """An average pooling with its requantization; `real` as in `match.relay.integer_form.real_sums`."""
 
     x: relay.Expr
     requantization: Requantization
@@ -94,6 +94,7 @@ class Average:
     window: tuple[int, int]
     strides: tuple[int, int]
     whole_map: bool
+    real: bool = False
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
@@ -104,6 +105,7 @@ class Average:
             window=self.window,
             strides=self.strides,
             whole_map=self.whole_map,
+            real=self.real,
         )
 
 

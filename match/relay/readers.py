@@ -38,9 +38,13 @@ def read_layer(expr: relay.Expr) -> Layer | None:
     if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
-    if is_real_sums(accumulator) and is_call(accumulator.args[0], "nn.conv2d"):
-        convolution = _convolution(accumulator.args[0], requantization, out_dtype)
-        return None if convolution is None else replace(convolution, real=True)
+    if is_real_sums(accumulator):
+        read = _sums(accumulator.args[0], requantization, out_dtype)
+        return replace(read, real=True) if isinstance(read, Convolution | Average) else None
+    return _sums(accumulator, requantization, out_dtype)
+
+
+def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Layer | None:
     if is_call(accumulator, "nn.conv2d"):
         return _convolution(accumulator, requantization, out_dtype)
     if is_call(accumulator, "nn.dense"):

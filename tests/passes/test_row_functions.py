@@ -1,4 +1,4 @@
-"""Functions of rows that onnxruntime computes in floating point, in integers: outputs are within one step of its."""
+"""Functions that onnxruntime computes in floating point, in integers: outputs are within one step of its."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
+from match.ir.layer import Op
+from match.partitioning.pattern import find
+from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
@@ -36,10 +39,11 @@ def quantized(kind: str, shape: tuple[int, ...], constants: dict[str, Any], **at
         nodes,
         kind,
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(dtype), shape)],
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(dtype), None)],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
 
 
 def distances(model: onnx.ModelProto, x: Any) -> Any:
@@ -104,3 +108,22 @@ def test_layer_normalization(seed: int, width: int, dtype: str) -> None:
     off = distances(quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=1e-5), x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((1, 40, 7, 5), [2, 3]), ((1, 12, 33), [1]), ((1, 21, 30), [-1]), ((1, 4, 5, 30), [1, 2])]
+)
+@seeded(2, 20)
+def test_means(seed: int, shape: tuple[int, ...], axes: list[int], *, same: bool) -> None:
+    """Within one quantization many are halves, which go where a sum in float32 takes them."""
+    rng = np.random.default_rng(seed)
+    scale, zero = np.float32(rng.uniform(0.005, 0.2)), np.uint8(rng.integers(110, 146))
+    steps, other = (scale, zero) if same else (np.float32(scale * rng.uniform(0.5, 1)), np.uint8(rng.integers(92, 164)))
+    x = ((rng.integers(0, 256, shape) - int(zero)) * scale).astype(np.float32)
+    model = quantized("ReduceMean", shape, {"s": scale, "z": zero, "so": steps, "zo": other}, axes=axes, keepdims=0)
+    off = distances(model, x)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.2
+    found = [one for one in find(integer_relay(load(model), "uint8")) if isinstance(one, Match)]
+    assert [one.reference for one in found if one.layer.op is Op.AVG_POOL2D] == [False]

@@ -168,7 +168,7 @@ def _match(
         return Match(root, inputs, covered(root, inputs), layer, LayerConstants(weights, None), None)
     accumulator = accumulator_range(read, values)
     constants = LayerConstants(weights, without_idle_parts(read.requantization, *accumulator))
-    reference = not (isinstance(read, Convolution) and read.real)
+    reference = isinstance(read, Dense) or not read.real
     return Match(root, inputs, covered(root, inputs), layer, constants, accumulator, reference)
 
 
