@@ -109,12 +109,6 @@ def read_softmax(root: relay.Expr) -> Softmax | None:
     return found if same(root, x, build) else None
 
 
-def is_real(root: relay.Expr) -> bool:
-    """Whether a typed expression is a softmax that the reference computes in floating point."""
-    found = read_softmax(root)
-    return found is not None and found.steps is not None
-
-
 def _written(root: relay.Expr) -> tuple[int, Steps | None] | None:
     """The zero and the steps of the outputs, if the expression is a softmax."""
     levels = reached(root, "cast", "clip")

@@ -136,6 +136,18 @@ def constants_beside(model):
 
 
 @network
+def one_matrix_for_all(model):
+    first = model.conv(1)
+    model.current, model.channels = "x", 3
+    model.conv(4)
+    all_of_them = model.current
+    model.current = first
+    one = model.add("Transpose", perm=[0, 1, 3, 2])
+    model.current = all_of_them
+    model.add("MatMul", one)
+
+
+@network
 def padded(model):
     model.conv(4)
     model.add("Pad", model.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1])))

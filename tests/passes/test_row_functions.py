@@ -105,7 +105,8 @@ def test_layer_normalization(seed: int, width: int, dtype: str) -> None:
         "bias": bias,
     }
     x = (levels * scale).astype(np.float32)
-    off = distances(quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=1e-5), x)
+    epsilon = float(rng.choice([1e-5, 1e-2, 1]))
+    off = distances(quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=epsilon), x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
 

@@ -10,9 +10,7 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.fixed_point import ALONE, inside
 from match.relay.graph import post_order, users
-from match.relay.normalization import read_normalization
 from match.relay.rewrite import dtype, is_call, operator_name, shape
-from match.relay.softmax import is_real
 
 _MATRICES = ("nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.dense", "qnn.batch_matmul")
 _CONVOLUTIONS = (
@@ -91,8 +89,6 @@ def called(calls: CoreCalls) -> str:
     """What the operators are called in a report."""
     names = [operator_name(call) or "function" for call in calls if not is_call(call, ALONE)]
     if any(is_call(call, ALONE) for call in calls[:-1]):  # which ends a loop
-        if read_normalization(calls[-1]) is not None:
-            return Op.NORMALIZE.value
         return Op.SOFTMAX.value if "max" in names else FIXED_POINT
     return "+".join(names) or ALONE
 
@@ -109,10 +105,8 @@ def is_reference(calls: CoreCalls) -> bool:
     Operators on integers are: the integer form is the reference's, but for TVM's own fixed-point multiplication. Of
     those on real numbers these are: what moves, compares or converts numbers, and what is rounded once with a constant,
     as between real and quantized numbers. How a reference computes others, and in which order it sums, is not known.
-    A softmax in integers may be one that the reference computes in floating point, and a normalization is.
     """
-    real = is_real(calls[-1]) or read_normalization(calls[-1]) is not None
-    return all(_is_reference(call) for call in calls) and not real
+    return all(_is_reference(call) for call in calls)
 
 
 def _is_reference(call: relay.Call) -> bool:
