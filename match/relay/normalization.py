@@ -1,11 +1,13 @@
-"""Normalization of rows, the last axis, in integers, as Relay operators.
+"""Normalization of rows, along the last axis, in integers, as Relay operators.
 
-An element of n is its distance from the mean in standard deviations, times a gain, and is requantized as a sum is, with
-parameters of its own channel. In whole numbers: of the row's sum S and the sum of its squares Q, ``n * x - S`` is n
-times the distance, and ``n * Q - S**2`` n**2 times the variance. With `SPREAD_FRACTION` bits behind the point and the
-epsilon of the operator added, that is brought between 1/4 and 1 by a power of 4. Newton and Raphson find half the
-inverse of its root. The distance in deviations is below the root of n, so that the distance, shifted by what the spread
-was, fits int32, and the upper word of the product is enough. It has `DEVIATION_FRACTION` bits behind the point.
+Each of a row's n elements becomes its distance from the row's mean in standard deviations, times a gain. The result is
+requantized as a sum of products is, with parameters of the element's own channel.
+
+In whole numbers, with S the sum of a row and Q the sum of its squares: ``n * x - S`` is n times the distance, and
+``n * Q - S**2`` is n**2 times the variance. That, with `SPREAD_FRACTION` bits behind the point, and the operator's
+epsilon are the spread. A power of 4 brings the spread between 1/4 and 1; Newton and Raphson find half its inverse root.
+A distance is below the root of n deviations. Shifted by as many bits as the spread was, it fits int32, and the upper
+word of its product with the inverse root is enough. The result has `DEVIATION_FRACTION` bits behind the point.
 
 The reference computes in floating point. Before they are rounded, outputs are off by no more than 255 * 2**-14 steps
 for the gain's own rounding and 2**-13 of the steps that one deviation has; `MOST_STEPS` keeps that below 1/8.
