@@ -56,6 +56,8 @@ class _Layouts:
             followed = self._convolution(call, new)
         elif is_call(call, *_POOLS) and str(call.attrs.layout) == "NCHW":
             followed = self._pool(call, new)
+        elif is_call(call, "image.resize2d") and str(call.attrs.layout) == "NCHW":
+            followed = self._resize(call, new)
         elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and _axes(call) == _TO_FIRST:
             self._last.add(call)
             followed = new(call.args[0])
@@ -90,7 +92,12 @@ class _Layouts:
         if expr in self._last:
             return new(expr)
         if expr not in self._converted:
-            self._converted[expr] = _permuted(self.original(expr, new), shape(expr), _TO_LAST)
+            if is_call(expr, "qnn.dequantize") and scalar(expr.args[1]) is not None:  # a quarter of the bytes to move
+                x, *parameters = expr.args
+                arguments = [self._channels_last(x, new), *map(new, parameters)]
+                self._converted[expr] = relay.Call(expr.op, arguments, expr.attrs)
+            else:
+                self._converted[expr] = _permuted(self.original(expr, new), shape(expr), _TO_LAST)
         return self._converted[expr]
 
     def _convolution(self, call: relay.Call, new: New) -> relay.Expr:
@@ -145,6 +152,23 @@ class _Layouts:
             return relay.nn.avg_pool2d(x, window, strides, dilation, padding, "NHWC", "NHWC", *rest)
         scales = [new(argument) for argument in call.args[1:]]
         return relay.qnn.op.avg_pool2d(x, *scales, window, strides, padding, dilation, *rest, "NHWC")
+
+    def _resize(self, call: relay.Call, new: New) -> relay.Expr:
+        self._last.add(call)
+        attrs = call.attrs
+        return relay.image.resize2d(
+            self._channels_last(call.args[0], new),
+            attrs.size,
+            attrs.roi,
+            "NHWC",
+            attrs.method,
+            attrs.coordinate_transformation_mode,
+            attrs.rounding_method,
+            attrs.cubic_alpha,
+            attrs.cubic_exclude,
+            attrs.extrapolation_value,
+            attrs.out_dtype or None,
+        )
 
     def _on_map(self, call: relay.Call, new: New) -> relay.Expr | None:
         """An operator on maps that have their channels last, if it can do without the original order."""

@@ -13,6 +13,7 @@ from match.passes.dead_channels import DeadChannels
 from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import Integerize
+from match.passes.interpolations import FuseInterpolations
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.quantize_border import LowerBorder
@@ -44,6 +45,7 @@ def integer_relay(
         PadsBehindReshapes(),
         FuseQuantizedGroups(),
         ChannelsLast(),
+        FuseInterpolations(),
         ComposeArithmetic(),
         Integerize(arithmetic),
         ConcatenateRepetitions(),

@@ -1,19 +1,19 @@
 """Bilinear interpolation of maps in integers, as Relay operators: what TFLite Micro's kernel computes.
 
 Each output is the sum of four inputs by their weights, which are in steps of 1/1024 along rows and columns, rounded
-half away from zero once.
+half away from zero once. Where the reference computes in floating point (`Resize.real`) these weights are off by half
+a step at most, which moves an output by no more than ``2 * 255 / 2048`` before it is rounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from match.ir.requantization import Int64Array
-from match.relay import relay
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, same, scalar, shape
+from match.relay import integer_form, relay
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
 ONE = 1 << 10
 """A weight of 1."""
@@ -33,13 +33,17 @@ class Between:
 
 @dataclass(frozen=True, eq=False)
 class Resize:
-    """An interpolation of an 8-bit map (1, rows, columns, channels); `zero` is what rounding goes away from."""
+    """An interpolation of an 8-bit map (1, rows, columns, channels); `zero` is what rounding goes away from.
+
+    `real` as in `match.relay.integer_form.real_sums`.
+    """
 
     x: relay.Expr
     rows: Between
     columns: Between
     zero: int
     dtype: str
+    real: bool = False
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
@@ -52,6 +56,8 @@ class Resize:
             )
             rest = relay.const(np.int32(ONE) - weight)
             total = relay.add(relay.multiply(below, rest), relay.multiply(above, relay.const(weight)))
+        if self.real:
+            total = integer_form.real_sums(total)
         distance = relay.subtract(total, relay.const(self.zero << _FRACTION)) if self.zero else total
         negative = relay.right_shift(distance, relay.const(31))
         rounded = relay.add(relay.add(total, relay.const(1 << _FRACTION - 1)), negative)
@@ -62,34 +68,26 @@ def read_resize(root: relay.Expr) -> Resize | None:
     """The interpolation that a typed expression is, every operator of it; None for other expressions."""
     if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "right_shift"):
         return None
-    negative = _path(root.args[0], ((0, "add"), (1, "right_shift")))
-    total = _path(root.args[0], ((0, "add"), (0, "add"), (0, "add")))
-    if negative is None or total is None:
+    distance = reached(root, "cast", "right_shift", ("add", 1), "right_shift")
+    total = reached(root, "cast", "right_shift", "add", "add")
+    if distance is None or total is None:
         return None
-    zero = scalar(negative.args[0].args[1]) if is_call(negative.args[0], "subtract") else 0
-    rows = _between(total)
-    inner = _path(total, ((0, "multiply"), (0, "take"), (0, "add")))
-    columns = None if inner is None else _between(inner)
-    cast = None if inner is None else _path(inner, ((0, "multiply"), (0, "take"), (0, "cast")))
-    if rows is None or columns is None or cast is None or zero is None or not is_8bit(cast.args[0]):
+    zero = scalar(distance.args[1]) if is_call(distance, "subtract") else 0
+    real = integer_form.is_real_sums(total)
+    total = total.args[0] if real else total
+    inner = reached(total, "add", "multiply", "take")
+    x = reached(inner, "add", "multiply", "take", "cast") if inner else None
+    rows, columns = _between(total), _between(inner) if inner else None
+    if rows is None or columns is None or x is None or zero is None or not is_8bit(x):
         return None
-    x = cast.args[0]
-    found = Resize(x, rows, columns, int(zero) >> _FRACTION, dtype(root))
+    found = Resize(x, rows, columns, int(zero) >> _FRACTION, dtype(root), real)
     return found if len(shape(x)) == 4 and shape(x)[0] == 1 and same(root, x, found.build) else None
 
 
-def _path(call: relay.Call, steps: Iterable[tuple[int, str]]) -> relay.Call | None:
-    """The call that is reached by going to the operand of a number, of an operator, again and again."""
-    for number, name in steps:
-        operand = call.args[number]
-        if not is_call(operand, name):
-            return None
-        call = operand
-    return call
-
-
-def _between(total: relay.Call) -> Between | None:
+def _between(total: relay.Expr) -> Between | None:
     """What a sum of two weighted selections takes."""
+    if not is_call(total, "add"):
+        return None
     chosen: list[Int64Array] = []
     for product in total.args:
         take = product.args[0] if is_call(product, "multiply") else None

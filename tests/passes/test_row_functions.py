@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,21 @@ from tests.seeds import seeded
 pytestmark = pytest.mark.tvm
 
 
-def quantized(kind: str, shape: tuple[int, ...], constants: dict[str, Any], **attributes: Any) -> onnx.ModelProto:
+def quantized(
+    kind: str,
+    shape: tuple[int, ...],
+    constants: dict[str, Any],
+    *,
+    more: Sequence[str] | None = None,
+    **attributes: Any,
+) -> onnx.ModelProto:
     """An operator on the quantized input, whose output is quantized: parameters are s, z and so, zo.
 
-    Other constants are further inputs of the operator.
+    Other constants are further inputs of the operator, or those of the names in `more` are.
     """
     dtype = constants["z"].dtype
-    more = [name for name in constants if name not in ("s", "z", "so", "zo")]
+    if more is None:
+        more = [name for name in constants if name not in ("s", "z", "so", "zo")]
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["levels"]),
         helper.make_node("DequantizeLinear", ["levels", "s", "z"], ["real"]),
@@ -54,6 +63,12 @@ def distances(model: onnx.ModelProto, x: Any) -> Any:
     (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, {"x": x})
     assert len(np.unique(expected)) > 1
     return np.abs(given.astype(np.int64) - expected)
+
+
+def references(model: onnx.ModelProto, op: Op) -> list[bool]:
+    """Of each layer of an operator, whether it is said to compute the reference's numbers."""
+    found = [one for one in find(integer_relay(load(model), "uint8")) if isinstance(one, Match)]
+    return [one.reference for one in found if one.layer.op is op]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
@@ -126,5 +141,24 @@ def test_means(seed: int, shape: tuple[int, ...], axes: list[int], *, same: bool
     off = distances(model, x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.2
-    found = [one for one in find(integer_relay(load(model), "uint8")) if isinstance(one, Match)]
-    assert [one.reference for one in found if one.layer.op is Op.AVG_POOL2D] == [False]
+    assert references(model, Op.AVG_POOL2D) == [False]
+
+
+@pytest.mark.parametrize("mode", ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
+@pytest.mark.parametrize("size", [(14, 10), (11, 13), (3, 4), (1, 5), (21, 15)])
+@seeded(1, 10)
+def test_interpolation(seed: int, size: tuple[int, int], mode: str) -> None:
+    """To larger and to smaller maps; onnxruntime's outputs are rounded or cut off, as its version has it."""
+    rng = np.random.default_rng(seed)
+    scale, zero = np.float32(rng.uniform(0.005, 0.2)), np.uint8(rng.integers(0, 256))
+    x = ((rng.integers(0, 256, (1, 6, 7, 5)) - int(zero)) * scale).astype(np.float32)
+    model = quantized(
+        "Resize",
+        x.shape,
+        {"s": scale, "z": zero, "so": scale, "zo": zero, "sizes": np.array([1, 6, *size])},
+        more=["", "", "sizes"],
+        mode="linear",
+        coordinate_transformation_mode=mode,
+    )
+    assert distances(model, x).max() <= 1
+    assert references(model, Op.RESIZE) == [False]

@@ -67,7 +67,8 @@ def resize(root: relay.Expr, found: Resize) -> Match:
     layer = element_wise(Op.RESIZE, shape(root), dtype(found.x), found.dtype)
     layer = replace(layer, iy=rows, ix=columns, pad_value=found.zero)
     positions = _positions(found.rows), _positions(found.columns)
-    return _alone(root, found.x, layer, LayerConstants(None, None, positions=positions))
+    match = _alone(root, found.x, layer, LayerConstants(None, None, positions=positions))
+    return replace(match, reference=not found.real)
 
 
 def _positions(between: Between) -> npt.NDArray[np.int32]:
