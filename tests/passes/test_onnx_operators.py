@@ -148,6 +148,16 @@ def one_matrix_for_all(model):
 
 
 @network
+def each_matrix_with_each(model):
+    model.conv(3)
+    second = model.add("Transpose", perm=[0, 1, 3, 2])
+    model.current, model.channels = "x", 3
+    model.conv(4)
+    model.add("Reshape", model.constant(np.array([4, 1, 10, 8])))
+    model.add("MatMul", second)
+
+
+@network
 def padded(model):
     model.conv(4)
     model.add("Pad", model.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1])))
