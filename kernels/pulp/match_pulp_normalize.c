@@ -1,5 +1,6 @@
 #include "match_pulp.h"
 #include "match_pulp_dot.h"
+#include "match_pulp_fixed_point.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
@@ -10,11 +11,6 @@ enum { SPREAD_FRACTION = 8, DEVIATION_FRACTION = 12, INVERSE_FRACTION = 30 };
 /* Half the inverse root of x is near 1.1033 - 2/3 * x, with 30 bits behind the point. */
 enum { ROOT_CONSTANT = 1184659354, ROOT_SLOPE = -715827883, ROOT_STEPS = 3 };
 
-static inline int32_t product(int32_t a, int32_t b)
-{
-    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
-}
-
 /* By how many powers of 4 a spread, at least 1, is above 1. */
 static inline int32_t powers_of_4(int64_t spread)
 {
@@ -24,10 +20,10 @@ static inline int32_t powers_of_4(int64_t spread)
 /* 1 / (2 * sqrt(x)) with 30 bits behind the point of a number from 1/4 to 1 with 31, by Newton and Raphson. */
 static int32_t half_inverse_root(int32_t x)
 {
-    int32_t result = product(x, ROOT_SLOPE) + ROOT_CONSTANT;
+    int32_t result = match_fixed_product(x, ROOT_SLOPE) + ROOT_CONSTANT;
     for (int32_t step = 0; step < ROOT_STEPS; step++) {
-        int32_t error = ((int32_t)1 << 27) - product(x, product(result, result));
-        result += 8 * product(result, error);
+        int32_t error = ((int32_t)1 << 27) - match_fixed_product(x, match_fixed_product(result, result));
+        result += 8 * match_fixed_product(result, error);
     }
     return result;
 }
@@ -67,21 +63,14 @@ static inline row_t row_of(const uint8_t *input, int32_t channels, int64_t epsil
 MATCH_INLINE void outputs(const match_finish_t *finish, row_t row, const int16_t *gains, const uint8_t *input,
                           uint8_t *output, match_form_t form)
 {
+    match_finish_t own = *finish;
+    own.form = form; /* known to the compiler, which leaves the other forms out of the loop */
     const uint8_t *parameters = finish->parameters;
     int32_t half = 1 << (row.right - 1);
     for (int32_t k = 0; k < row.channels; k++, parameters += match_channel_bytes(finish->exceptions, form)) {
         int32_t distance = (int32_t)((uint32_t)(input[k] * row.channels - row.total) << row.left);
         int32_t deviations = ((int32_t)((int64_t)distance * row.inverse >> 32) + half) >> row.right;
-        int32_t sum = deviations * gains[k];
-        if (form == MATCH_FORM_32) {
-            output[k] = (uint8_t)match_requantize_32(finish, match_parameters_32(parameters), sum);
-        } else if (form == MATCH_FORM_HIGH) {
-            output[k] = (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), sum);
-        } else if (form == MATCH_FORM_HIGH_SIGNED) {
-            output[k] = (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(parameters), sum);
-        } else {
-            output[k] = match_requantize_with(finish, parameters, sum);
-        }
+        output[k] = match_requantize_with(&own, parameters, deviations * gains[k]);
     }
 }
 

@@ -1,4 +1,5 @@
 #include "match_pulp.h"
+#include "match_pulp_fixed_point.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
@@ -9,11 +10,6 @@ enum { SUM_FRACTION = 19, FRACTION = 31, FACTOR_FRACTION = 30 };
 
 /* 48/17 and -32/17 with 29 bits behind the point: the line from which a reciprocal is approached. */
 enum { RECIPROCAL_CONSTANT = 1515870810, RECIPROCAL_SLOPE = -1010580540, RECIPROCAL_STEPS = 3 };
-
-static inline int32_t product(int32_t a, int32_t b)
-{
-    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
-}
 
 /* x / 2^(bits + 1) of a number that is not negative, rounded half up. */
 static inline int32_t rounded_shift(int32_t x, int32_t bits)
@@ -34,10 +30,10 @@ static inline int32_t doublings(int32_t total)
 /* The reciprocal of a number in 1/2 .. 1, twice of it, by Newton and Raphson. */
 static int32_t reciprocal(int32_t half)
 {
-    int32_t result = RECIPROCAL_CONSTANT + product(half, RECIPROCAL_SLOPE);
+    int32_t result = RECIPROCAL_CONSTANT + match_fixed_product(half, RECIPROCAL_SLOPE);
     for (int32_t step = 0; step < RECIPROCAL_STEPS; step++) {
-        int32_t error = ((int32_t)1 << 29) - product(half, result);
-        result += 4 * product(result, error);
+        int32_t error = ((int32_t)1 << 29) - match_fixed_product(half, result);
+        result += 4 * match_fixed_product(result, error);
     }
     return match_smaller(result, INT32_MAX >> 1) + match_smaller(result, (int32_t)1 << 30);
 }
@@ -66,7 +62,7 @@ static void softmax_row(const match_tile_t *tile, const uint8_t *input, uint8_t 
     int32_t inverse = scaled(reciprocal(total << (FRACTION - 1 - SUM_FRACTION - halvings)), parameters->factor);
     int32_t shift = match_smaller(halvings + parameters->shift, 31);
     for (int32_t k = 0; k < count; k++) {
-        int32_t probability = product(exponentials[largest - input[k]], inverse);
+        int32_t probability = match_fixed_product(exponentials[largest - input[k]], inverse);
         int32_t level = rounded_shift(probability, shift) + parameters->zero;
         output[k] = (uint8_t)match_smaller(level, tile->clip_high);
     }

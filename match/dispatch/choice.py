@@ -247,7 +247,7 @@ def outputs(layer: Layer) -> int:
 
 
 def rows(layer: Layer) -> int:
-    """Rows that the control core's cost model is asked for one by one: those of a function of a pixel; 1 of others."""
+    """Into how many equal rows the control core's cost model divides a layer: pixels for `BY_PIXEL`, else 1."""
     return layer.oy * layer.ox if layer.op in BY_PIXEL else 1
 
 

@@ -8,8 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.float_border import FloatQuantization
-from match.ir.normalization import Normalization
 from match.ir.requantization import Requantization
+
+
+@dataclass(frozen=True, eq=False)
+class Normalization:
+    """What rows of n elements are normalized with (match_normalize_t).
+
+    spread: epsilon as ``epsilon * (n / scale)**2`` with 8 bits behind the point, at least 1.
+    gains: int16, shape (n,).
+    """
+
+    spread: int
+    gains: npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False)

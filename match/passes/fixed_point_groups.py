@@ -10,8 +10,8 @@ from match.arithmetic import tflite_functions
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
 from match.relay import integer_form, relay, tvm
-from match.relay.qnn import quantization
-from match.relay.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar, shape
+from match.relay.qnn import dequantized, quantized
+from match.relay.rewrite import New, is_call, operator_name, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_ROW, softmax
 
 _TABLES = {"sigmoid": tflite_functions.logistic, "tanh": tflite_functions.tanh}
@@ -30,31 +30,21 @@ class FuseFixedPointGroups:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if not is_call(call, "qnn.quantize") or not is_8bit(call):
-        return None
-    output = quantization(call.args[1], call.args[2], dtype(call))
+    output = quantized(call)
     if output is None:
         return None
     return _table(call.args[0], output, new) or _softmax(call.args[0], output, new)
 
 
-def _source(expr: relay.Expr) -> tuple[relay.Expr, QuantizedType] | None:
-    """The 8-bit tensor behind a dequantize with one scale."""
-    if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
-        return None
-    values = quantization(expr.args[1], expr.args[2], dtype(expr.args[0]))
-    return None if values is None else (expr.args[0], values)
-
-
 def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     gated = _gated(expr)
     function = tflite_functions.hard_swish if gated else _TABLES.get(operator_name(expr))
-    source = _source(gated or expr.args[0]) if function else None
+    source = dequantized(gated or expr.args[0]) if function else None
     if function is None or source is None:
         return None
-    x, inputs = source
+    inputs = source.quantization
     outputs = function(inputs, output)
-    return None if outputs is None else integer_form.lookup(new(x), outputs, inputs.dtype, output.dtype)
+    return None if outputs is None else integer_form.lookup(new(source.x), outputs, inputs.dtype, output.dtype)
 
 
 def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -66,14 +56,13 @@ def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
         if factor is None:
             return None
         beta = factor
-    source = _source(scores)
+    source = dequantized(scores)
     last = len(shape(expr)) - 1
     steps = output.scale == np.float32(1 / 256) and output.zero_point == value_range(output.dtype)[0]
     if source is None or int(expr.attrs.axis) % (last + 1) != last or not steps or shape(expr)[last] > LONGEST_ROW:
         return None
-    x, inputs = source
-    exponentials = tflite_functions.exponentials(inputs.scale, beta)
-    return softmax(new(x), shape(expr)[last], exponentials, output.dtype, output.zero_point)
+    exponentials = tflite_functions.exponentials(source.quantization.scale, beta)
+    return softmax(new(source.x), shape(expr)[last], exponentials, output.dtype, output.zero_point)
 
 
 def _gated(expr: relay.Expr) -> relay.Expr | None:

@@ -1,6 +1,6 @@
-"""dequantize → bilinear resize → quantize groups, as ONNX writes them, in integers.
+"""Groups of dequantize, a bilinear resize, and quantize, as ONNX files have them, become a resize of integers.
 
-The reference computes in floating point; outputs are within one step of its.
+The reference computes in floating point. The outputs are within one step of the reference's.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.relay import relay, tvm
-from match.relay.qnn import quantization
+from match.relay.qnn import dequantized, quantized
 from match.relay.resize import ONE, Between, Resize
-from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, shape
+from match.relay.rewrite import New, is_call, rewrite, shape
 
 
 @dataclass(frozen=True)
@@ -25,24 +25,20 @@ class FuseInterpolations:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if not is_call(call, "qnn.quantize") or not is_8bit(call):
+    output = quantized(call)
+    if output is None or not is_call(call.args[0], "image.resize2d"):
         return None
-    resize = call.args[0]
-    if not is_call(resize, "image.resize2d") or not is_call(resize.args[0], "qnn.dequantize"):
+    attrs, source = call.args[0].attrs, dequantized(call.args[0].args[0])
+    if source is None or source.quantization != output or shape(call)[0] != 1:
         return None
-    source, attrs = resize.args[0], resize.attrs
-    x = source.args[0]
-    if not is_8bit(x) or shape(x)[0] != 1 or str(attrs.layout) != "NHWC" or str(attrs.method) != "linear":
+    if str(attrs.layout) != "NHWC" or str(attrs.method) != "linear":
         return None
-    own = quantization(source.args[1], source.args[2], dtype(x))
-    if own is None or own != quantization(call.args[1], call.args[2], dtype(call)):
-        return None
-    extents = zip(shape(x)[1:3], shape(call)[1:3], strict=True)
+    extents = zip(shape(source.x)[1:3], shape(call)[1:3], strict=True)
     mode = str(attrs.coordinate_transformation_mode)
     rows, columns = (_between(size, outputs, mode) for size, outputs in extents)
     if rows is None or columns is None:
         return None
-    return Resize(x, rows, columns, 0, own.dtype, real=True).build(new(x))
+    return Resize(source.x, rows, columns, 0, output.dtype, real=True).build(new(source.x))
 
 
 def _between(size: int, outputs: int, mode: str) -> Between | None:

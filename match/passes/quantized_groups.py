@@ -21,22 +21,14 @@ from match.passes.element_functions import function_of
 from match.passes.repetition import enlarged, nearest_factors
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
-from match.relay.qnn import quantization
-from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape
+from match.relay.qnn import Dequantized, dequantized, quantization, quantized
+from match.relay.rewrite import New, constant, dtype, is_call, rewrite, scalar, shape
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
 _MATRIX_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 _RESIZE = "image.resize2d"
 _TRANSPOSED = "nn.conv2d_transpose"
 _LINEAR = ("nn.conv2d", _TRANSPOSED, "nn.dense")
-
-
-@dataclass(frozen=True, eq=False)
-class _Real:
-    """A float tensor that is a dequantized one: its 8-bit expression in the original function, and its quantization."""
-
-    x: relay.Expr
-    quantization: QuantizedType
 
 
 @dataclass(frozen=True)
@@ -51,9 +43,7 @@ class FuseQuantizedGroups:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if is_call(call, "qnn.concatenate"):
         return _scaled_concatenation(call, new)
-    if not is_call(call, "qnn.quantize") or not is_8bit(call):
-        return None
-    output = quantization(call.args[1], call.args[2], dtype(call))
+    output = quantized(call)
     if output is None:
         return None
     inner, clip = _clamped(call.args[0], output)
@@ -62,14 +52,6 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
     return _table(call.args[0], output, new) or _moved(call.args[0], output, new)
-
-
-def _real(expr: relay.Expr) -> _Real | None:
-    """The 8-bit tensor behind a dequantize with one scale."""
-    if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
-        return None
-    values = quantization(expr.args[1], expr.args[2], dtype(expr.args[0]))
-    return None if values is None else _Real(expr.args[0], values)
 
 
 def _clamped(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, tuple[int, int]]:
@@ -96,7 +78,7 @@ def _linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
         operator, bias = expr.args[0], expr.args[1]
     if not is_call(operator, *_LINEAR) or (is_call(operator, _TRANSPOSED) and not _is_plain(operator)):
         return None
-    real, kernel = _real(operator.args[0]), _kernel(operator)
+    real, kernel = dequantized(operator.args[0]), _kernel(operator)
     if real is None or kernel is None:
         return None
     values, scale, zero_point = kernel
@@ -203,7 +185,7 @@ def _binary(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     """An addition or multiplication of two tensors."""
     if not is_call(expr, "add", "multiply"):
         return None
-    left, right = _real(expr.args[0]), _real(expr.args[1])
+    left, right = dequantized(expr.args[0]), dequantized(expr.args[1])
     if left is None or right is None:
         return None
     build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
@@ -215,7 +197,7 @@ def _extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr |
     """The larger or the smaller of two tensors: quantizing keeps their order, so each is rescaled first."""
     if not is_call(expr, "maximum", "minimum"):
         return None
-    reals = [real for real in map(_real, expr.args) if real is not None and constant(real.x) is None]
+    reals = [real for real in map(dequantized, expr.args) if real is not None and constant(real.x) is None]
     if len(reals) < 2 or any(shape(real.x) != shape(expr) for real in reals):
         return None
     a, b = (_rescaled(new(real.x), real.quantization, output) for real in reals)
@@ -228,7 +210,7 @@ def _rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     if not is_call(product, "nn.dense"):
         return None
     source, kernel = _unmoved(product.args[0], *_MATRIX_MOVES), _kernel(product)
-    real = _real(source)
+    real = dequantized(source)
     if real is None or kernel is None:
         return None
     values, scale, zero_point = kernel
@@ -249,7 +231,7 @@ def _matrices(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr |
     if not is_call(product, "nn.batch_matmul"):
         return None
     sides = [(_unmoved(operand, *_MATRIX_MOVES), operand) for operand in product.args]
-    reals = [_real(side) for side, _ in sides]
+    reals = [dequantized(side) for side, _ in sides]
     if None in reals or product.attrs.transpose_a or not product.attrs.transpose_b:
         return None
     left, right = (real for real in reals if real is not None)
@@ -296,13 +278,15 @@ def _average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
         window, padding = expr.attrs.pool_size, expr.attrs.padding
         if (int(window[0]), int(window[1])) != (rows, columns) or any(int(side) for side in padding):
             return None
-    real = _real(expr.args[0])
-    return None if real is None else _pooled(_Real(new(real.x), real.quantization), (rows, columns), layout, output)
+    real = dequantized(expr.args[0])
+    if real is None:
+        return None
+    return _pooled(Dequantized(new(real.x), real.quantization), (rows, columns), layout, output)
 
 
 def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
     """A mean over all axes behind the channels, or all between the batch and these; onnxruntime's is in float32."""
-    real, extents = _real(expr.args[0]), shape(expr.args[0])
+    real, extents = dequantized(expr.args[0]), shape(expr.args[0])
     rank = len(extents)
     axes = sorted(int(axis) % rank for axis in expr.attrs.axis or ())
     last = axes == list(range(1, rank - 1))
@@ -314,11 +298,11 @@ def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | Non
     else:
         window = count, 1
         x = relay.reshape(new(real.x), (batch, *window, extents[-1]) if last else (batch, extents[1], *window))
-    pooled = _pooled(_Real(x, real.quantization), window, "NHWC" if last else "NCHW", output)
+    pooled = _pooled(Dequantized(x, real.quantization), window, "NHWC" if last else "NCHW", output)
     return pooled if pooled is None else relay.reshape(integer_form.real_sums(pooled), shape(expr))
 
 
-def _pooled(x: _Real, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr | None:
+def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr | None:
     """The mean of windows of a tensor, which is of the result's own function."""
     if x.quantization.dtype != output.dtype:
         return None
@@ -331,7 +315,7 @@ def _windowed_average(expr: relay.Expr, output: QuantizedType, new: New) -> rela
 
     As onnxruntime does it, with the zero point added before rounding.
     """
-    if not is_call(expr, "nn.avg_pool2d") or _real(expr.args[0]) is None:
+    if not is_call(expr, "nn.avg_pool2d") or dequantized(expr.args[0]) is None:
         return None
     mean = divided(new(expr), output.scale)
     low, high = value_range(output.dtype)
@@ -343,7 +327,7 @@ def _concatenate(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Exp
     """A concatenation, each part brought to the output's scale."""
     if not is_call(expr, "concatenate") or not isinstance(expr.args[0], relay.Tuple):
         return None
-    parts = [_real(field) for field in expr.args[0].fields]
+    parts = [dequantized(field) for field in expr.args[0].fields]
     if any(part is None for part in parts):
         return None
     scaled = [_rescaled(new(part.x), part.quantization, output) for part in parts if part is not None]
@@ -372,7 +356,7 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     if found is None or len(found[0]) > 2:
         return None
     sources, function = found
-    reals = [real for real in map(_real, sources) if real is not None]
+    reals = [real for real in map(dequantized, sources) if real is not None]
     if len(reals) < len(sources) or any(shape(real.x) != shape(expr) for real in reals):
         return None
     types = [real.quantization for real in reals]
@@ -398,7 +382,7 @@ def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     while is_call(expr, "nn.pad", *_MOVES) or (is_call(expr, _RESIZE) and nearest_factors(expr)):
         moves.append(expr)
         expr = _part(expr.args[0]) or expr.args[0]
-    real = _real(expr)
+    real = dequantized(expr)
     if real is None:
         return None
     result, own = new(real.x), real.quantization

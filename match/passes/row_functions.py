@@ -1,6 +1,6 @@
-"""dequantize → function of a row → quantize groups, as ONNX writes them, in integers.
+"""Groups of dequantize, a function of a row, and quantize, as ONNX files have them, become operators on integers.
 
-The reference computes them in floating point; outputs are within one step of its.
+The reference computes the function in floating point. The outputs are within one step of the reference's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from match.arithmetic import onnxruntime
 from match.arithmetic.interface import QuantizedType
+from match.ir.constants import Normalization
 from match.ir.dtypes import value_range
-from match.ir.normalization import Normalization
 from match.ir.requantization import Requantization
 from match.relay import relay, tvm
 from match.relay.normalization import (
@@ -27,12 +27,14 @@ from match.relay.normalization import (
     SPREAD_FRACTION,
     normalization,
 )
-from match.relay.qnn import quantization
-from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape
+from match.relay.qnn import dequantized, quantized
+from match.relay.rewrite import New, constant, is_call, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_REAL_ROW, Steps, softmax
 
 _FAR = 1 << 16
 """Steps of an output beyond which a bias alone clips it."""
+
+_MOST_SHIFT = 40
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,7 @@ class FuseRowFunctions:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if not is_call(call, "qnn.quantize") or not is_8bit(call):
-        return None
-    output = quantization(call.args[1], call.args[2], dtype(call))
+    output = quantized(call)
     if output is None:
         return None
     return _softmax(call.args[0], output, new) or _normalization(call.args[0], output, new)
@@ -56,16 +56,13 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
 def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     if not is_call(expr, "nn.softmax"):
         return None
-    scores, last = expr.args[0], len(shape(expr)) - 1
-    if int(expr.attrs.axis) % (last + 1) != last or not is_call(scores, "qnn.dequantize"):
-        return None
-    x, width = scores.args[0], shape(expr)[last]
-    inputs = quantization(scores.args[1], scores.args[2], dtype(x)) if is_8bit(x) else None
+    scores, rank, width = dequantized(expr.args[0]), len(shape(expr)), shape(expr)[-1]
     steps = Steps.of(onnxruntime.softmax_levels(output.scale))
-    if inputs is None or steps is None or width > LONGEST_REAL_ROW:
+    along_rows = int(expr.attrs.axis) % rank == rank - 1
+    if scores is None or steps is None or not along_rows or width > LONGEST_REAL_ROW:
         return None
-    exponentials = onnxruntime.softmax_exponentials(inputs.scale)
-    return softmax(new(x), width, exponentials, output.dtype, output.zero_point, steps)
+    exponentials = onnxruntime.softmax_exponentials(scores.quantization.scale)
+    return softmax(new(scores.x), width, exponentials, output.dtype, output.zero_point, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,25 +77,28 @@ class _Normalized:
 
 def _normalization(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     found = _normalized(expr)
-    if found is None or not is_call(found.x, "qnn.dequantize") or not is_8bit(found.x.args[0]):
+    source = dequantized(found.x) if found else None
+    if found is None or source is None:
         return None
-    x, width = found.x.args[0], len(found.gain)
-    inputs = quantization(found.x.args[1], found.x.args[2], dtype(x))
-    largest = np.abs(found.gain).max() or 1.0
-    if inputs is None or not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * output.scale:
+    width, largest = len(found.gain), np.abs(found.gain).max() or 1.0
+    if not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * output.scale:
         return None
-    spread = max(1, round(found.epsilon * (width / float(inputs.scale)) ** 2 * (1 << SPREAD_FRACTION)))
+    spread = max(1, round(found.epsilon * (width / float(source.quantization.scale)) ** 2 * (1 << SPREAD_FRACTION)))
     if spread > MOST_SPREAD:
         return None
     gains = np.rint(found.gain / largest * GAIN_ONE).astype(np.int16)
     factor = largest / (float(output.scale) * GAIN_ONE * (1 << DEVIATION_FRACTION))
     scaled = _line(factor, found.bias / float(output.scale) + output.zero_point, output.dtype)
-    return normalization(new(x), width, Normalization(spread, gains), scaled, output.dtype)
+    return normalization(new(source.x), width, Normalization(spread, gains), scaled, output.dtype)
 
 
 def _line(factor: float, offsets: npt.NDArray[np.float64], dtype: str) -> Requantization:
-    """``sum * factor + offset`` of each channel, rounded half up, with 24 bits of the factor."""
-    shift = 24 - math.frexp(factor)[1]
+    """``sum * factor + offset`` of each channel, rounded half up, with 24 bits of the factor.
+
+    A factor that is so small that biases would not fit 64 bits has fewer; then sums of 31 bits move outputs by less
+    than 2**-9 steps.
+    """
+    shift = min(24 - math.frexp(factor)[1], _MOST_SHIFT)
     ones = np.ones(len(offsets), np.int64)
     bias = np.rint(np.ldexp(offsets.clip(-_FAR, _FAR) + 0.5, shift)).astype(np.int64)
     return Requantization(ones * round(math.ldexp(factor, shift)), bias, ones * shift, value_range(dtype))
@@ -127,10 +127,9 @@ def _normalized(expr: relay.Expr) -> _Normalized | None:
 
 
 def _along_rows(reduction: relay.Call) -> bool:
-    attrs, last = reduction.attrs, len(shape(reduction.args[0])) - 1
-    return [int(axis) % (last + 1) for axis in attrs.axis or ()] == [last] and bool(
-        attrs.keepdims and not attrs.exclude
-    )
+    attrs, rank = reduction.attrs, len(shape(reduction.args[0]))
+    axes = [int(axis) % rank for axis in attrs.axis or ()]
+    return axes == [rank - 1] and bool(attrs.keepdims) and not attrs.exclude
 
 
 def _reals(expr: relay.Expr, width: int) -> npt.NDArray[np.float64] | None:

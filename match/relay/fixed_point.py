@@ -8,13 +8,14 @@ from match.relay import integer_form, relay
 from match.relay.rewrite import is_8bit, is_call
 
 ALONE = "annotation.stop_fusion"
-"""The operator behind a value that TVM is to compute once, in a loop of its own."""
+"""The operator that marks its operand: TVM computes it once, in a loop of its own."""
 
 
 def alone(x: relay.Expr) -> relay.Expr:
-    """A value that is computed once: TVM writes out again, at each place, what it makes one loop of with its readers.
+    """The value, marked so that TVM computes it once.
 
-    So it would do with the reciprocal for each element of a row, and with each step three times in the next.
+    Otherwise TVM joins the value's loop with the loops that read the value, and computes it again at each place: a
+    row's reciprocal for each of the row's elements, say.
     """
     return relay.annotation.stop_fusion(x)
 
@@ -29,9 +30,10 @@ def product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
 def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:
     """The operators of a function in fixed point that ends in a typed expression, between 8 bits and 8 bits.
 
-    Such a function has values that are computed once; without one there is none. Softmax looks for the largest element
-    of a row. What is `known` is an earlier function's, whose values of more than 8 bits this one goes on with, as a
-    step of an LSTM does with the cell that the step before it leaves.
+    Every such function has values that are marked with `alone`; an expression without one is no such function. The
+    largest element of a row has 8 bits and is inside nevertheless: softmax begins with it. Operators in `known` belong
+    to an earlier function. A step of an LSTM, for example, reads the cell of the step before, which has more than 8
+    bits, and ends there.
     """
     found: set[relay.Call] = set()
     if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):

@@ -1,7 +1,7 @@
 """Normalization of rows, along the last axis, in integers, as Relay operators.
 
 Each of a row's n elements becomes its distance from the row's mean in standard deviations, times a gain. The result is
-requantized as a sum of products is, with parameters of the element's own channel.
+requantized like the sums of a convolution: each channel has its own parameters.
 
 In whole numbers, with S the sum of a row and Q the sum of its squares: ``n * x - S`` is n times the distance, and
 ``n * Q - S**2`` is n**2 times the variance. That, with `SPREAD_FRACTION` bits behind the point, and the operator's
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from match.ir.normalization import Normalization
+from match.ir.constants import Normalization
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, inside, product

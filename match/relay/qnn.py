@@ -58,6 +58,29 @@ def quantization(scale: relay.Expr, zero_point: relay.Expr, dtype: str) -> Quant
     return QuantizedType(np.float32(scale_value), int(zero_value), dtype)
 
 
+def quantized(expr: relay.Expr) -> QuantizedType | None:
+    """The quantization of what a `qnn.quantize` with one scale makes 8 bits; None for other expressions."""
+    if not is_call(expr, "qnn.quantize") or not is_8bit(expr):
+        return None
+    return quantization(expr.args[1], expr.args[2], dtype(expr))
+
+
+@dataclass(frozen=True, eq=False)
+class Dequantized:
+    """A float tensor that is a dequantized one: the 8-bit tensor, and its quantization."""
+
+    x: relay.Expr
+    quantization: QuantizedType
+
+
+def dequantized(expr: relay.Expr) -> Dequantized | None:
+    """What is behind a `qnn.dequantize` of 8 bits with one scale; None for other expressions."""
+    if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
+        return None
+    own = quantization(expr.args[1], expr.args[2], dtype(expr.args[0]))
+    return None if own is None else Dequantized(expr.args[0], own)
+
+
 def read_linear(expr: relay.Expr) -> Linear | None:
     """The convolution or dense layer that ends in `expr`, or None if none of a supported kind does."""
     if not is_8bit(expr):

@@ -1,8 +1,8 @@
 """Bilinear interpolation of maps in integers, as Relay operators: what TFLite Micro's kernel computes.
 
 Each output is the sum of four inputs by their weights, which are in steps of 1/1024 along rows and columns, rounded
-half away from zero once. Where the reference computes in floating point (`Resize.real`) these weights are off by half
-a step at most, which moves an output by no more than ``2 * 255 / 2048`` before it is rounded.
+half away from zero once. Where the reference computes in floating point (`Resize.real`), each of the two weights is off
+by at most 1/2048. Before an output is rounded, that moves it by at most ``2 * 255 / 2048`` steps.
 """
 
 from __future__ import annotations

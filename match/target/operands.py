@@ -28,8 +28,10 @@ POSITION_BYTES = 8
 """Of match_between_t."""
 
 QUANTIZE_BYTES = 4 * (4 + 256)
-SOFTMAX_BYTES = 4 * (3 + 256)
 """Of match_quantize_t."""
+
+SOFTMAX_BYTES = 4 * (3 + 256)
+"""Of match_softmax_t."""
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:

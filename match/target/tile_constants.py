@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LayerConstants
+from match.ir.constants import LayerConstants, Normalization
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Dim, Layer, Op
-from match.ir.normalization import Normalization
 from match.ir.requantization import UNREACHED, Requantization, Requantizer
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])

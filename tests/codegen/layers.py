@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LayerConstants
+from match.ir.constants import LayerConstants, Normalization
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
-from match.ir.normalization import Normalization
 from match.ir.requantization import Requantization
 from tests.kernels.reference import normalized, random_positions, resized, softmax_of
 

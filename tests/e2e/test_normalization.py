@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import match
-from match.ir.normalization import Normalization
+from match.ir.constants import Normalization
 from match.ir.requantization import Requantization
 from match.relay import relay, tvm
 from match.relay.normalization import normalization, read_normalization

@@ -62,6 +62,18 @@ def test_what_the_core_may_round_otherwise_is_said(report: Report) -> None:
     assert " no " in row
 
 
+def test_what_is_in_integers_in_place_of_floating_point_is_said(report: Report) -> None:
+    layers = tuple(
+        msgspec.structs.replace(layer, exact=False, floating=False, op="softmax") if layer.name == "softmax" else layer
+        for layer in report.layers
+    )
+    totals = msgspec.structs.replace(report.totals, inexact_layers=1)
+    text = text_of(msgspec.structs.replace(report, layers=layers, totals=totals))
+    assert "In integers: 1 layer where the reference has floating point, with outputs within one step of its." in text
+    assert "Floating point" not in text
+    assert " within 1 " in next(line for line in text.splitlines() if line.startswith("softmax "))
+
+
 HEADERS = {
     "tensor": "model/relu",
     "shapes": "1x8x8x8 > 1x8x8x16",

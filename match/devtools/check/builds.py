@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from match.arithmetic.tflite_functions import exponentials
+from match.ir.constants import Normalization
 from match.ir.layer import Padding
-from match.ir.normalization import Normalization
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.normalization import normalization
