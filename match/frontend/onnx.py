@@ -15,7 +15,7 @@ from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
-from match.frontend.onnx_quantization import with_quantization
+from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
@@ -72,6 +72,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     inputs, outputs = with_quantization(graph, inputs, outputs)
     _check_domains(graph, path)
     _check_quantized(graph, path)
+    check_scales(graph, path)
     check_attributes(proto, path)
     try:
         module, params = import_onnx(_written_out(proto))

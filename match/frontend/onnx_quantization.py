@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from match.errors import ModelError
 from match.frontend.model import ModelTensor, Quantization
 
 _QLINEAR_INPUTS = {"QLinearConv": ((0, 1),), "QLinearMatMul": ((0, 1),), "QGemm": ((0, 1),)}
@@ -22,14 +23,7 @@ def with_quantization(
     graph: Any, inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor]
 ) -> tuple[tuple[ModelTensor, ...], tuple[ModelTensor, ...]]:
     """The tensors with what their readers and writers say of them; zero points stand behind scales."""
-    constants = {initializer.name: initializer for initializer in graph.initializer}
-    constants |= {
-        node.output[0]: attribute.t
-        for node in graph.node
-        if node.op_type == "Constant"
-        for attribute in node.attribute
-        if attribute.name == "value"
-    }
+    constants = _constants(graph)
     found: dict[str, Quantization] = {}
     for node in graph.node:
         if node.op_type == "DequantizeLinear":
@@ -39,6 +33,37 @@ def with_quantization(
         if node.op_type in _QLINEAR_OUTPUTS:
             _take(found, node.output[0], node, _QLINEAR_OUTPUTS[node.op_type], constants)
     return tuple(_quantized(t, found) for t in inputs), tuple(_quantized(t, found) for t in outputs)
+
+
+def check_scales(graph: Any, path: object) -> None:
+    """Refuse a model whose activations cannot be quantized with the scales that it gives.
+
+    Raises:
+        ModelError: a constant scale of a QuantizeLinear, which divides by it, is not a positive, finite number.
+    """
+    constants = _constants(graph)
+    for position, node in enumerate(graph.node):
+        if node.op_type != "QuantizeLinear" or node.input[1] not in constants:
+            continue
+        scales = np.ravel(onnx.numpy_helper.to_array(constants[node.input[1]])).astype(np.float64)
+        wrong = scales[~((scales > 0) & np.isfinite(scales))]
+        if wrong.size:
+            raise ModelError(
+                f"{path} has QuantizeLinear ({node.name or f'number {position}'}) with a scale of {wrong[0]:g}; scales "
+                "must be positive, finite numbers, so quantize the model again"
+            )
+
+
+def _constants(graph: Any) -> dict[str, Any]:
+    """Tensors by name: the initializers, and what Constant nodes hold."""
+    constants = {initializer.name: initializer for initializer in graph.initializer}
+    return constants | {
+        node.output[0]: attribute.t
+        for node in graph.node
+        if node.op_type == "Constant"
+        for attribute in node.attribute
+        if attribute.name == "value"
+    }
 
 
 def _take(found: dict[str, Quantization], tensor: str, node: Any, at: int, constants: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ class _Normalized:
 def _normalization(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     found = _normalized(expr)
     source = dequantized(found.x) if found else None
-    if found is None or source is None:
+    if found is None or source is None or not np.isfinite([*found.gain, *found.bias, found.epsilon]).all():
         return None
     width, largest = len(found.gain), np.abs(found.gain).max() or 1.0
     if not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * output.scale:

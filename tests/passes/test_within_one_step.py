@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from match.errors import ModelError
 from match.frontend import load
 from match.ir.layer import Op
 from match.partitioning.pattern import find
@@ -127,6 +128,20 @@ def test_layer_normalization(seed: int, width: int, dtype: str, *, small: bool) 
     off = distances(quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=epsilon), x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
+
+
+def test_gains_that_are_no_numbers_stay_in_floating_point() -> None:
+    gain = np.array([1, np.nan, 2, 3, 4, 5, 6, 7], np.float32)
+    constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(0.02), "zo": np.uint8(0), "gain": gain}
+    module = integer_relay(load(quantized("LayerNormalization", (1, 3, 8), constants, axis=-1)), "uint8")
+    assert "variance" in module.astext(show_meta_data=False)
+
+
+@pytest.mark.parametrize("scale", [0, -0.1, np.nan, np.inf])
+def test_a_scale_that_is_none_is_refused(scale: float) -> None:
+    constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(scale), "zo": np.uint8(0)}
+    with pytest.raises(ModelError, match=rf"QuantizeLinear \(number 3\) with a scale of {scale:g}; scales must be"):
+        load(quantized("Softmax", (1, 5, 6), constants, axis=-1))
 
 
 @pytest.mark.parametrize("same", [False, True])
