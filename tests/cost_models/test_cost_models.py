@@ -12,7 +12,8 @@ import pytest
 
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
-from match.cost_models.pulp_cluster import Form, PulpClusterCost, border_windows, step
+from match.cost_models.pulp_cluster import Form, PulpClusterCost
+from match.cost_models.pulp_loops import border_windows, step
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.mapping.schedule import Memory
