@@ -359,25 +359,37 @@ class PulpClusterCost(CostModel):
         return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
 
     def _product(self, channels: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
-        """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel."""
-        cycles = self.cycles
-        blocks, rest = divmod(channels, 4)
-        behind = cycles.rest + pixels * (cycles.last + self._last_channels(rest, vectors, tile))
-        work = self._blocks(blocks, pixels, vectors, tile) + choose(rest > 0, behind, 0)
-        short = cycles.product + pixels * self._short_pixel(channels, vectors.bytes, tile)
-        return choose(vectors.bytes < WORD, short, work)
+        """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel.
 
-    def _blocks(self, blocks: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
-        """Blocks of four channels of some pixels; in int64 they pass through memory."""
-        cycles = self.cycles
+        What a pair of pixels takes does not depend on their number: arrays are multiplied with that in the end.
+        """
         pairs, single = divmod(pixels, 2)
-        two, one = (self._block(4, n, vectors, tile) for n in (2, 1))
-        work = cycles.product + pairs * (cycles.pair + blocks * two) + single * (cycles.pair + blocks * one)
-        work = choose(blocks > 0, work, 0)
+        call, pair, one = self._product_parts(channels, vectors, tile)
+        return call + pairs * pair + single * one
+
+    def _product_parts(self, channels: int, vectors: Vectors, tile: Tile) -> tuple[float, float, float]:
+        """Of a product: beside its pixels, a pair of pixels, a single one."""
+        blocks, rest = divmod(channels, 4)
+        call, pair, one = self._blocks(blocks, vectors, tile)
+        last = choose(rest > 0, self.cycles.last + self._last_channels(rest, vectors, tile), 0)
+        call = call + choose(rest > 0, self.cycles.rest, 0)
+        short, is_short = self._short_pixel(channels, vectors.bytes, tile), vectors.bytes < WORD
+        return (
+            choose(is_short, self.cycles.product, call),
+            choose(is_short, 2 * short, pair + 2 * last),
+            choose(is_short, short, one + last),
+        )
+
+    def _blocks(self, blocks: int, vectors: Vectors, tile: Tile) -> tuple[float, float, float]:
+        """The same of blocks of four channels; in int64 they pass through memory."""
+        cycles = self.cycles
+        two, one = (cycles.pair + blocks * self._block(4, pixels, vectors, tile) for pixels in (2, 1))
+        call, two, one = (choose(blocks > 0, each, 0) for each in (cycles.product, two, one))
         if self.form != "int64":
-            return work
-        two, one = (self._rare_block(n, vectors, tile) for n in (2, 1))
-        return choose(tile.end, cycles.product + pairs * blocks * two + single * blocks * one, work)
+            return call, two, one
+        rare = (blocks * self._rare_block(pixels, vectors, tile) for pixels in (2, 1))
+        two, one = (choose(tile.end, each, usual) for each, usual in zip(rare, (two, one), strict=True))
+        return choose(tile.end, cycles.product, call), two, one
 
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
@@ -477,11 +489,13 @@ class PulpClusterCost(CostModel):
 
     def _pointwise(self, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out."""
-        pixels = tile.oy * tile.ox if self.cores == 1 else even(tile.oy * tile.ox)
+        if self.cores == 1:
+            return self._product(tile.k, tile.oy * tile.ox, Vectors(tile.c), tile)
+        pixels, product = even(tile.oy * tile.ox), self.cycles.product
         share = self._share(1, pixels, tile.k)
-        products = choose((share * pixels <= 2) | (self.cores == 1), 1, 2)
-        whole = self._product(tile.k, pixels, Vectors(tile.c), tile) - self.cycles.product
-        return products * self.cycles.product + share * whole
+        call, pair, _ = self._product_parts(tile.k, Vectors(tile.c), tile)
+        products = choose(share * pixels <= 2, 1, 2)
+        return products * product + share * (call - product) + share * pixels / 2 * pair
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them; at stride 2 it computes no fewer columns than a strip has."""
