@@ -361,7 +361,7 @@ def compile(  # noqa: A001
         if generated.main_bytes > chip.main_memory.size:
             if chip.external is None:
                 raise CapacityError(shortage(generated, chip))
-            if any(decision.plan and decision.plan.stages for decision in partitioned.decisions):
+            if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
                 # What lies in external memory is cut through main memory operator by operator.
                 options = replace(options, fuse=False)
                 partitioned = cut(integer, chip, options, network.name, stopwatch)
