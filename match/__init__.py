@@ -16,7 +16,8 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from match.compiler import CompiledModel, build, compile, partition, validate  # noqa: A004
+    from match.compiled.model import CompiledModel
+    from match.compiler import build, compile, partition, validate  # noqa: A004
     from match.devtools import zoo
     from match.dispatch.plan import LayerDecision
     from match.errors import (
@@ -81,7 +82,8 @@ __all__ = [
 __version__: str
 
 _HOME = {
-    "match.compiler": ("CompiledModel", "build", "compile", "partition", "validate"),
+    "match.compiled.model": ("CompiledModel",),
+    "match.compiler": ("build", "compile", "partition", "validate"),
     "match.report.compare": ("Comparison", "compare"),
     "match.validation.schema": ("Validation",),
     "match.target.cost": ("CostModel", "CpuCostModel"),
