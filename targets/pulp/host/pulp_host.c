@@ -172,11 +172,6 @@ int32_t pulp_dma_wait(pulp_dma_t *transfer)
     return MATCH_OK;
 }
 
-int32_t pulp_dma_pending(void)
-{
-    return chip.transfers;
-}
-
 int32_t pulp_cluster_wait(void)
 {
     started_t started = chip.cluster_kernel;
