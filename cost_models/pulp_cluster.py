@@ -34,7 +34,7 @@ from match.cost_models.pulp_loops import (
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
-REQUANTIZATION = {"high": 11.5, "high_signed": 14.7, "int64": 35.0}
+REQUANTIZATION = {"high": 10.0, "high_signed": 12.0, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
 
 Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
@@ -47,10 +47,10 @@ Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and
 channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
 """
 
-REQUANTIZATION_CALL = 350
+REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
 
-REQUANTIZATION_CHANNEL = 19
+REQUANTIZATION_CHANNEL = 12
 """A channel, whose parameters are loaded for each row of a core's pixels; these are taken to lie in two."""
 
 Form = Literal["int32", "high", "high_signed", "int64", "sums"]
