@@ -130,6 +130,7 @@ class KernelCycles:
     requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
     of 5), and a channel of it, counted in the compiled code.
+    channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
@@ -177,6 +178,8 @@ class KernelCycles:
     add: float = 6.72
     add_int64: float = 51.2
     lookup: float = 3.08
+    channel_lookup_pixel: float = 22
+    channel_lookup: float = 4
     multiply: float = 13
     squared_difference: float = 17
     turned_pixel: float = 36
@@ -326,6 +329,10 @@ class PulpClusterCost(CostModel):
             case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
                 each = getattr(self.cycles, layer.op)
                 return self._elements(layer, tile, each)
+            case Op.CHANNEL_LOOKUP:
+                pixels = tile.oy * tile.ox
+                rows = ceil_div(pixels, self.cores) * self.cycles.channel_lookup_pixel
+                return rows + self._elements(layer, tile, self.cycles.channel_lookup)
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
