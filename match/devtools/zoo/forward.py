@@ -132,7 +132,7 @@ def moved(
 def _between(x: Float64Array, axis: int, factor: int) -> Float64Array:
     """`factor` times as many values along an axis, between those of the nearest two centres."""
     extent = x.shape[axis]
-    at = ((np.arange(extent * factor) + 0.5) / factor - 0.5).clip(0, extent - 1)
+    at: Float64Array = np.clip((np.arange(extent * factor, dtype=np.float64) + 0.5) / factor - 0.5, 0, extent - 1)
     first = np.floor(at).astype(int)
     share = (at - first).reshape(-1, *(1 for _ in x.shape[axis + 1 :]))
     last = np.minimum(first + 1, extent - 1)

@@ -185,9 +185,10 @@ def _weighted(
     scales = (gains * spread * steps / deviations).astype(np.float32)
     bias_scales = (np.float32(x.scale) * scales).astype(np.float64)
     biases = np.rint(shifts / bias_scales - means).astype(np.int32) * (not last)
-    results = ((flat + biases[:, np.newaxis]) * bias_scales[:, np.newaxis]).reshape(by_axis.shape)
-    results = np.moveaxis(results, 0, -1) if last else np.clip(results, *layer.activation)
-    return Weights(values, scales, biases), results
+    results: Float64Array = ((flat + biases[:, np.newaxis]) * bias_scales[:, np.newaxis]).reshape(by_axis.shape)
+    if isinstance(layer, Project):
+        return Weights(values, scales, biases), np.moveaxis(results, 0, -1)
+    return Weights(values, scales, biases), np.clip(results, *layer.activation)
 
 
 def _bounds(values: Float64Array) -> Range:
