@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, ceil_div, choose, larger, smaller
 
@@ -18,7 +16,7 @@ def align4(size: int) -> int:
 
 def columns_bytes(column: int) -> int:
     """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
-    return smaller(8 * column, larger(512, 2 * column))
+    return smaller(16 * column, larger(512, 2 * column))
 
 
 def step(channels: int, pixels: int) -> int:
@@ -54,7 +52,7 @@ def pixels_apart(layer: Layer) -> bool:
 
 
 def border_windows(layer: Layer) -> int:
-    """Output columns whose windows are not copied row by row from within the input; of few columns more than there are.
+    """Output columns whose windows are no run of bytes within a row of the input; of few columns more than there are.
 
     Spelled out, as it is asked for each tile.
     """
@@ -66,28 +64,27 @@ def border_windows(layer: Layer) -> int:
     return before + behind if behind > 0 else before
 
 
-@dataclass(frozen=True)
-class Vectors:
-    """What a product multiplies of a pixel: `rows` rows that make up `bytes` bytes."""
-
-    bytes: int
-    rows: int = 1
-
-
-def vectors_in_place(layer: Layer, tile: Tile) -> Vectors:
-    """The vectors of windows that are multiplied where they lie in the input."""
-    connected = layer.fy == 1 or layer.ix == layer.fx
-    return Vectors(tile.fy * tile.fx * tile.c, 1 if connected else layer.fy)
+def is_in_place(layer: Layer, tile: Tile) -> bool:
+    """Whether windows are multiplied where they lie in the input: each one run of whole words."""
+    row = layer.fy == 1 and not pixels_apart(layer)
+    column = (layer.fx, layer.ix, layer.dilation[0]) == (1, 1, 1)
+    return (tile.c % WORD == 0) if (row or column) and layer.op is Op.CONV2D else False
 
 
-def is_in_place(layer: Layer, tile: Tile, fast: bool) -> bool:
-    """Whether the kernel does that; vectors in rows have loops in `fast` forms only, see `PulpClusterCost._is_fast`."""
-    if pixels_apart(layer):
+def across(layer: Layer, tile: Tile) -> int:
+    """Half cycles that two windows which share columns take longer for each of their words, as these cross borders."""
+    stride = layer.stride[1] * layer.fy * tile.c
+    return choose(stride % 2 > 0, 3, stride % WORD // 2 * 2)
+
+
+def are_shared(layer: Layer, tile: Tile) -> bool:
+    """Whether windows that are laid out share columns (`are_shared` of match_pulp_conv2d.c)."""
+    again = layer.fx - layer.stride[1]
+    if layer.dilation[1] > 1 or again <= 0:
         return False
-    words = tile.c % WORD == 0
-    if vectors_in_place(layer, tile).rows == 1:
-        return words
-    return words & fast & (tile.k % 4 == 0) & (tile.k <= tile.fx * tile.c)
+    words = align4(layer.fy * layer.fx * tile.c) // WORD
+    longer = across(layer, tile) * ceil_div(tile.k, 4) * words
+    return longer <= 16 * again * layer.fy * ceil_div(tile.c, WORD)
 
 
 def border_rows(layer: Layer) -> int:
@@ -98,12 +95,16 @@ def border_rows(layer: Layer) -> int:
     return min(layer.oy, ceil_div(top, stride) + max(0, behind))
 
 
-def copied_rows(layer: Layer, tile: Tile) -> float:
-    """Cycles of the rows of a window that are copied word by word; words across a border take a cycle more."""
-    row = tile.fx * tile.c
-    words = ceil_div(row, WORD)
-    around = choose(words > 3, 3 + words % 2, choose(words == 1, 1, 0))
-    return tile.fy * (words * (2 + crossing(layer.stride[1] * tile.c) + crossing(row)) + around)
+def copied_column(layer: Layer, tile: Tile) -> float:
+    """Cycles of the pixels of a column that is laid out.
+
+    Pixels of up to a word are copied two at a time, with two steps to the next column; others by loops of two words.
+    Those that are no whole words take `KernelCycles.pixel` more.
+    """
+    rows, words = layer.fy, tile.c // WORD
+    small = choose(tile.c == 3, 3 + rows * 4.5, 3 + 2 * rows + rows % 2)
+    large = rows * choose(words == 2, 4, 2 * words + 3 - words % 2)
+    return choose(tile.c <= WORD, small, choose(tile.c % WORD == 0, large, rows * words * 2.5))
 
 
 def even(count: int) -> int:

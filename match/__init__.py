@@ -2,7 +2,8 @@
 
 `compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
 and runs it on this machine. `validate` compares a saved project with its model. `load` reads a model file alone;
-`partition` prepares a Relay module for ``tvm.relay.build``, which `build` calls, too. To describe a chip, subclass
+`partition` prepares a Relay module for ``tvm.relay.build``, which `build` calls, too; `shared_files` is C that layers
+built so need. To describe a chip, subclass
 `MatchTarget` and `HwModule`.
 `zoo` makes networks to try it all on.
 
@@ -16,6 +17,7 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from match.codegen.shared_text import shared_files
     from match.compiled.model import CompiledModel
     from match.compiler import build, compile, partition, validate  # noqa: A004
     from match.devtools import zoo
@@ -74,6 +76,7 @@ __all__ = [
     "get_target",
     "load",
     "partition",
+    "shared_files",
     "target_names",
     "validate",
     "zoo",
@@ -82,6 +85,7 @@ __all__ = [
 __version__: str
 
 _HOME = {
+    "match.codegen.shared_text": ("shared_files",),
     "match.compiled.model": ("CompiledModel",),
     "match.compiler": ("build", "compile", "partition", "validate"),
     "match.report.compare": ("Comparison", "compare"),

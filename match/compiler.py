@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy.typing as npt
 
@@ -20,9 +20,10 @@ from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
 from match.errors import CapacityError, InputError, OptionError, TargetError
-from match.external_memory.network import place_network
+from match.external_memory.network import place_cheapest
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
+from match.frontend.kept import kept_model
 from match.frontend.relay import from_relay
 from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.passes.border import Border, with_border
@@ -77,9 +78,9 @@ def compile(  # noqa: A001
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
-        cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
-            compilation, or the folder for it.
-        fuse: whether modules may execute several operators as one; networks in external memory never do.
+        cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
+            the next compilation, or the folder for it.
+        fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
@@ -97,7 +98,7 @@ def compile(  # noqa: A001
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
-        network = with_border(_named(_model(model, params), name), border)
+        network = with_border(_named(_model(model, params, options.cache), name), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
             rescaled = _rescaled(kept_integer_relay(network, chip.activations, options.cache), chip, options)
@@ -110,12 +111,13 @@ def compile(  # noqa: A001
         if generated.main_bytes > chip.main_memory.size:
             if chip.external is None:
                 raise CapacityError(shortage(generated, chip))
+            ways = [(partitioned, built)]
             if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
-                # What lies in external memory is cut through main memory operator by operator.
-                options = replace(options, fuse=False)
-                partitioned = cut(integer, chip, options, network.name, stopwatch)
-                built = lower(partitioned.module, chip, network)
-            placed = place_network(partitioned, built, chip, network, options, stopwatch)
+                # Chains were chosen for a main memory that holds everything.
+                alone = cut(integer, chip, replace(options, fuse=False), network.name, stopwatch)
+                with stopwatch.phase("codegen"):
+                    ways.append((alone, lower(alone.module, chip, network)))
+            placed = place_cheapest(ways, chip, network, options, stopwatch)
             partitioned, generated = placed.partitioned, placed.network
     report = build_report(
         model=network,
@@ -249,9 +251,9 @@ def partition(
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules at a time; none: one for each processor.
-        cache: whether to keep schedules and the network in integer form in the user's cache folder for the next
-            compilation, or the folder for it.
-        fuse: whether modules may execute several operators as one; networks in external memory never do.
+        cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
+            the next compilation, or the folder for it.
+        fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
 
     Raises:
@@ -321,12 +323,14 @@ def _named(model: Model, name: str | None) -> Model:
     return replace(model, name=name)
 
 
-def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
+def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> Model:
     if isinstance(model, tvm.IRModule):
         with tvm_failures("the Relay module"):
             return from_relay(model, params)
     if params is not None:
         raise OptionError("params belong to a Relay module; a model file has its own weights.")
+    if isinstance(model, str | PathLike):
+        return kept_model(Path(cast("str | PathLike[str]", model)), cache)
     return model if isinstance(model, Model) else load(model)
 
 

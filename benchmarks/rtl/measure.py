@@ -28,6 +28,7 @@ _KERNELS = {
     Op.MAX_POOL2D: 7,
     Op.QUANTIZE: 25,
     Op.DEQUANTIZE: 26,
+    Op.CHANNEL_LOOKUP: 28,
 }
 _FORM_KERNELS = {"sums": 0, "int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 
@@ -62,10 +63,10 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
 
 
 def _weights(case: Case) -> bytes:
-    """As the kernel has them: rows of a convolution are whole words."""
+    """As the kernel has them: rows of a convolution are whole words, of columns of the filter."""
     weights = case.tensors.weights
     if case.layer.op is Op.CONV2D and not is_pointwise(case.layer):
-        rows = weights.reshape(case.layer.k, -1)
+        rows = weights.transpose(0, 2, 1, 3).reshape(case.layer.k, -1)
         weights = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
     return weights.tobytes()
 

@@ -68,7 +68,7 @@ class StageText:
         """How many channels of a tensor the tile has."""
         dim = channel_dims(self.plan.layer.stages)[tensor]
         depth = len(self.nest)
-        if dim is None or not self.nest.of(dim, depth):
+        if dim is None or not (self.nest.of(dim, depth) or self.nest.cut_outside(dim)):
             stages = self.plan.layer.stages
             return str(stages[tensor].input_channels if tensor < len(stages) else stages[-1].k)
         return f"({self.nest.bound(dim, depth)} - {self.nest.start(dim, depth)})"
@@ -76,7 +76,7 @@ class StageText:
     def tensor(self, tensor: int) -> str:
         """Where a tensor between operators lies."""
         offset = self.plan.chain_scratch.tensors[tensor - 1]
-        return f"l1->scratch + {offset}" if offset else "l1->scratch"
+        return f"l1[SCRATCH].data + {offset}" if offset else "l1[SCRATCH].data"
 
     def fields(
         self, constants: Fields, sums: Fields, input_: OperandText, beside: OperandText | None
@@ -91,7 +91,7 @@ class StageText:
             yield output, self.tensor(written)
         yield from sums
         if self.plan.schedule.scratch > self.plan.chain_scratch.kernels:
-            yield "scratch", f"l1->scratch + {self.plan.chain_scratch.kernels}"
+            yield "scratch", f"l1[SCRATCH].data + {self.plan.chain_scratch.kernels}"
         yield "channels_in", self.channels(read)
         yield "channels_out", self.channels(written)
         yield "input_height", f"rows_{read}.count"

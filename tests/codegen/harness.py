@@ -14,6 +14,7 @@ import numpy as np
 
 from match.analysis.trace import LayerTrace, read_trace
 from match.codegen import layer as codegen
+from match.codegen.shared_text import plan_files
 from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan, OperatorPlan
 from match.ir.layer import Role
@@ -183,6 +184,10 @@ def _execute(
         sources = [folder / f"{item.symbol}.c" for item in plans]
         for item, source in zip(plans, sources, strict=True):
             source.write_text(change(codegen.generate(item)))
+        shared = plan_files(plans)
+        for file, text in shared.items():
+            (folder / file).write_text(text)
+        sources += [folder / file for file in shared if file.endswith(".c")]
         (folder / "main.c").write_text(_main(plans, cases, chip))
         program = folder / "program"
         objects = _platform(type(chip), flags)
