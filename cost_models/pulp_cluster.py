@@ -126,11 +126,11 @@ class KernelCycles:
     single: float = 20.5
     other_single: float = 142.3
     rare: float = 195.8
-    short: float = 24.3
-    short_block: float = 23.0
-    short_left: float = 4.84
-    short_single: float = 187.5
-    short_output: float = 40.6
+    short: float = 25.6
+    short_block: float = 23.2
+    short_left: float = 3.2
+    short_single: float = 179.8
+    short_output: float = 39.2
     sums: float = 2.99
     resumed: float = 1.79
     taken: float = 3.6

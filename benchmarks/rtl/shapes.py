@@ -172,7 +172,7 @@ def fitted() -> list[Case]:
         *(pointwise(k, c, size) for k, c, size in [(8, 1, (4, 4)), (16, 2, (3, 3)), (6, 3, (2, 5))]),
         *(pointwise(k, c, size) for k, c, size in [(33, 1, (1, 4)), (64, 3, (2, 2)), (11, 2, (1, 3))]),
     ]
-    short = [*(dense(k, c) for k, c in [(16, 1), (12, 2), (64, 3), (9, 3)]), conv(8, 3, (4, 4), 1, 2)]
+    short = [*(dense(k, c) for k, c in [(16, 1), (12, 2), (64, 3), (9, 3), (14, 1)]), conv(8, 3, (4, 4), 1, 2)]
     return _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
 
 
