@@ -11,8 +11,28 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from match.cost_models.dma import Mchan
+from match.cost_models.pulp_loops import (
+    WORD,
+    align4,
+    are_shared,
+    border_rows,
+    border_windows,
+    columns_bytes,
+    copied_column,
+    crossing,
+    even,
+    is_in_place,
+    is_pointwise,
+    last_step,
+    seen_rows,
+    share_of_channels,
+    short_step,
+    step,
+    strip_columns,
+    unaligned,
+)
 from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
 REQUANTIZATION = {"high": 11.5, "high_signed": 14.7, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
@@ -35,9 +55,6 @@ REQUANTIZATION_CHANNEL = 19
 
 Form = Literal["int32", "high", "high_signed", "int64", "sums"]
 """Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
-
-WORD = 4
-"""Bytes of a vector that a core loads at once; shorter vectors are multiplied byte by byte."""
 
 PAIR, SINGLE = 19, 15
 """Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
@@ -221,126 +238,6 @@ ALONE = Sharing(0, 0, 0, 0, 0, 0, 0, 0)
 """One core, whose instructions are at hand."""
 
 
-def align4(size: int) -> int:
-    """Rounded up to whole words."""
-    return ceil_div(size, 4) * 4
-
-
-def columns_bytes(column: int) -> int:
-    """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
-    return smaller(16 * column, larger(512, 2 * column))
-
-
-def step(channels: int, pixels: int) -> int:
-    """Cycles of a step of `channels` x `pixels` accumulators: a word of every row and vector, all products of pairs.
-
-    A single product waits a cycle for its load.
-    """
-    return channels + pixels + channels * pixels + (channels == pixels == 1)
-
-
-def last_step(channels: int, pixels: int) -> int:
-    """Cycles of the last bytes of vectors that are no whole words, beside a step's, counted in the compiled code.
-
-    They are taken from the last four of every row and vector (`match_rest`): an address each, and of a vector the other
-    bytes masked. 6 instructions make the mask. Those of four channels lie apart: 4 cycles to jump there and back.
-    """
-    return channels + 2 * pixels + (6 if channels == 1 else 10)
-
-
-def short_step(channels: int) -> int:
-    """Cycles of a byte of `channels` rows and of a vector, all shorter than a word: addresses, loads and products."""
-    return 5 + 4 * channels
-
-
-def is_pointwise(layer: Layer) -> bool:
-    """Whether the convolution reads every pixel once and needs no im2col."""
-    return (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
-
-
-def pixels_apart(layer: Layer) -> bool:
-    """Whether the pixels that a row of a window sees do not lie side by side: holes, or other groups' channels."""
-    return layer.fx > 1 and (layer.dilation[1] > 1 or layer.op is Op.GROUPED_CONV2D)
-
-
-def border_windows(layer: Layer) -> int:
-    """Output columns whose windows are no run of bytes within a row of the input; of few columns more than there are.
-
-    Spelled out, as it is asked for each tile.
-    """
-    if pixels_apart(layer):
-        return layer.ox
-    stride, left = layer.stride[1], layer.padding.left
-    before = -(-left // stride)
-    behind = layer.ox - 1 - (layer.ix - layer.fx + left) // stride
-    return before + behind if behind > 0 else before
-
-
-def is_in_place(layer: Layer, tile: Tile) -> bool:
-    """Whether windows are multiplied where they lie in the input: each one run of whole words."""
-    row = layer.fy == 1 and not pixels_apart(layer)
-    column = (layer.fx, layer.ix, layer.dilation[0]) == (1, 1, 1)
-    return (tile.c % WORD == 0) if (row or column) and layer.op is Op.CONV2D else False
-
-
-def across(layer: Layer, tile: Tile) -> int:
-    """Half cycles that two windows which share columns take longer for each of their words, as these cross borders."""
-    stride = layer.stride[1] * layer.fy * tile.c
-    return choose(stride % 2 > 0, 3, stride % WORD // 2 * 2)
-
-
-def are_shared(layer: Layer, tile: Tile) -> bool:
-    """Whether windows that are laid out share columns (`are_shared` of match_pulp_conv2d.c)."""
-    again = layer.fx - layer.stride[1]
-    if layer.dilation[1] > 1 or again <= 0:
-        return False
-    words = align4(layer.fy * layer.fx * tile.c) // WORD
-    longer = across(layer, tile) * ceil_div(tile.k, 4) * words
-    return longer <= 16 * again * layer.fy * ceil_div(tile.c, WORD)
-
-
-def border_rows(layer: Layer) -> int:
-    """Rows of outputs whose windows reach above or below the input."""
-    stride, top = layer.stride[0], layer.padding.top
-    reach = (layer.fy - 1) * layer.dilation[0] + 1
-    behind = layer.oy - 1 - (layer.iy - reach + top) // stride
-    return min(layer.oy, ceil_div(top, stride) + max(0, behind))
-
-
-def copied_column(layer: Layer, tile: Tile) -> float:
-    """Cycles of the pixels of a column that is laid out.
-
-    Pixels of up to a word are copied two at a time, with two steps to the next column; others by loops of two words.
-    Those that are no whole words take `KernelCycles.pixel` more.
-    """
-    rows, words = layer.fy, tile.c // WORD
-    small = choose(tile.c == 3, 3 + rows * 4.5, 3 + 2 * rows + rows % 2)
-    large = rows * choose(words == 2, 4, 2 * words + 3 - words % 2)
-    return choose(tile.c <= WORD, small, choose(tile.c % WORD == 0, large, rows * words * 2.5))
-
-
-def even(count: int) -> int:
-    """Rounded up to pairs."""
-    return ceil_div(count, 2) * 2
-
-
-def crossing(distance: int) -> float:
-    """How many words cross a border, of those that follow one another at this distance, bytes."""
-    rest = distance % WORD
-    return choose(rest == 0, 0, choose(rest == 2, 0.5, 0.75))
-
-
-def strip_columns(layer: Layer) -> int:
-    """Columns of outputs in a strip of a depthwise convolution; 0 if there is no kernel for its filter.
-
-    The kernels for strips read five columns but for 3x3 at stride 1.
-    """
-    columns = {(3, 3): 2, (5, 5): 1}.get((layer.fy, layer.fx), 0)
-    if layer.dilation != (1, 1) or layer.stride not in ((1, 1), (2, 2)):
-        return 0
-    return columns if layer.ix >= 5 or (layer.fy, layer.stride[0]) == (3, 1) else 0
-
-
 def compare(exceptions: int) -> float:
     """Cycles of an accumulator's comparison with a channel's exceptions, of which the parameters hold so many words."""
     once, each = EXCEPTIONS
@@ -378,7 +275,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer)):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
-            return self.cores * align4(tile.fx * _seen_rows(layer, tile))
+            return self.cores * align4(tile.fx * seen_rows(layer, tile))
         if layer.op is Op.MATRICES:
             return tile.k * (align4(tile.c) + WORD)
         return 0
@@ -473,32 +370,41 @@ class PulpClusterCost(CostModel):
         return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
 
     def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
-        """Output channels of some pixels, whose vectors have `length` bytes.
+        """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel.
 
-        Two pixels at a time: blocks of four channels, then the last channels pixel by pixel.
+        What a pair of pixels takes does not depend on their number: arrays are multiplied with that in the end.
         """
-        cycles = self.cycles
-        blocks, rest = divmod(channels, 4)
-        behind = cycles.rest + pixels * (cycles.last + self._last_channels(rest, length, tile))
-        work = self._blocks(blocks, pixels, length, tile) + choose(rest > 0, behind, 0)
-        short = cycles.product + pixels * self._short_pixel(channels, length, tile)
-        return choose(length < WORD, short, work)
-
-    def _blocks(self, blocks: int, pixels: int, length: int, tile: Tile) -> float:
-        """Blocks of four channels of some pixels; in int64 they pass through memory."""
-        cycles = self.cycles
         pairs, single = divmod(pixels, 2)
-        two, one = (self._block(4, n, length, tile) for n in (2, 1))
-        work = cycles.product + pairs * (cycles.pair + blocks * two) + single * (cycles.pair + blocks * one)
+        call, pair, one = self._product_parts(channels, length, tile)
+        return call + pairs * pair + single * one
+
+    def _product_parts(self, channels: int, length: int, tile: Tile) -> tuple[float, float, float]:
+        """Of a product: beside its pixels, a pair of pixels, a single one."""
+        blocks, rest = divmod(channels, 4)
+        call, pair, one = self._blocks(blocks, length, tile)
+        last = choose(rest > 0, self.cycles.last + self._last_channels(rest, length, tile), 0)
+        call = call + choose(rest > 0, self.cycles.rest, 0)
+        short, is_short = self._short_pixel(channels, length, tile), length < WORD
+        return (
+            choose(is_short, self.cycles.product, call),
+            choose(is_short, 2 * short, pair + 2 * last),
+            choose(is_short, short, one + last),
+        )
+
+    def _blocks(self, blocks: int, length: int, tile: Tile) -> tuple[float, float, float]:
+        """The same of blocks of four channels; in int64 they pass through memory."""
+        cycles = self.cycles
+        two, one = (cycles.pair + blocks * self._block(4, pixels, length, tile) for pixels in (2, 1))
         if self.form in BLOCK:
-            two, one = (self._words(n, length) for n in (2, 1))
-            words = cycles.product + pairs * (PAIR + blocks * two) + single * (SINGLE + blocks * one)
-            work = choose(self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD), words, work)
-        work = choose(blocks > 0, work, 0)
+            words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
+            two = choose(words, PAIR + blocks * self._words(2, length), two)
+            one = choose(words, SINGLE + blocks * self._words(1, length), one)
+        call, two, one = (choose(blocks > 0, each, 0) for each in (cycles.product, two, one))
         if self.form != "int64":
-            return work
-        two, one = (self._rare_block(n, length, tile) for n in (2, 1))
-        return choose(tile.end, cycles.product + pairs * blocks * two + single * blocks * one, work)
+            return call, two, one
+        rare = (blocks * self._rare_block(pixels, length, tile) for pixels in (2, 1))
+        two, one = (choose(tile.end, each, usual) for each, usual in zip(rare, (two, one), strict=True))
+        return choose(tile.end, cycles.product, call), two, one
 
     def _words(self, pixels: Literal[1, 2], length: int) -> float:
         """Four channels of a pixel or two whose vectors are two words or more, in assembly (match_pulp_words.h)."""
@@ -600,7 +506,7 @@ class PulpClusterCost(CostModel):
         times = ceil_div(windows, at_once)
         work = whole * self._product(tile.k, at_once, length, tile)
         work = work + choose(some > 0, self._product(tile.k, some, length, tile), 0)
-        longer = choose(shared, across(layer, tile) / 4, 0)
+        longer = choose(shared, unaligned(layer, tile) / 4, 0)
         work = work + windows * ceil_div(tile.k, 4) * (length // WORD) * longer
         calls = times * choose(shared, 1, layer.fx)
         columns = choose(shared, windows * layer.stride[1] + times * (layer.fx - layer.stride[1]), windows * layer.fx)
@@ -611,11 +517,13 @@ class PulpClusterCost(CostModel):
 
     def _pointwise(self, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out."""
-        pixels = tile.oy * tile.ox if self.cores == 1 else even(tile.oy * tile.ox)
+        if self.cores == 1:
+            return self._product(tile.k, tile.oy * tile.ox, tile.c, tile)
+        pixels, product = even(tile.oy * tile.ox), self.cycles.product
         share = self._share(1, pixels, tile.k)
-        products = choose((share * pixels <= 2) | (self.cores == 1), 1, 2)
-        whole = self._product(tile.k, pixels, tile.c, tile) - self.cycles.product
-        return products * self.cycles.product + share * whole
+        call, pair, _ = self._product_parts(tile.k, tile.c, tile)
+        products = choose(share * pixels <= 2, 1, 2)
+        return products * product + share * (call - product) + share * pixels / 2 * pair
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them; at stride 2 it computes no fewer columns than a strip has."""
@@ -641,7 +549,7 @@ class PulpClusterCost(CostModel):
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
         """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
         cycles = self.cycles
-        strip = tile.fx * (cycles.strip_row + _seen_rows(layer, tile) * cycles.gather)
+        strip = tile.fx * (cycles.strip_row + seen_rows(layer, tile) * cycles.gather)
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
         rests = last_step(1, 1) if lengths[0] % WORD else 0
         output = len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window)
@@ -678,14 +586,3 @@ class PulpClusterCost(CostModel):
         """Elements are shared out, words of them, and runs with them."""
         share = smaller(elements, align4(ceil_div(elements, self.cores)))
         return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
-
-
-def share_of_channels(channels: int, cores: int, singles: int) -> int:
-    """Channels of the busiest core, computed by fours, with at most `singles` behind them (match_pulp_share.h)."""
-    each = ceil_div(channels, cores)
-    return choose(each % 4 > singles, align4(each), each)
-
-
-def _seen_rows(layer: Layer, tile: Tile) -> int:
-    """Input rows that the tile's outputs see, padding included."""
-    return (tile.oy - 1) * layer.stride[0] + layer.window[0]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match.cost_models.pulp_cluster import WORD, PulpClusterCost, is_pointwise
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_loops import WORD, is_pointwise
 from match.ir.constants import LayerConstants
 from match.ir.layer import BY_PIXEL, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer

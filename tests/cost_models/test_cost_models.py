@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
-from match.cost_models.pulp_cluster import Form, PulpClusterCost, border_windows, step
+from match.cost_models.pulp_cluster import Form, PulpClusterCost
+from match.cost_models.pulp_loops import border_windows, step
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.ir.layer import Dim, Layer, Op, Padding
+from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile
@@ -416,15 +419,15 @@ def test_ne16_scratch() -> None:
     assert model.scratch(layer, whole(layer)) == 2 * 4 * 3 * 40 * 32, "no fewer than the rows of a sub-tile"
 
 
-@pytest.mark.parametrize(("model", "layer"), PAIRS)
-def test_scratch_of_a_tile_is_enough_for_smaller_ones(model: CostModel, layer: Layer) -> None:
-    rng = random.Random(2)
-    for _ in range(40):
-        large = {dim: rng.randint(1, layer.size(dim)) for dim in cut_by(model)}
-        small = {dim: rng.randint(1, extent) for dim, extent in large.items()}
-        rest = {dim: layer.size(dim) for dim in Dim if dim not in large}
-        needed = model.scratch(layer, largest_tile(layer, {**small, **rest}))
-        assert needed <= model.scratch(layer, largest_tile(layer, {**large, **rest}))
+@pytest.mark.parametrize(("model", "layer"), [pair for pair in PAIRS if pair[0].scratch(pair[1], whole(pair[1]))])
+@settings(max_examples=40)
+@given(st.data())
+def test_scratch_of_a_tile_is_enough_for_smaller_ones(model: CostModel, layer: Layer, data: st.DataObject) -> None:
+    large = {dim: data.draw(st.integers(1, layer.size(dim))) for dim in cut_by(model)}
+    small = {dim: data.draw(st.integers(1, extent)) for dim, extent in large.items()}
+    rest = {dim: layer.size(dim) for dim in Dim if dim not in large}
+    needed = model.scratch(layer, largest_tile(layer, {**small, **rest}))
+    assert needed <= model.scratch(layer, largest_tile(layer, {**large, **rest}))
 
 
 # ---- arrays ----
@@ -472,22 +475,20 @@ FORMS: tuple[Form, ...] = ("int32", "high", "high_signed", "int64", "sums")
 ENDS = [(True, False), (False, False), (False, True), (True, True)]
 
 
-def test_cutting_a_block_never_pays() -> None:
-    rng = random.Random(4)
-    dma = Mchan()
-    for layer in LAYERS[:2] + LAYERS[6:8]:
-        for operand in (input_operand(layer), output_operand(layer)):
-            spans = layer.spans
-            extents = layer.extents
-            cost = dma.transfer(block_of(operand, spans, extents, MEMORY))
-            for _ in range(50):
-                dim = rng.choice([Dim.K, Dim.OY, Dim.OX])
-                size = rng.randint(1, layer.size(dim))
-                parts = [(n, min(size, layer.size(dim) - n)) for n in range(0, layer.size(dim), size)]
-                cut = [dma.transfer(block_of(operand, {**spans, dim: part}, extents, MEMORY)) for part in parts]
-                assert cost <= sum(cut)
-                if operand.name == "output":
-                    assert cost <= -(-layer.size(dim) // parts[-1][1]) * cut[-1], "as many as the last one cover it"
+@pytest.mark.parametrize("layer", LAYERS[:2] + LAYERS[6:8], ids=lambda layer: f"{layer.op}{layer.fy}x{layer.fx}")
+@pytest.mark.parametrize("operand_of", [input_operand, output_operand])
+def test_cutting_a_block_never_pays(operand_of: Callable[[Layer], Operand], layer: Layer) -> None:
+    """Into tiles of any size along any dimension."""
+    dma, operand, spans, extents = Mchan(), operand_of(layer), layer.spans, layer.extents
+    cost = dma.transfer(block_of(operand, spans, extents, MEMORY))
+    for dim in (Dim.K, Dim.OY, Dim.OX):
+        whole_size = layer.size(dim)
+        for size in range(1, whole_size + 1):
+            parts = [(n, min(size, whole_size - n)) for n in range(0, whole_size, size)]
+            cut = [dma.transfer(block_of(operand, {**spans, dim: part}, extents, MEMORY)) for part in parts]
+            assert cost <= sum(cut), (dim, size)
+            if operand.name == "output":
+                assert cost <= -(-whole_size // parts[-1][1]) * cut[-1], "as many as the last one cover it"
 
 
 def test_mchan() -> None:

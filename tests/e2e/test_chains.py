@@ -30,7 +30,7 @@ def compiled(name: str, target: str, l1: int, objective: str, fuse: bool) -> mat
 
 
 def chains(model: match.CompiledModel) -> list[LayerDecision]:
-    return [layer for layer in model.layers if layer.plan and layer.plan.stages]
+    return [layer for layer in model.layers if layer.plan and layer.plan.layer.stages]
 
 
 def moved(model: match.CompiledModel) -> int:
@@ -73,7 +73,7 @@ def test_what_lies_between_operators_is_in_no_main_memory() -> None:
         assert roles.count(Role.INPUT) == 1 + ("add" in layer.op)
         assert layer.plan.schedule.scratch > 0
         assert layer.runner_up
-        assert layer.op.count("+") == len(layer.plan.stages) - 1
+        assert layer.op.count("+") == len(layer.plan.operators) - 1
 
 
 def test_networks_in_external_memory_are_cut_operator_by_operator() -> None:

@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pulp.h"
-#include "match_pulp.h"
 #include "match_dump.h"
+#include "match_on_cluster.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -61,14 +60,24 @@ typedef struct {
     uint8_t *output;
 } arguments_t;
 
-/* The blocks, in L1. */
-typedef struct {
-    uint8_t *input[2];
-    uint8_t *weights[2];
-    uint8_t *output[2];
-    int32_t *sums;
-    uint8_t *scratch;
-} buffers_t;
+/* The blocks, in L1, by number; those that take turns follow one another. */
+enum {
+    INPUT = 0,
+    WEIGHTS = 2,
+    OUTPUT = 4,
+    SUMS = 6,
+    SCRATCH = 7,
+    BLOCKS = 8,
+};
+
+/* Their bytes, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+    INPUT_BYTES, INPUT_BYTES,
+    WEIGHTS_BYTES, WEIGHTS_BYTES,
+    OUTPUT_BYTES, OUTPUT_BYTES,
+    SUMS_BYTES,
+    SCRATCH_BYTES,
+};
 
 /* An iteration of the loops: where its tile starts. */
 typedef struct {
@@ -92,8 +101,7 @@ static match_span_t input_rows_under(int32_t start, int32_t end)
 }
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
-    match_span_t channels)
+static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input, match_span_t rows, match_span_t channels)
 {
     const match_copy_t shape = {
         .planes = 1,
@@ -102,38 +110,27 @@ static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = IN_CHANNELS,
         .local_row_stride = channels.count,
     };
-    const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS + channels.first;
-    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint8_t *const from = input + rows.first * IN_WIDTH * IN_CHANNELS + channels.first;
+    MATCH_TRACE_FETCH(block, "input", "L1", from - input, match_copy_bytes(&shape));
+    match_on_cluster_copy_in(block, from, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(pulp_dma_t *transfer, uint8_t *block, int32_t index)
+static void fetch_weights(match_on_cluster_block_t *block, int32_t index)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = WEIGHTS_BYTES;
+    const uint8_t *const from = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(block, "weights", "L1", from - constants, bytes);
+    match_on_cluster_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows)
+static void store_output(match_on_cluster_block_t *block, uint8_t *output, match_span_t rows)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = rows.count * OUT_WIDTH * OUT_CHANNELS,
-    };
-    uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
-    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
-    pulp_dma_copy_out(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await(pulp_dma_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return pulp_dma_wait(transfer);
+    const uint32_t bytes = rows.count * OUT_WIDTH * OUT_CHANNELS;
+    uint8_t *const to = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
+    MATCH_TRACE_STORE(block, "output", "L1", to - output, bytes);
+    match_on_cluster_store(block, to, bytes);
 }
 
 /* Moves on to the next iteration of the loops down to c; false behind the last one. */
@@ -156,39 +153,43 @@ static bool advance_k(position_t *at)
         return true;
     }
     at->k = 0;
-    at->c += C_TILE;
-    if (at->c < IN_CHANNELS) {
-        return true;
-    }
-    at->c = 0;
-    at->oy += OY_TILE;
-    return at->oy < OUT_HEIGHT;
+    return advance_c(at);
 }
 
-/* What may be under way. */
-typedef struct {
-    pulp_dma_t input;
-    pulp_dma_t weights;
-    pulp_dma_t output[2];
-} transfers_t;
-
-/* All iterations. */
-static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
+/* The layer, once its blocks are reserved; transfers may be under way behind it. */
+static int32_t execute(const void *given, match_on_cluster_block_t *l1)
 {
+    const arguments_t *const arguments = given;
+    match_tile_t tile;
+    match_on_cluster_clear(&tile);
+    tile.scratch = l1[SCRATCH].data;
+    tile.input_width = IN_WIDTH;
+    tile.output_width = OUT_WIDTH;
+    tile.output_row_stride = OUT_WIDTH * OUT_CHANNELS;
+    tile.output_pixel_stride = OUT_CHANNELS;
+    tile.filter_height = FILTER_HEIGHT;
+    tile.filter_width = FILTER_WIDTH;
+    tile.stride_y = STRIDE_Y;
+    tile.stride_x = STRIDE_X;
+    tile.dilation_y = DILATION_Y;
+    tile.dilation_x = DILATION_X;
+    tile.pad_left = PAD_LEFT;
+    tile.pad_right = PAD_RIGHT;
+    tile.pad_value = 217;
+    tile.clip_low = 3;
+    tile.clip_high = 250;
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
-    bool output_pending[2] = {false, false};
 
-    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
-        match_span(0, C_TILE));
-    fetch_weights(&transfers->weights, l1->weights[weights_turn], 0);
+    fetch_input(&l1[INPUT + input_turn], arguments->input, input_rows_under(0, OY_TILE), match_span(0, C_TILE));
+    fetch_weights(&l1[WEIGHTS + weights_turn], 0);
 
     /* Output rows, 3 at a time; the last 2. */
     for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
         const int32_t oy_end = match_min(oy + OY_TILE, OUT_HEIGHT);
         const match_span_t output_rows = match_span(oy, oy_end);
-        uint8_t *const output = l1->output[output_turn];
+        uint8_t *const output = l1[OUTPUT + output_turn].data;
 
         /* Input channels, 16 at a time; the last 8. */
         for (int32_t c = 0; c < IN_CHANNELS; c += C_TILE) {
@@ -199,11 +200,11 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
             const bool more_c = advance_c(&next_c);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(await(&transfers->input));
-            const uint8_t *const input = l1->input[input_turn];
+            MATCH_TRY(match_on_cluster_wait(&l1[INPUT + input_turn]));
+            const uint8_t *const input = l1[INPUT + input_turn].data;
             input_turn ^= 1;
             if (more_c) {
-                fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
+                fetch_input(&l1[INPUT + input_turn], arguments->input,
                     input_rows_under(next_c.oy, match_min(next_c.oy + OY_TILE, OUT_HEIGHT)),
                     match_span(next_c.c, match_min(next_c.c + C_TILE, IN_CHANNELS)));
             }
@@ -215,139 +216,58 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
                 const bool more_k = advance_k(&next_k);
 
                 /* The next block of the weights comes in while this one is used. */
-                MATCH_TRY(await(&transfers->weights));
-                const uint8_t *const weights = l1->weights[weights_turn];
+                MATCH_TRY(match_on_cluster_wait(&l1[WEIGHTS + weights_turn]));
+                const uint8_t *const weights = l1[WEIGHTS + weights_turn].data;
                 weights_turn ^= 1;
                 if (more_k) {
-                    fetch_weights(&transfers->weights, l1->weights[weights_turn], next_k.c / C_TILE * 2
-                        + next_k.k / K_TILE);
+                    fetch_weights(&l1[WEIGHTS + weights_turn], next_k.c / C_TILE * 2 + next_k.k / K_TILE);
                 }
 
                 const match_span_t tile_output_channels = match_span(k, k_end);
-                int32_t *const sums = l1->sums + tile_output_channels.first;
-                const match_tile_t tile = {
-                    .input = input,
-                    .weights = weights,
-                    .parameters = weights + REQUANTIZATION_OFFSET,
-                    .output = output + tile_output_channels.first,
-                    .sums_in = c > 0 ? sums : NULL,
-                    .sums_out = c_end < IN_CHANNELS ? sums : NULL,
-                    .scratch = l1->scratch,
-                    .channels_in = input_channels.count,
-                    .channels_out = tile_output_channels.count,
-                    .input_height = input_rows.count,
-                    .input_width = IN_WIDTH,
-                    .input_row_stride = IN_WIDTH * input_channels.count,
-                    .input_pixel_stride = input_channels.count,
-                    .output_height = output_rows.count,
-                    .output_width = OUT_WIDTH,
-                    .output_row_stride = OUT_WIDTH * OUT_CHANNELS,
-                    .output_pixel_stride = OUT_CHANNELS,
-                    .filter_height = FILTER_HEIGHT,
-                    .filter_width = FILTER_WIDTH,
-                    .stride_y = STRIDE_Y,
-                    .stride_x = STRIDE_X,
-                    .dilation_y = DILATION_Y,
-                    .dilation_x = DILATION_X,
-                    .pad_top = input_rows.pad_before,
-                    .pad_left = PAD_LEFT,
-                    .pad_bottom = input_rows.pad_after,
-                    .pad_right = PAD_RIGHT,
-                    .pad_value = 217,
-                    .clip_low = 3,
-                    .clip_high = 250,
-                    /* None of these: named, or the compiler would clear the whole first. */
-                    .addend = NULL, .addend_row_stride = 0, .addend_pixel_stride = 0, .negative_step = 0, .shift = 0,
-                    .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0,
-                    .groups = 0,
-                };
+                int32_t *const sums = (int32_t *)l1[SUMS].data + tile_output_channels.first;
+                tile.input = input;
+                tile.weights = weights;
+                tile.parameters = weights + REQUANTIZATION_OFFSET;
+                tile.output = output + tile_output_channels.first;
+                tile.sums_in = c > 0 ? sums : NULL;
+                tile.sums_out = c_end < IN_CHANNELS ? sums : NULL;
+                tile.channels_in = input_channels.count;
+                tile.channels_out = tile_output_channels.count;
+                tile.input_height = input_rows.count;
+                tile.input_row_stride = IN_WIDTH * input_channels.count;
+                tile.input_pixel_stride = input_channels.count;
+                tile.output_height = output_rows.count;
+                tile.pad_top = input_rows.pad_before;
+                tile.pad_bottom = input_rows.pad_after;
 
-                if (output_pending[output_turn]) {
-                    MATCH_TRY(await(&transfers->output[output_turn]));
-                    output_pending[output_turn] = false;
-                }
+                MATCH_TRY(match_on_cluster_wait(&l1[OUTPUT + output_turn]));
 
-                MATCH_TRACE_KERNEL(&tile);
-                MATCH_TRY(pulp_cluster_run(match_pulp_conv2d, &tile));
-                MATCH_TRY(pulp_cluster_wait());
+                MATCH_TRY(match_on_cluster_compute(match_pulp_conv2d, &tile));
             }
         }
 
-        store_output(&transfers->output[output_turn], l1->output[output_turn], arguments->output, output_rows);
-        output_pending[output_turn] = true;
+        store_output(&l1[OUTPUT + output_turn], arguments->output, output_rows);
         output_turn ^= 1;
     }
 
-    MATCH_TRY(await(&transfers->output[output_turn]));
-    return await(&transfers->output[output_turn ^ 1]);
+    return MATCH_OK;
 }
 
-/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
-{
-    transfers_t transfers = {0};
-    const int32_t status = iterate(arguments, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)pulp_cluster_wait();
-        (void)pulp_dma_wait(&transfers.input);
-        (void)pulp_dma_wait(&transfers.weights);
-        (void)pulp_dma_wait(&transfers.output[0]);
-        (void)pulp_dma_wait(&transfers.output[1]);
-    }
-    return status;
-}
-
-/* Reserves the blocks. */
-static int32_t reserve(buffers_t *l1)
-{
-    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
-    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
-    l1->weights[0] = pulp_l1_alloc(WEIGHTS_BYTES);
-    l1->weights[1] = pulp_l1_alloc(WEIGHTS_BYTES);
-    l1->output[0] = pulp_l1_alloc(OUTPUT_BYTES);
-    l1->output[1] = pulp_l1_alloc(OUTPUT_BYTES);
-    l1->sums = pulp_l1_alloc(SUMS_BYTES);
-    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
-    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights[0] != NULL
-        && l1->weights[1] != NULL && l1->output[0] != NULL && l1->output[1] != NULL && l1->sums != NULL
-        && l1->scratch != NULL;
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const buffers_t *l1)
-{
-    pulp_l1_free(l1->scratch);
-    pulp_l1_free(l1->sums);
-    pulp_l1_free(l1->output[1]);
-    pulp_l1_free(l1->output[0]);
-    pulp_l1_free(l1->weights[1]);
-    pulp_l1_free(l1->weights[0]);
-    pulp_l1_free(l1->input[1]);
-    pulp_l1_free(l1->input[0]);
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+static const match_on_cluster_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+};
 
 int32_t conv2d_reduced(const void *input, void *output)
 {
-    arguments_t arguments = {
+    const arguments_t arguments = {
         .input = input,
         .output = output,
     };
     MATCH_TRACE_LAYER("conv2d_reduced", "conv2d");
     MATCH_DUMP_TENSOR("conv2d_reduced", "input", input, 1920);
-    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_TRY(match_on_cluster_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("conv2d_reduced", "output", output, 960);
     return MATCH_OK;
 }
