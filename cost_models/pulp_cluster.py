@@ -34,7 +34,7 @@ from match.cost_models.pulp_loops import (
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
-REQUANTIZATION = {"high": 11.5, "high_signed": 14.7, "int64": 35.0}
+REQUANTIZATION = {"high": 10.0, "high_signed": 12.0, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
 
 Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
@@ -47,10 +47,10 @@ Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and
 channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
 """
 
-REQUANTIZATION_CALL = 350
+REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
 
-REQUANTIZATION_CHANNEL = 19
+REQUANTIZATION_CHANNEL = 12
 """A channel, whose parameters are loaded for each row of a core's pixels; these are taken to lie in two."""
 
 Form = Literal["int32", "high", "high_signed", "int64", "sums"]
@@ -129,6 +129,7 @@ class KernelCycles:
     requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
     of 5), and a channel of it, counted in the compiled code.
+    channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
@@ -176,6 +177,8 @@ class KernelCycles:
     add: float = 6.72
     add_int64: float = 51.2
     lookup: float = 3.08
+    channel_lookup_pixel: float = 22
+    channel_lookup: float = 4
     multiply: float = 13
     squared_difference: float = 17
     turned_pixel: float = 36
@@ -325,6 +328,10 @@ class PulpClusterCost(CostModel):
             case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
                 each = getattr(self.cycles, layer.op)
                 return self._elements(layer, tile, each)
+            case Op.CHANNEL_LOOKUP:
+                pixels = tile.oy * tile.ox
+                rows = ceil_div(pixels, self.cores) * self.cycles.channel_lookup_pixel
+                return rows + self._elements(layer, tile, self.cycles.channel_lookup)
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:

@@ -20,7 +20,7 @@ from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
 from match.errors import CapacityError, InputError, OptionError, TargetError
-from match.external_memory.network import place_network
+from match.external_memory.network import place_cheapest
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
 from match.frontend.kept import kept_model
@@ -80,7 +80,7 @@ def compile(  # noqa: A001
         jobs: processes that search for schedules at a time; none: one for each processor.
         cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
             the next compilation, or the folder for it.
-        fuse: whether modules may execute several operators as one; networks in external memory never do.
+        fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
@@ -111,12 +111,13 @@ def compile(  # noqa: A001
         if generated.main_bytes > chip.main_memory.size:
             if chip.external is None:
                 raise CapacityError(shortage(generated, chip))
+            ways = [(partitioned, built)]
             if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
-                # What lies in external memory is cut through main memory operator by operator.
-                options = replace(options, fuse=False)
-                partitioned = cut(integer, chip, options, network.name, stopwatch)
-                built = lower(partitioned.module, chip, network)
-            placed = place_network(partitioned, built, chip, network, options, stopwatch)
+                # Chains were chosen for a main memory that holds everything.
+                alone = cut(integer, chip, replace(options, fuse=False), network.name, stopwatch)
+                with stopwatch.phase("codegen"):
+                    ways.append((alone, lower(alone.module, chip, network)))
+            placed = place_cheapest(ways, chip, network, options, stopwatch)
             partitioned, generated = placed.partitioned, placed.network
     report = build_report(
         model=network,
@@ -252,7 +253,7 @@ def partition(
         jobs: processes that search for schedules at a time; none: one for each processor.
         cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
             the next compilation, or the folder for it.
-        fuse: whether modules may execute several operators as one; networks in external memory never do.
+        fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
 
     Raises:

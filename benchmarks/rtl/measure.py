@@ -28,6 +28,7 @@ _KERNELS = {
     Op.MAX_POOL2D: 7,
     Op.QUANTIZE: 25,
     Op.DEQUANTIZE: 26,
+    Op.CHANNEL_LOOKUP: 28,
 }
 _FORM_KERNELS = {"sums": 0, "int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 

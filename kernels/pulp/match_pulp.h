@@ -78,6 +78,9 @@ void match_pulp_add_int32(const match_tile_t *tile);
  * and so is an int8 output written; nothing is clipped. Cores share out the elements. */
 void match_pulp_lookup(const match_tile_t *tile);
 
+/* The same with a table for each channel, one behind the other. */
+void match_pulp_channel_lookup(const match_tile_t *tile);
+
 /* Product of input and addend, element by element, each less its zero point: the accumulator. Parameters are those of one
  * channel; weights are the two zero points, int32, at a multiple of 4. Strides of 0 give all pixels one addend;
  * channels are those of an addition. Cores share out the elements. */

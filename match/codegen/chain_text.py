@@ -68,7 +68,7 @@ class StageText:
         """How many channels of a tensor the tile has."""
         dim = channel_dims(self.plan.layer.stages)[tensor]
         depth = len(self.nest)
-        if dim is None or not self.nest.of(dim, depth):
+        if dim is None or not (self.nest.of(dim, depth) or self.nest.cut_outside(dim)):
             stages = self.plan.layer.stages
             return str(stages[tensor].input_channels if tensor < len(stages) else stages[-1].k)
         return f"({self.nest.bound(dim, depth)} - {self.nest.start(dim, depth)})"

@@ -43,6 +43,7 @@ _KERNELS = {
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
     Op.LOOKUP: "match_pulp_lookup",
+    Op.CHANNEL_LOOKUP: "match_pulp_channel_lookup",
     Op.MULTIPLY: "match_pulp_multiply",
     Op.SQUARED_DIFFERENCE: "match_pulp_squared_difference",
     Op.CONCATENATE: "match_pulp_concatenate",

@@ -413,8 +413,8 @@ def test_ne16_scratch() -> None:
         assert Ne16Cost().scratch(layer, whole(layer)) == 0
     layer = depthwise(17, 4)
     assert model.scratch(layer, whole(layer)) == 4 * 16 * 17
-    layer = conv(64, 16, 32)
-    assert model.scratch(layer, whole(layer)) == 2 * 12288, "three rows of 32 channels, twice"
+    layer = conv(64, 16, 16)
+    assert model.scratch(layer, whole(layer)) == 2 * 8192, "four rows of 32 channels, twice"
     layer = conv(64, 16, 40)
     assert model.scratch(layer, whole(layer)) == 2 * 4 * 3 * 40 * 32, "no fewer than the rows of a sub-tile"
 

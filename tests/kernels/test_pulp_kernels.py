@@ -518,6 +518,30 @@ def test_lookup(
     expect(output, target, table[source.tile])
 
 
+@EXAMPLES
+@given(pointwise, margins, margins, seeds)
+def test_channel_lookup(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    """Each channel through a table of its own."""
+    rng = np.random.default_rng(seed)
+    source = embed(rng.integers(0, 256, (*geometry.output, geometry.channels_out), np.uint8), before)
+    target = empty_output(geometry, behind)
+    tables = rng.integers(0, 256, (geometry.channels_out, 256), np.uint8)
+    output = harness.kernel(
+        "match_pulp_channel_lookup",
+        geometry.fields(**strides_of(source), **output_strides_of(target), clip_low=5, clip_high=7),
+        input=source.block,
+        parameters=tables.reshape(-1),
+        output=target.block,
+    )
+    expect(output, target, tables[np.arange(geometry.channels_out), source.tile])
+
+
 def lookup_on(harness: Harness, geometry: Geometry, source: View, target: View, table: Bytes) -> Bytes:
     """A tile through a table; the clip of other operators means nothing to it."""
     return harness.kernel(
