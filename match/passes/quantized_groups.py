@@ -24,7 +24,10 @@ from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized, quantization, quantized
 from match.relay.rewrite import New, constant, dtype, is_call, rewrite, scalar, shape
 
-_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
+_MOVES = frozenset(
+    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"}
+    | {"nn.max_pool2d", "nn.depth_to_space"}
+)
 _MATRIX_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 _RESIZE = "image.resize2d"
 _TRANSPOSED = "nn.conv2d_transpose"
@@ -51,7 +54,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
-    return _table(call.args[0], output, new) or _moved(call.args[0], output, new)
+    return _table(call.args[0], output, new) or _sloped(call.args[0], output, new) or _moved(call.args[0], output, new)
 
 
 def _clamped(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, tuple[int, int]]:
@@ -373,6 +376,30 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     if plane is None:
         return integer_form.lookup_pair(a, b, outputs, (types[0].dtype, types[1].dtype), output.dtype)
     return integer_form.add(a, b, plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
+
+
+def _sloped(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A PReLU: a table for each channel."""
+    if not is_call(expr, "nn.prelu"):
+        return None
+    real, slopes = dequantized(expr.args[0]), _real_constant(expr.args[1])
+    if real is None or slopes is None:
+        return None
+    own, slope = real.quantization, slopes.reshape(-1, 1)
+    values = (own.levels - own.zero_point).astype(np.float32) * own.scale
+    outputs = quantize(np.where(values > 0, values, values * slope), output, value_range(output.dtype))
+    behind = len(shape(expr)) - 1 - int(expr.attrs.axis) % len(shape(expr))
+    return integer_form.channel_lookup(new(real.x), outputs, own.dtype, output.dtype, behind)
+
+
+def _real_constant(expr: relay.Expr) -> Float32Array | None:
+    """The numbers of a constant, which may be quantized; None for other expressions."""
+    real = dequantized(expr)
+    values = constant(expr if real is None else real.x)
+    if values is None or real is None:
+        return values
+    own = real.quantization
+    return (values.astype(np.int64) - own.zero_point).astype(np.float32) * own.scale
 
 
 def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

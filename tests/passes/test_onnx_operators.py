@@ -136,6 +136,14 @@ def constants_beside(model):
 
 
 @network
+def slopes_of_each_channel(model):
+    """PReLU with slopes above and below 0 and 1."""
+    model.conv(4)
+    model.add("PRelu", model.constant(np.array([0.3, -0.2, 1.7, 0]).reshape(4, 1, 1)))
+    model.conv(3)
+
+
+@network
 def one_matrix_for_all(model):
     first = model.conv(1)
     model.current, model.channels = "x", 3
@@ -161,6 +169,16 @@ def each_matrix_with_each(model):
 def padded(model):
     model.conv(4)
     model.add("Pad", model.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1])))
+    model.conv(3)
+
+
+@network
+def squares_of_pixels_out_of_channels(model):
+    """Those of a square side by side in the input's channels, or those of a channel."""
+    for mode in ("DCR", "CRD"):
+        model.conv(8, pads=[1, 1, 1, 1])
+        model.add("DepthToSpace", blocksize=2, mode=mode)
+        model.channels = 2
     model.conv(3)
 
 
