@@ -65,11 +65,13 @@ def build(path: Path, target: str, **options: Any) -> tuple[match.Model, list[st
 
 
 def write(model: match.Model, sources: list[str], target: str, folder: Path) -> None:
-    """The C, a header with the network's interface, and a main function that passes tensors through."""
+    """The C, what its layers share, a header with the network's interface, and a main function that passes tensors."""
     api = match.get_target(target).api
     folder.mkdir(parents=True, exist_ok=True)
     for number, source in enumerate(sources):
         (folder / f"network{number}.c").write_text(source)
+    for name, text in match.shared_files(target).items():
+        (folder / name).write_text(text)
     outputs = ["output"] if len(model.outputs) == 1 else [f"output{n}" for n in range(len(model.outputs))]
     names = [tensor.name for tensor in model.inputs], outputs
     fields = [" ".join(f"void *{name};" for name in part) for part in names]

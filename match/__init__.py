@@ -2,7 +2,8 @@
 
 `compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
 and runs it on this machine. `validate` compares a saved project with its model. `load` reads a model file alone;
-`partition` prepares a Relay module for ``tvm.relay.build``, which `build` calls, too. To describe a chip, subclass
+`partition` prepares a Relay module for ``tvm.relay.build``, which `build` calls, too; `shared_files` is C that layers
+built so need. To describe a chip, subclass
 `MatchTarget` and `HwModule`.
 `zoo` makes networks to try it all on.
 
@@ -16,7 +17,9 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from match.compiler import CompiledModel, build, compile, partition, validate  # noqa: A004
+    from match.codegen.shared_text import shared_files
+    from match.compiled.model import CompiledModel
+    from match.compiler import build, compile, partition, validate  # noqa: A004
     from match.devtools import zoo
     from match.dispatch.plan import LayerDecision
     from match.errors import (
@@ -73,6 +76,7 @@ __all__ = [
     "get_target",
     "load",
     "partition",
+    "shared_files",
     "target_names",
     "validate",
     "zoo",
@@ -81,7 +85,9 @@ __all__ = [
 __version__: str
 
 _HOME = {
-    "match.compiler": ("CompiledModel", "build", "compile", "partition", "validate"),
+    "match.codegen.shared_text": ("shared_files",),
+    "match.compiled.model": ("CompiledModel",),
+    "match.compiler": ("build", "compile", "partition", "validate"),
     "match.report.compare": ("Comparison", "compare"),
     "match.validation.schema": ("Validation",),
     "match.target.cost": ("CostModel", "CpuCostModel"),

@@ -27,6 +27,16 @@ NETWORKS = (
     "densenet-1.0-32",
     "unet-0.125-64",
     "tiny_yolo-0.25-96",
+    "regnet-0.5-64",
+    "deeplab-0.25-96",
+    "ssd-0.25-96",
+    "super_resolution-0.5-64",
+    "unet_transposed-0.125-64",
+    "tcn-1.0-256",
+    "ecg-0.25-1024",
+    "vit-0.34-64",
+    "mlp_mixer-0.25-64",
+    "convnext-0.125-64",
 )
 
 

@@ -17,6 +17,12 @@ typedef struct {
     uint32_t local_row_stride;
 } match_copy_t;
 
+/* Bytes that a shape moves. */
+static inline uint32_t match_copy_bytes(const match_copy_t *shape)
+{
+    return shape->planes * shape->rows * shape->bytes;
+}
+
 /* Bytes from the first to behind the last one that a shape touches in the external memory. */
 static inline uint32_t match_copy_external_extent(const match_copy_t *shape)
 {

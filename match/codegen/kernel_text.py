@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from match.codegen.axis_text import AxisText
 from match.codegen.chain_text import WINDOWED, StageText
-from match.codegen.level_text import LevelText
+from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import channel_bytes, component_offsets
@@ -26,18 +27,9 @@ from match.target.operands import (
     ZERO_POINTS,
 )
 
-POINTERS = ("input", "addend", "weights", "parameters", "output", "sums_in", "sums_out", "scratch")
-NUMBERS = (
-    *("channels_in", "channels_out", "input_height", "input_width", "input_row_stride", "input_pixel_stride"),
-    *("addend_row_stride", "addend_pixel_stride", "output_height", "output_width", "output_row_stride"),
-    *("output_pixel_stride", "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"),
-    *("pad_top", "pad_left", "pad_bottom", "pad_right", "pad_value", "clip_low", "clip_high", "negative_step", "shift"),
-    "exceptions",
-    *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups"),
-)
-"""The fields of match_tile_t, in its order."""
+_VARIABLE = re.compile(r"\b(?!(?:l1|data|uint8_t|int32_t|INT64_C|NULL)\b)\w*[a-z]\w*")
+"""Finds a variable in an expression; what has none is the same for all tiles."""
 
-_COLUMNS = 100
 _COMPONENT_FIELDS = {
     FILTER: "weights",
     REQUANTIZATION: "parameters",
@@ -60,21 +52,14 @@ class KernelCall:
     spans: tuple[tuple[str, str], ...] = ()
 
     @property
-    def unused(self) -> list[str]:
-        """Lines with the fields that this kernel has none of.
+    def constant(self) -> tuple[tuple[str, str], ...]:
+        """The fields that are the same for all tiles."""
+        return tuple(field for field in self.fields if not _VARIABLE.search(field[1]))
 
-        They are named because compilers clear what is not named by `memset` first, which can take small cores longer
-        than all other stores together.
-        """
-        used = {field for field, _ in self.fields}
-        zeros = [f".{field} = NULL," for field in POINTERS if field not in used]
-        zeros += [f".{field} = 0," for field in NUMBERS if field not in used]
-        lines = [""]
-        for zero in zeros:
-            if len(lines[-1]) + len(zero) >= _COLUMNS:
-                lines.append("")
-            lines[-1] += f" {zero}" if lines[-1] else zero
-        return [line for line in lines if line]
+    @property
+    def changing(self) -> tuple[tuple[str, str], ...]:
+        """The other fields."""
+        return tuple(field for field in self.fields if _VARIABLE.search(field[1]))
 
 
 @dataclass(frozen=True)
@@ -106,10 +91,19 @@ class KernelText(LevelText):
         return True
 
     @property
-    def functions(self) -> tuple[str, str, str, str]:
-        """Those of the module."""
-        api = self.plan.api
-        return api.memory.transfer, api.memory.copy_in, api.memory.copy_out, api.sync.wait_transfer
+    def shared(self) -> str:
+        """Begins the names of what layers on the module share."""
+        return self.kernel_shared
+
+    @property
+    def numbered(self) -> tuple[NumberedBlock, ...]:
+        """All blocks, those in memories of their own behind the others."""
+        blocks = [(operand.block_name, operand.bytes_name, 1 + operand.double) for operand in self.operands]
+        blocks += [("SUMS", "SUMS_BYTES", 1)] if self.schedule.partial_bytes else []
+        blocks += [("SCRATCH", "SCRATCH_BYTES", 1)] if self.schedule.scratch else []
+        private = [name.upper() for name, _ in self.plan.api.memory.private]
+        blocks.sort(key=lambda block: 1 + private.index(block[0]) if block[0] in private else 0)
+        return tuple(numbered(blocks))
 
     @property
     def kernel_output(self) -> OperandText:
@@ -167,7 +161,7 @@ class KernelText(LevelText):
     @property
     def sums(self) -> str:
         """Address of the tile's partial sums, which lie as the output's block does; empty if there are none."""
-        return self.kernel_output.tile_in("l1->sums") if self.schedule.partial_bytes else ""
+        return self.kernel_output.tile_in("(int32_t *)l1[SUMS].data") if self.schedule.partial_bytes else ""
 
     @property
     def output_sums(self) -> str:
@@ -213,7 +207,7 @@ class KernelText(LevelText):
         yield from self._constant_fields()
         yield from self._output_fields()
         if self.schedule.scratch:
-            yield "scratch", "l1->scratch"
+            yield "scratch", "l1[SCRATCH].data"
         if layer.op is Op.GROUPED_CONV2D:
             yield "channels_in", "GROUP_INPUTS"
             yield "channels_out", "GROUP_OUTPUTS"

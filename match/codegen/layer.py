@@ -20,7 +20,6 @@ from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Op, Role
 from match.mapping.storage import storage
-from match.target.hardware import Allocator, ExternalApi
 
 _NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
 """What follows the network's name in the symbol of a layer."""
@@ -36,17 +35,16 @@ def generate(plan: LayerPlan) -> str:
         TargetError: if operands do not lie as kernels expect them: activations of rows, columns and
             channels, constants by output channel.
     """
-    external = _external(plan)
-    if external is None:
+    if not _through_main_memory(plan):
         levels: tuple[LevelText, ...] = (KernelText(plan),)
         functions = _functions(levels[0])
     else:
-        kernel = KernelText(plan, PartText(plan, external, frozenset()))
+        kernel = KernelText(plan, PartText(plan, frozenset()))
         inner = _functions(kernel)
-        part = PartText(plan, external, frozenset(re.findall(r"part->(\w+)", inner)))
+        part = PartText(plan, frozenset(re.findall(r"part->(\w+)", inner)))
         levels, functions = (part, kernel), f"{inner}\n{_functions(part)}"
     text = LayerText(plan, levels, functions)
-    return wrap(render("layer.c.mako", text=text, api=plan.api, comment=comment))
+    return wrap(render("layer.c.mako", text=text, comment=comment))
 
 
 def prototype(plan: LayerPlan) -> str:
@@ -84,11 +82,11 @@ def callbacks(plan: LayerPlan) -> tuple[Callback, ...]:
     return tuple(found)
 
 
-def _external(plan: LayerPlan) -> ExternalApi | None:
-    """What moves blocks into the first of two memories; None where there is one."""
+def _through_main_memory(plan: LayerPlan) -> bool:
+    """Whether the schedule has a second memory, main memory, that blocks pass."""
     levels, outer, name = len(plan.schedule.memories), plan.schedule.memories[0], plan.layer.name
     if levels == 1:
-        return None
+        return False
     if levels > 2 or outer.private:
         raise ScheduleError(
             f"layer {name}: the schedule has {levels} levels of scratchpad; generated code moves blocks into "
@@ -107,12 +105,12 @@ def _external(plan: LayerPlan) -> ExternalApi | None:
             f"layer {name}: its constants pass {outer.name} and are in the code, which lies there already; let "
             f"the network place them in the external memory."
         )
-    return plan.external
+    return True
 
 
 def _functions(level: LevelText) -> str:
     """The functions for the loops of one memory."""
-    return render("level.c.mako", level=level, api=level.plan.api)
+    return render("level.c.mako", level=level)
 
 
 class LayerText:
@@ -131,13 +129,6 @@ class LayerText:
         self.kernel = kernel
         self.prototype = prototype(plan)
         self.callbacks = callbacks(plan)
-
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """Headers of the functions that the layer calls."""
-        own = self.plan.api.headers
-        external = self.plan.external.headers if self.plan.external else ()
-        return tuple(dict.fromkeys((*own, *external)))
 
     @property
     def title(self) -> str:
@@ -211,19 +202,10 @@ class LayerText:
                 yield part.step_name, part.step
 
     @property
-    def buffers(self) -> tuple[tuple[str, str, Allocator], ...]:
-        """Blocks in the order in which they are reserved: pointer, constant with its bytes, and who reserves it."""
-        memory = self.plan.api.memory
-        buffers = [
-            (f"l1->{buffer}", operand.bytes_name, memory.allocator(operand.name))
-            for operand in self.kernel.operands
-            for buffer in operand.buffers
-        ]
-        if self.schedule.partial_bytes:
-            buffers.append(("l1->sums", "SUMS_BYTES", Allocator(memory.allocate, memory.free)))
-        if self.schedule.scratch:
-            buffers.append(("l1->scratch", "SCRATCH_BYTES", Allocator(memory.allocate, memory.free)))
-        return tuple(buffers)
+    def private(self) -> list[tuple[str, int]]:
+        """Operands that the module has a memory of its own for, and how many blocks are in that."""
+        buffers = {operand.name: 1 + operand.double for operand in self.kernel.operands}
+        return [(name, buffers.get(name, 0)) for name, _ in self.plan.api.memory.private]
 
     @property
     def constants(self) -> str:

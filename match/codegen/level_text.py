@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import product
 from math import prod
+from typing import NamedTuple
 
 from match.codegen.axis_text import AxisText
 from match.codegen.nest import CLoop, LoopNest
 from match.codegen.operand_text import OperandText
+from match.codegen.shared_text import module_prefix
 from match.dispatch.packed_constants import tiles
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Role
 from match.ir.names import identifier
 from match.mapping.schedule import parts
+
+
+class NumberedBlock(NamedTuple):
+    """A block: constant with its number, the number, its buffers, and the constant with the bytes of one of them."""
+
+    name: str
+    number: int
+    buffers: int
+    bytes_name: str
+
+
+def numbered(blocks: Iterable[tuple[str, str, int]]) -> Iterator[NumberedBlock]:
+    """Blocks one after the other, from names, names of bytes and numbers of buffers."""
+    number = 0
+    for name, bytes_name, buffers in blocks:
+        yield NumberedBlock(name, number, buffers, bytes_name)
+        number += buffers
 
 
 class LevelText(ABC):
@@ -64,8 +82,23 @@ class LevelText(ABC):
 
     @property
     @abstractmethod
-    def functions(self) -> tuple[str, str, str, str]:
-        """Of transfers: the type of a descriptor, the functions that start one inwards and outwards, and that wait."""
+    def shared(self) -> str:
+        """Begins the names of what layers share: the type of a block, and functions that move blocks."""
+
+    @property
+    def kernel_shared(self) -> str:
+        """The same for the blocks that kernels work on."""
+        return module_prefix(self.plan.module)
+
+    @property
+    @abstractmethod
+    def numbered(self) -> tuple[NumberedBlock, ...]:
+        """The blocks, by number."""
+
+    @property
+    def count_name(self) -> str:
+        """Constant with how many blocks there are."""
+        return "BLOCKS" if self.innermost else f"{identifier(self.memory.name).upper()}_BLOCKS"
 
     # The arrays that blocks are fetched from: tensors, or blocks in the memory outside.
 
@@ -105,11 +138,11 @@ class LevelText(ABC):
         return tuple(self._advance(depth))
 
     def _advance(self, depth: int) -> Iterator[str]:
-        for level in reversed(range(depth)):
+        outer = max((one for one in self.prefetch_depths if one < depth), default=0)
+        for level in reversed(range(outer, depth)):
             loop = self.nest.loops[level]
             variable = f"at->{loop.variable}"
-            further = [inner for inner in self.nest.loops[level + 1 : depth] if inner.dim is loop.dim]
-            starts = [f"at->{inner.variable} = {variable};" for inner in further]
+            starts = self._starts(range(level + 1, depth), loop.dim)
             bound = self.nest.end(loop.dim, level, "at->")
             yield f"{variable} += {loop.tile};"
             if level == 0:
@@ -122,10 +155,32 @@ class LevelText(ABC):
             yield "}"
             yield f"{variable} = {self.nest.start(loop.dim, level, 'at->')};"
             yield from starts
+        cut_again = {loop.dim for loop in self.nest.loops[:outer]}
+        starts = self._starts(range(outer, depth), *cut_again)
+        if starts:
+            yield f"const bool more = {self.advance_call(outer, 'at')};"
+            yield from starts
+            yield "return more;"
+        else:
+            yield f"return {self.advance_call(outer, 'at')};"
+
+    def _starts(self, levels: range, *dims: Dim) -> list[str]:
+        """Statements that let the loops over `dims` among `levels` begin anew, inside of loops that have moved on."""
+        loops = [(level, self.nest.loops[level]) for level in levels]
+        return [
+            f"at->{loop.variable} = {self.nest.start(loop.dim, level, 'at->')};"
+            for level, loop in loops
+            if loop.dim in dims
+        ]
+
+    def advance_call(self, depth: int, position: str) -> str:
+        """Call of the function that moves a position on, a pointer, by one iteration of the first `depth` loops."""
+        part = ", part" if self.advance_needs_part(depth) else ""
+        return f"advance_{self.nest.loops[depth - 1].variable}({position}{part})"
 
     def advance_needs_part(self, depth: int) -> bool:
         """Whether that depends on the part of the layer that the loops execute."""
-        return any("part->" in line for line in self.advance(depth))
+        return any(re.search(r"\bpart\b", line) for line in self.advance(depth))
 
     def placed(self, depth: int) -> tuple[OperandText, ...]:
         """Constants and inputs whose blocks are fetched inside the first `depth` loops."""
@@ -160,26 +215,11 @@ class LevelText(ABC):
         expressions += [self.output.arguments_here()] if self.output else []
         return frozenset(re.findall(r"\w+", " ".join(expressions)))
 
-    @cached_property
-    def _stores(self) -> range:
-        """The least and, as the end, the largest number of output blocks that an execution of the loops writes back."""
-        assert self.output is not None
-        loops = self.schedule.loops[self.schedule.first_loop(self.output.level) : self.output.placement.depth]
-        counts = [{parts(extent, tiles(loops, dim)) for extent in self.nest.extents[dim]} for dim in Dim]
-        totals = [prod(chosen) for chosen in product(*counts)]
-        return range(min(totals), max(totals))
-
     @property
     def reuses_output(self) -> bool:
-        """Whether an output buffer is written back more than once."""
-        return self.output is not None and self._stores.stop > 1 + self.output.double
-
-    @property
-    def may_store_once(self) -> bool:
-        """Whether it depends on the part of the layer if both output buffers are written back."""
-        return self.output is not None and self.output.double and self._stores.start == 1
-
-    @property
-    def tracks_output(self) -> bool:
-        """Whether the code keeps in mind which output buffers are on their way."""
-        return self.reuses_output or self.may_store_once
+        """Whether an output buffer is written back more than once, at least of some parts of the layer."""
+        if self.output is None:
+            return False
+        loops = self.schedule.loops[self.schedule.first_loop(self.output.level) : self.output.placement.depth]
+        counts = (max(parts(extent, tiles(loops, dim)) for extent in self.nest.extents[dim]) for dim in Dim)
+        return prod(counts) > 1 + self.output.double

@@ -81,28 +81,28 @@ class OperandText:
     @property
     def bytes_name(self) -> str:
         """Constant with `bytes`."""
+        return f"{self.block_name}_BYTES"
+
+    @property
+    def block_name(self) -> str:
+        """Constant with the number of its block; of two buffers, of the first."""
         prefix = "" if self.innermost else f"{identifier(self.memory.name).upper()}_"
-        return f"{prefix}{self.name.upper()}_BYTES"
+        return f"{prefix}{self.name.upper()}"
 
     @property
-    def handle(self) -> str:
-        """Structure with the buffers, up to their names."""
-        return "l1->" if self.innermost else f"{identifier(self.memory.name)}."
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """Members of the buffer structure, in the order in which they are reserved."""
-        return (f"{self.name}[0]", f"{self.name}[1]") if self.double else (self.name,)
-
-    @property
-    def pointer(self) -> str:
-        """The current block."""
-        return self.name if self.double else f"{self.handle}{self.name}"
+    def blocks(self) -> str:
+        """Array of blocks that its own are in."""
+        return "l1" if self.innermost else identifier(self.memory.name)
 
     @property
     def buffer(self) -> str:
-        """The buffer whose turn it is."""
-        return f"{self.handle}{self.name}[{self.name}_turn]" if self.double else f"{self.handle}{self.name}"
+        """The block, of two buffers the one whose turn it is."""
+        return f"{self.blocks}[{self.block_name}{f' + {self.name}_turn' if self.double else ''}]"
+
+    @property
+    def pointer(self) -> str:
+        """Where the current block lies."""
+        return self.name if self.double else f"{self.buffer}.data"
 
     @property
     def summary(self) -> str:
@@ -242,6 +242,12 @@ class OperandText:
             if axis.first:
                 text = f"{text} + {axis.first}" if text else axis.first
         return f" + {self._in_bytes(text)}" if text else ""
+
+    @property
+    def contiguous(self) -> str:
+        """Bytes of the transfer of one block if they lie side by side in both memories; else empty."""
+        shape = dict(self.shape)
+        return shape["bytes"] if shape["planes"] == shape["rows"] == "1" else ""
 
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from match.codegen.level_text import LevelText
+from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.operand_text import OperandText
+from match.codegen.shared_text import EXTERNAL
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Operand, Role
 from match.ir.names import identifier
-from match.target.hardware import ExternalApi
 
 
 class Field(NamedTuple):
@@ -25,10 +25,9 @@ class Field(NamedTuple):
 class PartText(LevelText):
     """What the template asks about loops in whose body those of the innermost memory are executed."""
 
-    def __init__(self, plan: LayerPlan, external: ExternalApi, wanted: Set[str]) -> None:
+    def __init__(self, plan: LayerPlan, wanted: Set[str]) -> None:
         """Prepares the first memory of a plan's schedule; `wanted` are the fields that the inner loops use."""
         super().__init__(plan, 0)
-        self._external = external
         self._wanted = wanted
 
     @property
@@ -37,10 +36,14 @@ class PartText(LevelText):
         return False
 
     @property
-    def functions(self) -> tuple[str, str, str, str]:
-        """Those of the external memory."""
-        external = self._external
-        return external.transfer, external.copy_in, external.copy_out, external.wait
+    def shared(self) -> str:
+        """Begins the names of what layers with blocks in main memory share."""
+        return EXTERNAL
+
+    @property
+    def numbered(self) -> tuple[NumberedBlock, ...]:
+        """The blocks of operands."""
+        return tuple(numbered((one.block_name, one.bytes_name, 1 + one.double) for one in self.operands))
 
     def body(self) -> Iterator[str]:
         """What is said about the part."""
@@ -83,19 +86,14 @@ class PartText(LevelText):
 
     @property
     def region(self) -> Iterator[tuple[str, str]]:
-        """Members of the structure of blocks in main memory, and where in their region they lie."""
+        """Numbers of the blocks, and where in their region they lie."""
         for operand in self.operands:
             buffer = operand.reserved
-            offsets = [buffer.offset + n * buffer.bytes for n in range(1 + operand.double)]
-            places = ["arguments->blocks" + (f" + {offset}" if offset else "") for offset in offsets]
-            yield operand.name, f"{{{', '.join(places)}}}" if operand.double else places[0]
+            for turn in range(1 + operand.double):
+                offset = buffer.offset + turn * buffer.bytes
+                yield operand.block_name + " + 1" * turn, "arguments->blocks" + (f" + {offset}" if offset else "")
 
     @property
     def region_name(self) -> str:
-        """Variable with that structure."""
+        """Variable with the blocks."""
         return identifier(self.memory.name)
-
-    @property
-    def inner_types(self) -> str:
-        """Beginning of the names of types of the innermost memory."""
-        return f"{identifier(self.schedule.inner_memory.name)}_"

@@ -18,6 +18,7 @@ from match.codegen.layer import callbacks, prototype
 from match.codegen.memory_text import MemoryText
 from match.codegen.network import Call, Network
 from match.codegen.platforms import PACKAGE, place
+from match.codegen.shared_text import plan_files
 from match.dispatch.plan import CPU
 from match.errors import OutputError
 from match.files.output import check_folder as check_place
@@ -195,9 +196,12 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     platforms = place(platform for platform in described if not _missing(platform, network))
     platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol.removeprefix(f'{name}_')}.c": layer.code for layer in network.layers}
+    shared = plan_files(layer.plan for layer in network.layers)
+    shared = {f"{'include' if part.endswith('.h') else 'runtime'}/{part}": text for part, text in shared.items()}
     image = {"src/image.c": "image.c.mako"} if network.memory else {}
     image_name = image_file(network) if network.memory else None
     own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
+    own += [part for part in shared if part.endswith(".c")]
     own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
     tensors = _texts(network, name)
     context: dict[str, object] = {
@@ -239,6 +243,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "src/workspace.c": wrap(render("workspace.c.mako", **context)),
         **{place: wrap(render(template, **context)) for place, template in image.items()},
         **layers,
+        **shared,
     }
     code = [text for path, text in {**static, **made}.items() if not path.startswith("program/")]
     context["libraries"] = {placed.platform.name: placed.used(code) for placed in platforms}

@@ -58,6 +58,8 @@ class _Layouts:
             followed = self._pool(call, new)
         elif is_call(call, "image.resize2d") and str(call.attrs.layout) == "NCHW":
             followed = self._resize(call, new)
+        elif is_call(call, "nn.depth_to_space") and str(call.attrs.layout) == "NCHW":
+            followed = self._depth_to_space(call, new)
         elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and _axes(call) == _TO_FIRST:
             self._last.add(call)
             followed = new(call.args[0])
@@ -169,6 +171,17 @@ class _Layouts:
             attrs.extrapolation_value,
             attrs.out_dtype or None,
         )
+
+    def _depth_to_space(self, call: relay.Call, new: New) -> relay.Expr:
+        """Channels of a pixel side by side as pixels: transpositions of what they are seen as."""
+        self._last.add(call)
+        block, (batch, channels, rows, columns) = int(call.attrs.block_size), shape(call.args[0])
+        x, after = self._channels_last(call.args[0], new), channels // block**2
+        if str(call.attrs.mode) == "CRD" and after > 1:  # a pixel's channels are (after, block, block)
+            x = relay.reshape(x, (batch, rows, columns, after, block**2))
+            x = relay.transpose(x, (0, 1, 2, 4, 3))
+        x = relay.reshape(x, (batch, rows, columns, block, block, after))
+        return relay.reshape(relay.transpose(x, (0, 1, 3, 2, 4, 5)), (batch, rows * block, columns * block, after))
 
     def _on_map(self, call: relay.Call, new: New) -> relay.Expr | None:
         """An operator on maps that have their channels last, if it can do without the original order."""

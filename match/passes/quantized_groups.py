@@ -24,7 +24,10 @@ from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized, quantization, quantized
 from match.relay.rewrite import New, constant, dtype, is_call, rewrite, scalar, shape
 
-_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "nn.max_pool2d")
+_MOVES = frozenset(
+    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"}
+    | {"nn.max_pool2d", "nn.depth_to_space"}
+)
 _MATRIX_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 _RESIZE = "image.resize2d"
 _TRANSPOSED = "nn.conv2d_transpose"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from match.placement.packing import Item, Packed, aligned, gap, loads, pack
-from match.placement.problem import Choice, Cut, PlacementProblem, blocks, is_cut
+from match.placement.problem import Choice, Cut, PlacementProblem, blocks, cut_steps
 
 CONSTANTS = "constants"
 BLOCKS = "blocks"
@@ -29,10 +29,9 @@ def stays(problem: PlacementProblem, choice: Choice) -> Iterator[Item]:
 
 def cut_blocks(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> Iterator[Item]:
     """Blocks of the layers that are cut, by BLOCKS and step: as large as they are, or at least have to be."""
-    for number in range(len(problem.steps)):
-        if is_cut(problem, choice, number):
-            size = used[number].bytes if number in used else blocks(problem, choice, number)
-            yield Item((BLOCKS, number), number, number, size)
+    for number in sorted(cut_steps(problem, choice)):
+        size = used[number].bytes if number in used else blocks(problem, choice, number)
+        yield Item((BLOCKS, number), number, number, size)
 
 
 def load(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> list[int]:

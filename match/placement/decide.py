@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, load, packed, stays
 from match.placement.improve import fetched_at, improved, least_block, with_residents
 from match.placement.packing import aligned, gap
-from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, blocks, is_cut
+from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, blocks, cut_steps
 
 _ROUND = 1024
 
@@ -129,7 +129,7 @@ def _shortage(problem: PlacementProblem, choice: Choice, step: int) -> Shortage:
     }
     if choice.fetched[step] is not None:
         parts[CONSTANTS] = problem.steps[step].constants
-    if is_cut(problem, choice, step):
+    if step in cut_steps(problem, choice):
         parts[BLOCKS] = blocks(problem, choice, step)
     parts[""] = held(problem, choice)
     listed = tuple(sorted(((n, s) for n, s in parts.items() if s), key=lambda part: (-part[1], part[0])))

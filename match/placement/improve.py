@@ -60,19 +60,26 @@ def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: b
 def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:
     """The choice with constants that stay in main memory, those first that save most cycles a byte.
 
-    As many as fit, or if `saving` only those that make it faster.
+    As many as fit, or if `saving` only those that make it faster. What constants save is less, if anything, when others
+    stay: it is computed again for those only that would be next.
     """
     left = {step for step, at in enumerate(choice.fetched) if at is not None}
+    now = predict(problem, choice, used).cycles
+    worth = {step: now - predict(problem, _resident(choice, step), used).cycles for step in left}
+    known = set(left)
     while left:
-        now = predict(problem, choice, used).cycles
-        worth = {step: now - predict(problem, _resident(choice, step), used).cycles for step in left}
-        for step in sorted(left, key=partial(_order, problem, worth), reverse=True):
-            if saving and worth[step] <= 0:
-                return choice
-            left.remove(step)
-            if packed(problem, other := _resident(choice, step), used) is not None:
-                choice = other
-                break
+        step = max(left, key=partial(_order, problem, worth))
+        other = _resident(choice, step)
+        if step not in known:
+            worth[step] = now - predict(problem, other, used).cycles
+            known.add(step)
+            continue
+        if saving and worth[step] <= 0:
+            return choice
+        left.remove(step)
+        if packed(problem, other, used) is not None:
+            choice, now = other, now - worth[step]
+            known.clear()
     return choice
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from match.placement.problem import Choice, Cut, PlacementProblem, is_cut
+from match.placement.problem import Choice, Cut, PlacementProblem, cut_steps
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,10 @@ def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) 
         traffic += problem.steps[fetched].fetch
         done[fetched] = free
 
+    in_pieces = cut_steps(problem, choice)
     for number, step in enumerate(problem.steps):
         began = now
-        pending = starting.get(number, [])
+        pending = starting.get(number, ())
         if number in pending:
             start(number)
         if choice.fetched[number] is not None:
@@ -57,7 +58,7 @@ def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) 
         for fetched in pending:
             if fetched != number:
                 start(fetched)
-        if is_cut(problem, choice, number):
+        if number in in_pieces:
             cut = cuts.get(number) or estimate(problem, choice, number)
             now = free = max(now, free) + cut.cycles
             traffic += cut.traffic

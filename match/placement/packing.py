@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -128,17 +129,18 @@ def gap(
 
 def _in_order(items: Iterable[Item], alignment: int) -> Packed:
     """Each item at the lowest place that those before it leave free."""
-    placed: list[tuple[int, int, Item]] = []
+    placed: list[tuple[int, int, int, Item]] = []
     offsets: dict[Hashable, int] = {}
     peak = 0
-    for item in items:
+    for number, item in enumerate(items):
         size = aligned(item.bytes, alignment)
         start = 0
-        for low, high, other in placed:
-            if low < start + size and start < high and other.meets(item):
+        for low, high, _, other in placed:
+            if low >= start + size:  # and so do all behind it, the lowest are first
+                break
+            if start < high and other.meets(item):
                 start = high
         offsets[item.key] = start
-        placed.append((start, start + size, item))
-        placed.sort(key=lambda place: place[:2])
+        insort(placed, (start, start + size, number, item))
         peak = max(peak, start + size)
     return Packed(offsets, peak)

@@ -65,6 +65,15 @@ class PlacementProblem:
         return {tensor.name: tensor for tensor in self.tensors}
 
     @cached_property
+    def touching(self) -> Mapping[str, frozenset[int]]:
+        """For each tensor the steps that read or write it."""
+        found: dict[str, set[int]] = {}
+        for number, step in enumerate(self.steps):
+            for name in step.tensors:
+                found.setdefault(name, set()).add(number)
+        return {name: frozenset(numbers) for name, numbers in found.items()}
+
+    @cached_property
     def starts(self) -> tuple[int, ...]:
         """Steps at whose beginning transfers can be started: the first, and those with constants."""
         return tuple(n for n, step in enumerate(self.steps) if not n or step.constants)
@@ -104,6 +113,6 @@ def blocks(problem: PlacementProblem, choice: Choice, step: int) -> int:
     return kept + ((asked.constant_block or 0) if step in choice.cut else 0)
 
 
-def is_cut(problem: PlacementProblem, choice: Choice, step: int) -> bool:
-    """Whether some operand of a step comes in pieces."""
-    return step in choice.cut or any(name in choice.spilled for name in problem.steps[step].tensors)
+def cut_steps(problem: PlacementProblem, choice: Choice) -> frozenset[int]:
+    """The steps of which some operand comes in pieces."""
+    return choice.cut.union(*(problem.touching.get(name, ()) for name in choice.spilled))

@@ -18,10 +18,17 @@ class CallGraph:
     frames: Mapping[str, int]
     calls: Mapping[str, frozenset[str]]
 
+    def with_calls(self, sources: Iterable[str], targets: Iterable[str]) -> CallGraph:
+        """The graph in which each of `sources` calls each of `targets`, too: by a pointer."""
+        added = frozenset(targets)
+        further = {source: self.calls.get(source, frozenset()) | added for source in sources}
+        return CallGraph(self.frames, {**self.calls, **further})
+
     def stack(self, function: str) -> int:
         """Bytes of the deepest chain of calls from a function, itself included.
 
-        Calls by pointers are not in it, nor are functions that others have compiled (the C library's).
+        Calls by pointers are not in it unless `with_calls` added them, nor are functions that others have compiled (the
+        C library's).
 
         Raises:
             ValueError: if functions call one another in a circle.

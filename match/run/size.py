@@ -19,7 +19,8 @@ from match.run.tools import call, need
 _SECTION = re.compile(r"^(\.\w+)\S*\s+(\d+)\s+\d+\s*$", re.MULTILINE)
 _TEXT, _RODATA, _DATA, _BSS = (".text", ".init"), (".rodata", ".srodata"), (".data", ".sdata"), (".bss", ".sbss")
 _KERNEL = re.compile(r"\((\w+), &tile\)")
-_LAYER = re.compile(r"src/\d+_\w+\.c:run")
+_LAYER = re.compile(r"src/\d+_\w+\.c:execute")
+_RUN = re.compile(r"runtime/match_on_\w+\.c:run")
 _FLAGS = "-ffunction-sections -fdata-sections -fcallgraph-info=su"
 
 
@@ -75,6 +76,8 @@ def size(directory: Path, platform: str = "host") -> Size:
         return sum(int(count) for section, count in sections if section in prefixes)
 
     graph = read_call_graph(path.read_text() for path in sorted(build.rglob("*.ci")))
+    execute, run = ({name for name in graph.frames if one.fullmatch(name)} for one in (_LAYER, _RUN))
+    graph = graph.with_calls(run, execute)
     layers = [path.read_text() for path in sorted((directory / "src").glob("[0-9]*.c"))]
     kernels = {kernel for text in layers for kernel in _KERNEL.findall(text)}
     measured = Size(
@@ -85,7 +88,7 @@ def size(directory: Path, platform: str = "host") -> Size:
         total(_DATA),
         total(_BSS),
         _stack(graph, {f"{name}_run"}),
-        _stack(graph, set(filter(_LAYER.fullmatch, graph.frames))),
+        _stack(graph, run),
         _stack(graph, kernels),
     )
     _write_macros(build / f"{name}_size.h", name.upper(), measured)

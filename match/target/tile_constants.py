@@ -167,10 +167,10 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
     return channels(weights, spans)[..., start : start + extent].tobytes()
 
 
-def word_rows(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> bytes:
-    """The same, zeros behind each output channel's filter up to a multiple of `word` bytes."""
+def columns(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> bytes:
+    """The same by columns, (K, FX, FY, C), zeros behind each filter up to a multiple of `word` bytes."""
     start, extent = spans[Dim.C]
-    part = channels(weights, spans)[..., start : start + extent]
+    part = channels(weights, spans)[..., start : start + extent].transpose(0, 2, 1, 3)
     filters = part.reshape(len(part), -1)
     return np.pad(filters, ((0, 0), (0, -filters.shape[1] % word))).tobytes()
 

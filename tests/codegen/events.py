@@ -49,7 +49,7 @@ class _Walk:
             if self.buffers[operand.name] == 2 or not self.depth[operand.name]:
                 yield f"start {self.transfer(operand, 0)}"
         yield from self.inside(0, self.schedule.layer.spans)
-        for transfer in self.outstanding.values():
+        for _, transfer in sorted(self.outstanding.items(), key=lambda item: item[0] % self.buffers[self.output.name]):
             yield f"wait {transfer}"
 
     def inside(self, depth: int, spans: Spans) -> Iterator[str]:

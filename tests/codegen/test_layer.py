@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from match.codegen.kernel_text import NUMBERS, POINTERS
 from match.codegen.layer import generate
+from match.codegen.shared_text import plan_files
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 from match.ir.layer import Axis, Component, Dim, Op, Operand, Padding, Role
@@ -75,17 +75,22 @@ def cases_of_every_operator() -> list[Case]:
     ]
 
 
-@pytest.mark.parametrize("case", cases_of_every_operator(), ids=lambda case: case.layer.op)
-def test_kernels_are_told_every_field_of_their_tile(case: Case) -> None:
-    """Once each, as match_tile.h has them, so that no compiler clears the tile before."""
+def test_a_tile_with_nothing_in_it_is_told_field_by_field() -> None:
+    """All of match_tile.h, so that no compiler clears the memory."""
     header = (PACKAGE / "kernels" / "include" / "match_tile.h").read_text()
     struct = re.sub(r"/\*.*?\*/", "", header[: header.index("} match_tile_t;")].rpartition("typedef struct {")[2])
-    fields = re.findall(r"(\w+);", struct)
-    assert [*POINTERS, *NUMBERS] == fields
-    text = generate(plan(case))
-    tile = re.search(r"const match_tile_t tile = \{(.*?)\n *\};", text, re.DOTALL)
-    assert tile is not None
-    assert sorted(re.findall(r"\.(\w+) = ", tile[1])) == sorted(fields)
+    case = make(Op.CONV2D, 2, 3, 4, 4)
+    (shared,) = (text for name, text in plan_files([plan(case)]).items() if name.endswith(".c"))
+    assert re.findall(r"tile->(\w+) = (?:0|NULL);", shared) == re.findall(r"(\w+);", struct)
+
+
+@pytest.mark.parametrize("case", cases_of_every_operator(), ids=lambda case: case.layer.op)
+def test_kernels_are_told_each_field_once(case: Case) -> None:
+    """Of a cut layer, before the loops or in them."""
+    text = generate(plan(case, loops_of(case, list(TILES.items()))))
+    fields = re.findall(r"^ *tile\.(\w+) = ", text, re.MULTILINE)
+    assert {"input", "output", "output_height", "channels_out"} <= set(fields)
+    assert len(fields) == len(set(fields))
 
 
 @pytest.mark.parametrize("case", cases_of_every_operator(), ids=lambda case: case.layer.op)
@@ -257,7 +262,7 @@ def test_scratch_is_reserved_and_passed() -> None:
     case = make(Op.CONV2D, 2, 3, 4, 4)
     text = generate(plan(case, scratch=100))
     assert "SCRATCH_BYTES = 100" in text
-    assert ".scratch = l1->scratch" in text
+    assert "tile.scratch = l1[SCRATCH].data;" in text
 
 
 @pytest.mark.parametrize("blocks", range(6))

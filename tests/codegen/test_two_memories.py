@@ -177,10 +177,10 @@ FAULTS = {
     "weights of another part": replaced("(next_k1.k1 - part->k) / K1_TILE", "next_k1.k1 / K1_TILE"),
     "all parts equally long": replaced("weights_before(k_end) - index", "3"),
     "the same rows again": replaced("at->oy1 = part->oy;\n    at->ox += OX_TILE;", "at->ox += OX_TILE;"),
-    "an outer block too early": replaced("output_turn ^ 1]);\n}\n\n/* Reserves", "output_turn]);\n}\n\n/* Reserves"),
-    "an output that is not waited for": replaced(
-        "MATCH_TRY(await_l1(&output_transfer[output_turn]));\n    return", "return"
+    "parts stored before they are complete": replaced(
+        "return match_on_unit_settle(l1, BLOCKS, MATCH_OK);", "return MATCH_OK;"
     ),
+    "an output that is not waited for": replaced("MATCH_TRY(match_external_wait(&l2[L2_OUTPUT + output_turn]));\n", ""),
 }
 
 
@@ -190,6 +190,7 @@ def test_faults_show(change: Callable[[str], str]) -> None:
     if change is str:
         check([item], [case])
         return
+    assert change(generate(item)) != generate(item)
     with pytest.raises(AssertionError):
         check([item], [case], change)
 

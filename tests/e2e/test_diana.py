@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -169,11 +170,16 @@ def test_weights_lie_in_their_own_memory(tmp_path: Path) -> None:
     compiled = match.compile(network(), "diana", numerics="exact", output=tmp_path / "project")
     (stem,) = (tmp_path / "project" / "src").glob("00_conv2d.c")
     text = stem.read_text()
-    assert "l1->weights = diana_weight_alloc(WEIGHTS_BYTES);" in text
-    assert "diana_weight_free(l1->weights);" in text
-    assert "l1->input = diana_l1_alloc(INPUT_BYTES);" in text
+    assert "WEIGHTS = 2,\n    BLOCKS = 3," in text, "the last of the blocks"
+    assert ".weights = 1," in text
+    shared = (tmp_path / "project" / "runtime" / "match_on_digital.c").read_text()
+    condition = r"if \(i >= layer->count - layer->weights\) \{"
+    assert re.search(
+        condition + r"\s+return diana_weight_alloc\(layer->bytes\[i\]\);\s+\}\s+return diana_l1_alloc", shared
+    )
+    assert re.search(condition + r"\s+diana_weight_free\(block\);\s+return;\s+\}\s+diana_l1_free", shared)
     plan = next(layer.plan for layer in compiled.layers if layer.plan)
-    assert f".shift = {plan.shift}," in text
+    assert f"tile.shift = {plan.shift};" in text
 
 
 def test_shifts_within_a_step_are_reported() -> None:

@@ -21,6 +21,7 @@ from match.devtools.zoo.layers import (
     dense,
     enlarge,
     function,
+    interleave,
     multiply,
     pooled,
     shuffle,
@@ -60,6 +61,13 @@ def enlarged() -> ZooNetwork:
     return ZooNetwork("enlarged", conv("last", up, 4, (1, 1), activation=LINEAR))
 
 
+def interleaved() -> ZooNetwork:
+    """Channels that become pixels, twice: of three features each, then of one."""
+    x = conv("a", Input("image", (), (3, 7, 5), (-1.0, 1.0)), 12)
+    x = conv("b", interleave("twice", x, 2), 9, activation=LINEAR)
+    return ZooNetwork("interleaved", conv("last", interleave("thrice", x, 3), 4, (1, 1), activation=LINEAR))
+
+
 def model_of(network: ZooNetwork, activations: str) -> onnx.ModelProto:
     return write(network, calibrate(network, activations, 0))
 
@@ -72,12 +80,13 @@ EXPECTED = {
     "gated": {"multiply", "lookup"},
     "moved": {"concatenate", "transpose", "slice"},
     "enlarged": {"concatenate", "transpose"},
+    "interleaved": {"transpose"},
 }
 """What is on the cluster."""
 
 
 @pytest.mark.parametrize("activations", ["uint8", "int8"])
-@pytest.mark.parametrize("network", [gated, moved, enlarged])
+@pytest.mark.parametrize("network", [gated, moved, enlarged, interleaved])
 def test_every_output_is_onnxruntimes(network: Callable[[], ZooNetwork], activations: str) -> None:
     model = model_of(network(), activations)
     x = reference.noise(model, 6)

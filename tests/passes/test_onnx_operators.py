@@ -172,6 +172,16 @@ def padded(model):
     model.conv(3)
 
 
+@network
+def squares_of_pixels_out_of_channels(model):
+    """Those of a square side by side in the input's channels, or those of a channel."""
+    for mode in ("DCR", "CRD"):
+        model.conv(8, pads=[1, 1, 1, 1])
+        model.add("DepthToSpace", blocksize=2, mode=mode)
+        model.channels = 2
+    model.conv(3)
+
+
 def compare(path, samples=3, scale=1.0):
     model = load(path)
     module = integer_relay(model, "uint8")

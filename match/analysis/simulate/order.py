@@ -48,13 +48,14 @@ class _Nest:
 
     def _mapping(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
         """The mapping of `spans` onto the memory of a level."""
+        first = level.output.started if level.output else 0
         for stream in level.fetched:
             stream.coming = self._pieces(spans, level.first, stream.depth)
             if stream.buffers == 2 or stream.depth == level.first:
                 yield stream.start(next(stream.coming))
         yield from self._body(level, level.first, spans)
-        while level.output and level.output.pending:
-            yield level.output.wait()
+        if level.output:
+            yield from level.output.settle(first)
 
     def _body(self, level: _Level, depth: int, spans: Spans) -> Iterator[SimulatedStep]:
         """One iteration of the loops down to `depth`."""

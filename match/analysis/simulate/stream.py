@@ -39,7 +39,7 @@ class SimulatedStream:
         self.current: Spans = schedule.layer.spans
         self._outer = outer  # where the blocks are parts of that stream's current one
         self._packing = ConstantPacking(schedule, operand, outer.depth if outer else 0, placement.depth)
-        self._started = 0
+        self.started = 0
 
     def start(self, spans: Spans) -> SimulatedStep:
         """The transfer of the block that covers `spans`."""
@@ -48,14 +48,20 @@ class SimulatedStream:
         outside = self._outer.current if self._outer else self._packing.whole
         offset = self._packing.offset(spans, outside) if constant else self._offset(spans)
         kind = Kind.STORE if self.operand.role is Role.OUTPUT else Kind.FETCH
-        action = Action(kind, self.operand.name, self.memory.name, self._started, offset, block.bytes)
-        self._started += 1
+        action = Action(kind, self.operand.name, self.memory.name, self.started, offset, block.bytes)
+        self.started += 1
         self.pending.append(action)
         return SimulatedStep(action, block)
 
     def wait(self) -> SimulatedStep:
         """The wait for the oldest transfer."""
         return SimulatedStep(self.pending.popleft()._replace(kind=Kind.WAIT))
+
+    def settle(self, first: int) -> Iterator[SimulatedStep]:
+        """Waits for all that is under way, buffer by buffer; number `first` was the first block in the first buffer."""
+        self.pending = deque(sorted(self.pending, key=lambda action: (action.number - first) % self.buffers))
+        while self.pending:
+            yield self.wait()
 
     def _block(self, spans: Spans) -> Block:
         axes = axes_of(self.operand)

@@ -8,37 +8,38 @@
 
 #ifdef MATCH_TRACE
 
-#include "match_copy.h"
+#include <stdint.h>
+
 #include "match_tile.h"
 
 /* A layer begins: the name of its function and of its operator. */
 void match_trace_layer(const char *layer, const char *op);
 
-/* A transfer is started: its descriptor, "fetch" or "store", the operand, the inner memory; where the block begins in what
- * the outer memory holds of the operand, in bytes. */
-void match_trace_transfer(const void *transfer, const char *kind, const char *operand, const char *memory,
-    uint32_t offset, const match_copy_t *shape);
+/* A transfer is started: its block, "fetch" or "store", the operand, the inner memory; where the block begins in what the
+ * outer memory holds of the operand, and how much is moved, in bytes. */
+void match_trace_transfer(const void *block, const char *kind, const char *operand, const char *memory, uint32_t offset,
+    uint32_t bytes);
 
-/* The transfer with this descriptor is waited for. */
-void match_trace_wait(const void *transfer);
+/* The transfer of this block is waited for. */
+void match_trace_wait(const void *block);
 
 /* A kernel is started. */
 void match_trace_kernel(const match_tile_t *tile);
 
 #define MATCH_TRACE_LAYER(layer, op) match_trace_layer(layer, op)
-#define MATCH_TRACE_FETCH(transfer, operand, memory, offset, shape) \
-    match_trace_transfer(transfer, "fetch", operand, memory, (uint32_t)(offset), shape)
-#define MATCH_TRACE_STORE(transfer, operand, memory, offset, shape) \
-    match_trace_transfer(transfer, "store", operand, memory, (uint32_t)(offset), shape)
-#define MATCH_TRACE_WAIT(transfer) match_trace_wait(transfer)
+#define MATCH_TRACE_FETCH(block, operand, memory, offset, bytes) \
+    match_trace_transfer(block, "fetch", operand, memory, (uint32_t)(offset), (uint32_t)(bytes))
+#define MATCH_TRACE_STORE(block, operand, memory, offset, bytes) \
+    match_trace_transfer(block, "store", operand, memory, (uint32_t)(offset), (uint32_t)(bytes))
+#define MATCH_TRACE_WAIT(block) match_trace_wait(block)
 #define MATCH_TRACE_KERNEL(tile) match_trace_kernel(tile)
 
 #else
 
 #define MATCH_TRACE_LAYER(layer, op) ((void)0)
-#define MATCH_TRACE_FETCH(transfer, operand, memory, offset, shape) ((void)0)
-#define MATCH_TRACE_STORE(transfer, operand, memory, offset, shape) ((void)0)
-#define MATCH_TRACE_WAIT(transfer) ((void)0)
+#define MATCH_TRACE_FETCH(block, operand, memory, offset, bytes) ((void)0)
+#define MATCH_TRACE_STORE(block, operand, memory, offset, bytes) ((void)0)
+#define MATCH_TRACE_WAIT(block) ((void)0)
 #define MATCH_TRACE_KERNEL(tile) ((void)0)
 
 #endif

@@ -15,17 +15,17 @@ void match_trace_layer(const char *layer, const char *op)
     printf("{\"event\":\"layer\",\"name\":\"%s\",\"op\":\"%s\"}\n", layer, op);
 }
 
-void match_trace_transfer(const void *transfer, const char *kind, const char *operand, const char *memory,
-    uint32_t offset, const match_copy_t *shape)
+void match_trace_transfer(const void *block, const char *kind, const char *operand, const char *memory, uint32_t offset,
+    uint32_t bytes)
 {
     printf("{\"event\":\"%s\",\"operand\":\"%s\",\"memory\":\"%s\"", kind, operand, memory);
-    printf(",\"transfer\":%" PRIuPTR ",\"offset\":%" PRIu32, (uintptr_t)transfer, offset);
-    printf(",\"bytes\":%" PRIu32 "}\n", shape->planes * shape->rows * shape->bytes);
+    printf(",\"transfer\":%" PRIuPTR ",\"offset\":%" PRIu32, (uintptr_t)block, offset);
+    printf(",\"bytes\":%" PRIu32 "}\n", bytes);
 }
 
-void match_trace_wait(const void *transfer)
+void match_trace_wait(const void *block)
 {
-    printf("{\"event\":\"wait\",\"transfer\":%" PRIuPTR "}\n", (uintptr_t)transfer);
+    printf("{\"event\":\"wait\",\"transfer\":%" PRIuPTR "}\n", (uintptr_t)block);
 }
 
 void match_trace_kernel(const match_tile_t *tile)

@@ -1,7 +1,6 @@
 <%
     kernel = text.kernel
     outer = text.part
-    memory = text.schedule.inner_memory.name
     two = len(text.levels) == 2
 %>\
 /* ${text.title}.
@@ -29,10 +28,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-% for header in text.headers:
-#include "${header}"
-% endfor
 #include "match_dump.h"
+% for level in text.levels:
+#include "${level.shared}.h"
+% endfor
 #include "match_layer.h"
 % if text.callbacks:
 #include "layers.h"
@@ -66,7 +65,7 @@ enum {
 };
 % endif
 
-/* Blocks${f" in {memory}" if two else ""}, in bytes. */
+/* Blocks${f" in {kernel.memory.name}" if two else ""}, in bytes. */
 enum {
 % for name, value in text.block_sizes:
     ${name} = ${value},
@@ -92,18 +91,22 @@ typedef struct {
 } arguments_t;
 % for level in text.levels:
 
-/* The blocks, in ${level.memory.name}. */
-typedef struct {
-% for operand in level.operands:
-    uint8_t *${operand.name}${"[2]" if operand.double else ""};
+/* The blocks, in ${level.memory.name}, by number; those that take turns follow one another. */
+enum {
+% for block in level.numbered:
+    ${block.name} = ${block.number},
 % endfor
-% if level.innermost and text.schedule.partial_bytes:
-    int32_t *sums;
-% endif
-% if level.innermost and text.schedule.scratch:
-    uint8_t *scratch;
-% endif
-} ${level.types}buffers_t;
+    ${level.count_name} = ${sum(block.buffers for block in level.numbered)},
+};
+% endfor
+
+/* Their bytes${f" in {kernel.memory.name}" if two else ""}, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+% for block in kernel.numbered:
+    ${", ".join([block.bytes_name] * block.buffers)},
+% endfor
+};
+% for level in text.levels:
 % if level.position:
 
 /* An iteration of the loops${f" of {level.memory.name}" if two else ""}: where its tile starts. */
@@ -151,39 +154,18 @@ static int32_t weights_before(int32_t k)
 % endif
 
 ${text.functions}
-/* Reserves the blocks. */
-static int32_t reserve(${kernel.types}buffers_t *l1)
-{
-% for buffer, size, allocator in text.buffers:
-    ${buffer} = ${allocator.allocate}(${size});
+static const ${kernel.shared}_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+% for operand, blocks in text.private:
+    .${operand} = ${blocks},
 % endfor
-    const bool complete = ${" && ".join(f"{buffer} != NULL" for buffer, _, _ in text.buffers)};
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const ${kernel.types}buffers_t *l1)
-{
-% for buffer, _, allocator in reversed(text.buffers):
-    ${allocator.free}(${buffer});
-% endfor
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    ${kernel.types}buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+};
 
 ${text.prototype}
 {
-    arguments_t arguments = {
+    ${"" if text.plan.constants_at == "network" else "const "}arguments_t arguments = {
 % for operand in kernel.inputs:
         .${operand.name} = ${operand.name},
 % endfor
@@ -199,7 +181,7 @@ ${text.prototype}
 % for operand in kernel.inputs:
     MATCH_DUMP_TENSOR("${text.plan.symbol}", "${operand.name}", ${operand.name}, ${text.tensor_bytes(operand)});
 % endfor
-    MATCH_TRY(${api.platform.offload}(run, &arguments));
+    MATCH_TRY(${kernel.shared}_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("${text.plan.symbol}", "output", output, ${text.tensor_bytes(kernel.kernel_output)});
     return MATCH_OK;
 }

@@ -1,6 +1,7 @@
 """Networks as their authors draw them: layers and shapes, neither weights nor quantization.
 
-Shapes leave out the batch, which is 1: (C, H, W) of a map, (features,) of a vector. Every layer belongs to one network.
+Shapes leave out the batch, which is 1: (C, H, W) of a map, (C, W) of a signal, (tokens, features) of a sequence,
+(features,) of a vector. Every layer belongs to one network.
 """
 
 from __future__ import annotations
@@ -45,18 +46,40 @@ class Input(ZooLayer):
 
 @dataclass(frozen=True, eq=False)
 class Conv(ZooLayer):
-    """Convolution with bias, then a clip to `activation`; `pads` are top, left, bottom, right."""
+    """Convolution with bias, then a clip to `activation`, of a map or of a signal.
 
-    kernel: tuple[int, int]
+    `pads` are those in front of each axis, then those behind each. Output channels see the inputs of their group alone.
+    """
+
+    kernel: Shape
     stride: int
-    pads: tuple[int, int, int, int]
-    depthwise: bool
+    pads: Shape
+    groups: int
+    dilation: int
     activation: Range
 
     @property
     def weight_shape(self) -> Shape:
-        """(K, C, FY, FX), with C = 1 if depthwise."""
-        return self.shape[0], 1 if self.depthwise else self.inputs[0].shape[0], *self.kernel
+        """(K, C of a group, FY, FX), or (K, C of a group, FX)."""
+        return self.shape[0], self.inputs[0].shape[0] // self.groups, *self.kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(ZooLayer):
+    """Transposed convolution with bias that makes a square of `factor` pixels a side of each, then a clip."""
+
+    factor: int
+    activation: Range
+
+    @property
+    def weight_shape(self) -> Shape:
+        """(K, C, factor, factor)."""
+        return self.shape[0], self.inputs[0].shape[0], self.factor, self.factor
+
+    @property
+    def macs(self) -> int:
+        """Each input pixel is multiplied with all weights."""
+        return math.prod(self.weight_shape) * math.prod(self.inputs[0].shape[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +95,48 @@ class FullyConnected(ZooLayer):
 
 
 @dataclass(frozen=True, eq=False)
+class Project(ZooLayer):
+    """A product of the last axis with weights, as of a sequence's tokens one by one, without bias."""
+
+    @property
+    def weight_shape(self) -> Shape:
+        """(K, C)."""
+        return self.shape[-1], self.inputs[0].shape[-1]
+
+    @property
+    def macs(self) -> int:
+        """Every token with all weights."""
+        return math.prod(self.shape) * self.inputs[0].shape[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Offset(ZooLayer):
+    """A bias of the last axis that is added by itself."""
+
+    @property
+    def bias(self) -> str:
+        """Name of the bias, a tensor of its own."""
+        return f"{self.name}_bias"
+
+
+@dataclass(frozen=True, eq=False)
+class Normalize(ZooLayer):
+    """Layer normalization along the last axis, with a gain and a bias of each element."""
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices(ZooLayer):
+    """Products of the matrices in two tensors' last two axes."""
+
+    @property
+    def macs(self) -> int:
+        """Multiplications of two activations."""
+        return math.prod(self.shape) * self.inputs[0].shape[-1]
+
+
+@dataclass(frozen=True, eq=False)
 class Add(ZooLayer):
-    """Sum of two maps of one shape, then a clip to `activation`."""
+    """Sum of two tensors of one shape, then a clip to `activation`."""
 
     activation: Range
 
@@ -85,14 +148,14 @@ class Multiply(ZooLayer):
 
 @dataclass(frozen=True, eq=False)
 class Function(ZooLayer):
-    """A function of each value, by its name in ONNX: "HardSigmoid", "LeakyRelu", "Sigmoid"."""
+    """A function of each value, by its name in ONNX: "Gelu", "HardSigmoid", "LeakyRelu", "Sigmoid"."""
 
     function: str
 
 
 @dataclass(frozen=True, eq=False)
 class Concat(ZooLayer):
-    """The channels of all inputs, one input after the other."""
+    """The first axis of all inputs, mostly channels, one input after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +174,25 @@ class Shuffle(ZooLayer):
 
 @dataclass(frozen=True, eq=False)
 class Enlarge(ZooLayer):
-    """A map with every pixel repeated in `factor` rows and columns."""
+    """A map with `factor` times as many rows and columns: pixels repeated or, if `smooth`, weighed by distance."""
 
     factor: int
+    smooth: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Interleave(ZooLayer):
+    """A map whose squares of `factor` pixels a side are channels side by side in one pixel of the input."""
+
+    factor: int
+
+
+@dataclass(frozen=True, eq=False)
+class Reorder(ZooLayer):
+    """The same values: read as `before`, its axes in another order, read as `shape`."""
+
+    before: Shape
+    order: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +209,13 @@ class GlobalAveragePool(ZooLayer):
 
 
 @dataclass(frozen=True, eq=False)
+class TokenMean(ZooLayer):
+    """Mean of all tokens of a sequence."""
+
+
+@dataclass(frozen=True, eq=False)
 class Softmax(ZooLayer):
-    """Probabilities."""
+    """Probabilities along the last axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,19 +250,31 @@ def conv(
     name: str,
     x: ZooLayer,
     filters: int,
-    kernel: tuple[int, int] = (3, 3),
+    kernel: Shape = (3, 3),
     stride: int = 1,
     activation: Range = RELU,
     *,
     depthwise: bool = False,
+    groups: int = 1,
+    dilation: int = 1,
 ) -> Conv:
     """A convolution padded such that its map is ceil(extent / stride) large, the smaller half at the top and left."""
-    _, rows, columns = x.shape
-    (top, bottom), (left, right) = (
-        _same(extent, window, stride) for extent, window in zip((rows, columns), kernel, strict=True)
-    )
-    shape = filters, -(-rows // stride), -(-columns // stride)
-    return Conv(name, (x,), shape, kernel, stride, (top, left, bottom, right), depthwise, activation)
+    extents = x.shape[1:]
+    sides = [_same(extent, (window - 1) * dilation + 1, stride) for extent, window in zip(extents, kernel, strict=True)]
+    pads = *(before for before, _ in sides), *(behind for _, behind in sides)
+    shape = filters, *(-(-extent // stride) for extent in extents)
+    return Conv(name, (x,), shape, kernel, stride, pads, filters if depthwise else groups, dilation, activation)
+
+
+def causal(name: str, x: ZooLayer, filters: int, window: int, dilation: int = 1, activation: Range = RELU) -> Conv:
+    """A convolution of a signal whose outputs see nothing that comes later."""
+    pads = (window - 1) * dilation, 0
+    return Conv(name, (x,), (filters, *x.shape[1:]), (window,), 1, pads, 1, dilation, activation)
+
+
+def spread(name: str, x: ZooLayer, filters: int, factor: int = 2, activation: Range = RELU) -> Spread:
+    """A transposed convolution whose windows do not overlap."""
+    return Spread(name, (x,), (filters, *(factor * side for side in x.shape[1:])), factor, activation)
 
 
 def _same(extent: int, window: int, stride: int) -> tuple[int, int]:
@@ -189,6 +285,22 @@ def _same(extent: int, window: int, stride: int) -> tuple[int, int]:
 def dense(name: str, x: ZooLayer, units: int, activation: Range = LINEAR) -> FullyConnected:
     """A dense layer on a vector."""
     return FullyConnected(name, (x,), (units,), activation)
+
+
+def linear(name: str, x: ZooLayer, units: int) -> Offset:
+    """A dense layer on the last axis of a tensor of several."""
+    product = Project(f"{name}_product", (x,), (*x.shape[:-1], units))
+    return Offset(name, (product,), product.shape)
+
+
+def normalized(name: str, x: ZooLayer) -> Normalize:
+    """A layer normalization along the last axis."""
+    return Normalize(name, (x,), x.shape)
+
+
+def matrices(name: str, a: ZooLayer, b: ZooLayer) -> Matrices:
+    """The product of each matrix with each."""
+    return Matrices(name, (a, b), (*a.shape[:-1], b.shape[-1]))
 
 
 def add(name: str, a: ZooLayer, b: ZooLayer, activation: Range = LINEAR) -> Add:
@@ -221,9 +333,23 @@ def shuffle(name: str, x: ZooLayer, groups: int) -> Shuffle:
     return Shuffle(name, (x,), x.shape, groups)
 
 
-def enlarge(name: str, x: ZooLayer, factor: int = 2) -> Enlarge:
-    """A map with every pixel repeated."""
-    return Enlarge(name, (x,), (x.shape[0], *(factor * side for side in x.shape[1:])), factor)
+def enlarge(name: str, x: ZooLayer, factor: int = 2, *, smooth: bool = False) -> Enlarge:
+    """A map with every pixel repeated, or with values between those of neighbours."""
+    return Enlarge(name, (x,), (x.shape[0], *(factor * side for side in x.shape[1:])), factor, smooth)
+
+
+def interleave(name: str, x: ZooLayer, factor: int) -> Interleave:
+    """Pixels out of channels, as PyTorch's PixelShuffle makes them."""
+    shape = x.shape[0] // factor**2, *(factor * side for side in x.shape[1:])
+    return Interleave(name, (x,), shape, factor)
+
+
+def reorder(
+    name: str, x: ZooLayer, order: tuple[int, ...], *, before: Shape | None = None, after: Shape | None = None
+) -> Reorder:
+    """Axes in another order, read as `before` if that is given and as `after`."""
+    before = before or x.shape
+    return Reorder(name, (x,), after or tuple(before[axis] for axis in order), before, order)
 
 
 def max_pool(name: str, x: ZooLayer, window: int = 2, stride: int = 2) -> MaxPool:
@@ -242,9 +368,14 @@ def squeezed(name: str, x: ZooLayer) -> GlobalAveragePool:
     return GlobalAveragePool(name, (x,), (x.shape[0], 1, 1))
 
 
-def softmax(x: ZooLayer) -> Softmax:
+def token_mean(x: ZooLayer) -> TokenMean:
+    """The mean of a sequence's tokens."""
+    return TokenMean("pool", (x,), x.shape[1:])
+
+
+def softmax(x: ZooLayer, name: str = "probabilities") -> Softmax:
     """Probabilities out of scores."""
-    return Softmax("probabilities", (x,), x.shape)
+    return Softmax(name, (x,), x.shape)
 
 
 def _ordered(layer: ZooLayer, seen: set[ZooLayer]) -> Iterator[ZooLayer]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 
-from match.devtools.zoo import branching, mobile
+from match.devtools.zoo import branching, dense_outputs, mobile, sequences, signals
 from match.devtools.zoo.layers import (
     LINEAR,
     RELU,
@@ -107,6 +107,23 @@ def _bottleneck(name: str, x: ZooLayer, expansion: int, filters: int, stride: in
     return add(f"{name}_add", x, inner) if stride == 1 and filters == x.shape[0] else inner
 
 
+def regnet(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
+    """RegNetX-200MF (Radosavovic et al., 2020, Table 9): 3x3 convolutions in groups of 8 channels."""
+    check_sizes(width, resolution, classes)
+    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), rounded(32 * width), stride=2)
+    for stage, (filters, depth) in enumerate(((24, 1), (56, 1), (152, 4), (368, 7))):
+        count = rounded(filters * width)
+        for block in range(depth):
+            name, stride = f"stage{stage}_block{block}", 1 if block else 2
+            inner = conv(
+                f"{name}_square", conv(f"{name}_in", x, count, _POINT), count, stride=stride, groups=count // 8
+            )
+            inner = conv(f"{name}_out", inner, count, _POINT, activation=LINEAR)
+            kept = x if block else conv(f"{name}_kept", x, count, _POINT, stride, LINEAR)
+            x = add(f"{name}_add", kept, inner, RELU)
+    return ZooNetwork(f"regnet-{width}-{resolution}", dense("scores", pooled(x), classes))
+
+
 _NAMED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
     {
         "autoencoder": autoencoder,
@@ -125,16 +142,26 @@ _NAMED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
 
 _SIZED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
     {
+        "convnext": sequences.convnext,
+        "deeplab": dense_outputs.deeplab,
         "densenet": branching.densenet,
+        "ecg": signals.ecg,
         "efficientnet_b0": mobile.efficientnet_b0,
         "ghostnet": mobile.ghostnet,
+        "mlp_mixer": sequences.mlp_mixer,
         "mobilenet_v1": mobilenet_v1,
         "mobilenet_v2": mobilenet_v2,
         "mobilenet_v3_small": mobile.mobilenet_v3_small,
+        "regnet": regnet,
         "shufflenet_v2": mobile.shufflenet_v2,
         "squeezenet": branching.squeezenet,
+        "ssd": dense_outputs.ssd,
+        "super_resolution": dense_outputs.super_resolution,
+        "tcn": signals.tcn,
         "tiny_yolo": branching.tiny_yolo,
         "unet": branching.unet,
+        "unet_transposed": dense_outputs.unet_transposed,
+        "vit": sequences.vit,
     }
 )
 """Networks of any width, resolution and number of classes."""

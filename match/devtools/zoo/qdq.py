@@ -5,6 +5,7 @@ There, too, no ReLU is written out: the zero point and the scale of what it boun
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from match.arithmetic.interface import QuantizedType
-from match.devtools.zoo.forward import HARD_SLOPE, LEAKY_SLOPE
+from match.devtools.zoo.forward import EPSILON, HARD_SLOPE, LEAKY_SLOPE
 from match.devtools.zoo.layers import (
     Add,
     Channels,
@@ -25,15 +26,23 @@ from match.devtools.zoo.layers import (
     Function,
     GlobalAveragePool,
     Input,
+    Interleave,
+    Matrices,
     MaxPool,
     Multiply,
+    Normalize,
+    Offset,
+    Project,
+    Reorder,
     Shuffle,
+    Spread,
+    TokenMean,
     ZooLayer,
     ZooNetwork,
 )
 from match.devtools.zoo.quantize import Parameters, Weights
 
-_OPSET = 13
+_OPSET = 17
 _IR_VERSION = 8
 _SLOPES = {"HardSigmoid": {"alpha": HARD_SLOPE}, "LeakyRelu": {"alpha": LEAKY_SLOPE}}
 
@@ -44,12 +53,12 @@ def write(network: ZooNetwork, parameters: Parameters) -> onnx.ModelProto:
     for layer in network.layers:
         if layer.name in parameters.weights:
             input_scale = parameters.outputs[layer.inputs[0].name].scale
-            graph.weights(layer.name, parameters.weights[layer.name], input_scale)
+            graph.weights(layer, parameters.weights[layer.name], input_scale)
     for layer in network.layers:
         last = layer is network.output
         result = f"{layer.name}_QuantizeLinear_Input" if last else layer.name
         scale = graph.quantization(layer.name, parameters.outputs[layer.name])
-        _operator(graph, layer, result, scale)
+        _operator(graph, layer, result, scale, parameters)
         graph.quantized(result, layer.name, scale, layer.name if last else _real(layer.name))
     proto = helper.make_model(
         helper.make_graph(
@@ -63,7 +72,7 @@ def write(network: ZooNetwork, parameters: Parameters) -> onnx.ModelProto:
     return proto
 
 
-def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str]) -> None:
+def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str], parameters: Parameters) -> None:
     """The operator between the dequantized inputs of a layer and its `result`."""
     inputs = [_real(source.name) for source in layer.inputs]
     match layer:
@@ -74,17 +83,37 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str]) -> 
                 "Conv",
                 [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"],
                 result,
-                group=layer.shape[0] if layer.depthwise else 1,
+                dilations=[layer.dilation for _ in layer.kernel],
+                group=layer.groups,
                 kernel_shape=list(layer.kernel),
                 pads=list(layer.pads),
-                strides=[layer.stride, layer.stride],
+                strides=[layer.stride for _ in layer.kernel],
             )
+        case Spread():
+            square = [layer.factor, layer.factor]
+            weights = [_real(f"{layer.name}_weight"), f"{layer.name}_bias"]
+            graph.node("ConvTranspose", [*inputs, *weights], result, kernel_shape=square, strides=square)
         case FullyConnected():
             graph.node("Gemm", [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"], result, transB=1)
+        case Project():
+            graph.node("MatMul", [*inputs, _real(f"{layer.name}_weight")], result)
+        case Offset():
+            bias = graph.levels(layer.bias, parameters.reals[layer.name], parameters.outputs[layer.bias])
+            graph.node("Add", [*inputs, bias], result)
+        case Normalize():
+            rows = zip(("gain", "bias"), parameters.reals[layer.name].astype(np.float32), strict=True)
+            constants = [graph.constant(f"{layer.name}_{row}", values) for row, values in rows]
+            graph.node("LayerNormalization", [*inputs, *constants], result, axis=-1, epsilon=EPSILON)
+        case Matrices():
+            graph.node("MatMul", inputs, result)
+        case TokenMean():
+            graph.node("ReduceMean", inputs, result, axes=[1], keepdims=0)
         case Add():
             graph.node("Add", inputs, result)
         case Multiply():
             graph.node("Mul", inputs, result)
+        case Function() if layer.function == "Gelu":
+            _gelu(graph, layer.name, inputs[0], result)
         case Function():
             graph.node(layer.function, inputs, result, **_SLOPES.get(layer.function, {}))
         case Concat():
@@ -97,12 +126,17 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str]) -> 
             ]
             graph.node("Slice", [*inputs, *bounds], result)
         case Shuffle():
-            _shuffle(graph, layer, inputs[0], result, scale)
+            _reordered(graph, _shuffled(layer), inputs[0], result, scale)
         case Enlarge():
             factors = np.array([1, 1, layer.factor, layer.factor], np.float32)
             scales = graph.constant(f"{layer.name}_factors", factors)
             modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-            graph.node("Resize", [*inputs, "", scales], result, **modes)
+            smooth = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+            graph.node("Resize", [*inputs, "", scales], result, **(smooth if layer.smooth else modes))
+        case Interleave():
+            graph.node("DepthToSpace", inputs, result, blocksize=layer.factor, mode="CRD")
+        case Reorder():
+            _reordered(graph, layer, inputs[0], result, scale)
         case MaxPool():
             window = [layer.window, layer.window]
             graph.node("MaxPool", inputs, result, kernel_shape=window, strides=[layer.stride, layer.stride])
@@ -114,20 +148,48 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str]) -> 
             graph.quantized(pooled, pooled, scale, _real(pooled))
             graph.node("Flatten", [_real(pooled)], result)
         case _:
-            graph.node("Softmax", inputs, result, axis=1)
+            graph.node("Softmax", inputs, result, axis=-1)
 
 
-def _shuffle(graph: _Graph, layer: Shuffle, x: str, result: str, scale: list[str]) -> None:
+def _shuffled(layer: Shuffle) -> Reorder:
     """As PyTorch writes it: channels as a matrix (groups, channels of each), transposed, and back to one axis."""
     channels, rows, columns = layer.shape
-    grouped, turned = f"{layer.name}_grouped", f"{layer.name}_turned"
-    matrix = 1, layer.groups, channels // layer.groups, rows, columns
-    graph.node("Reshape", [x, graph.constant(f"{grouped}_shape", np.array(matrix, np.int64))], grouped)
-    graph.quantized(grouped, grouped, scale, _real(grouped))
-    graph.node("Transpose", [_real(grouped)], turned, perm=[0, 2, 1, 3, 4])
-    graph.quantized(turned, turned, scale, _real(turned))
-    shape = graph.constant(f"{layer.name}_shape", np.array((1, *layer.shape), np.int64))
-    graph.node("Reshape", [_real(turned), shape], result)
+    matrix = layer.groups, channels // layer.groups, rows, columns
+    return Reorder(layer.name, layer.inputs, layer.shape, matrix, (1, 0, 2, 3))
+
+
+def _reordered(graph: _Graph, layer: Reorder, x: str, result: str, scale: list[str]) -> None:
+    """Reshapes where they change something, and a transposition where there is one."""
+    steps: list[tuple[str, str, Any]] = []
+    if layer.before != layer.inputs[0].shape:
+        steps.append(("Reshape", "grouped", layer.before))
+    if layer.order != tuple(sorted(layer.order)):
+        steps.append(("Transpose", "turned", [0, *(axis + 1 for axis in layer.order)]))
+    if layer.shape != tuple(layer.before[axis] for axis in layer.order):
+        steps.append(("Reshape", "joined", layer.shape))
+    for op, step, argument in steps:
+        name = f"{layer.name}_{step}"
+        target = result if step == steps[-1][1] else name
+        if op == "Transpose":
+            graph.node(op, [x], target, perm=argument)
+        else:
+            graph.node(op, [x, graph.constant(f"{name}_shape", np.array((1, *argument), np.int64))], target)
+        if target != result:
+            x = _real(target)
+            graph.quantized(target, target, scale, x)
+
+
+def _gelu(graph: _Graph, name: str, x: str, result: str) -> None:
+    """As PyTorch writes it: by the error function."""
+    root, one, half = (
+        graph.constant(f"{name}_{what}", np.array(value, np.float32))
+        for what, value in (("root", math.sqrt(2)), ("one", 1), ("half", 0.5))
+    )
+    graph.node("Div", [x, root], f"{name}_divided")
+    graph.node("Erf", [f"{name}_divided"], f"{name}_error")
+    graph.node("Add", [f"{name}_error", one], f"{name}_raised")
+    graph.node("Mul", [x, f"{name}_raised"], f"{name}_doubled")
+    graph.node("Mul", [f"{name}_doubled", half], result)
 
 
 def _value(layer: ZooLayer) -> Any:
@@ -166,16 +228,26 @@ class _Graph:
         self.node("QuantizeLinear", [source, *scale], integers)
         self.node("DequantizeLinear", [integers, *scale], result)
 
-    def weights(self, layer: str, weights: Weights, input_scale: np.float32) -> None:
-        """Weights and bias of a layer, each with a scale per output channel."""
-        bias_scales = input_scale * weights.scales
-        for name, result, values, scales in (
-            (f"{layer}_bias", f"{layer}_bias", weights.biases, bias_scales),
-            (f"{layer}_weight", _real(f"{layer}_weight"), weights.values, weights.scales),
-        ):
-            inputs = [
-                self.constant(f"{name}_quantized", values),
-                self.constant(f"{name}_scale", scales),
-                self.constant(f"{name}_zero_point", np.zeros(len(scales), values.dtype)),
-            ]
-            self.node("DequantizeLinear", inputs, result, axis=0)
+    def levels(self, name: str, values: npt.NDArray[np.float64], quantization: QuantizedType) -> str:
+        """A constant in 8 bits, dequantized."""
+        integers = np.rint(values / float(quantization.scale)) + quantization.zero_point
+        quantized = self.constant(f"{name}_quantized", integers.astype(quantization.dtype))
+        self.node("DequantizeLinear", [quantized, *self.quantization(name, quantization)], _real(name))
+        return _real(name)
+
+    def weights(self, layer: ZooLayer, weights: Weights, input_scale: np.float32) -> None:
+        """Weights of a layer, and its bias if it has one, each with a scale per output channel."""
+        name, values, axis = layer.name, weights.values, 0
+        if isinstance(layer, Project | Spread):  # ONNX has the input channels first
+            values, axis = values.swapaxes(0, 1), 1
+        if not isinstance(layer, Project):
+            self._constants(f"{name}_bias", f"{name}_bias", weights.biases, input_scale * weights.scales, 0)
+        self._constants(f"{name}_weight", _real(f"{name}_weight"), values, weights.scales, axis)
+
+    def _constants(self, name: str, result: str, values: npt.NDArray[Any], scales: npt.NDArray[Any], axis: int) -> None:
+        inputs = [
+            self.constant(f"{name}_quantized", values),
+            self.constant(f"{name}_scale", scales),
+            self.constant(f"{name}_zero_point", np.zeros(len(scales), values.dtype)),
+        ]
+        self.node("DequantizeLinear", inputs, result, axis=axis)

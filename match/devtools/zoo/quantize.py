@@ -10,14 +10,26 @@ and bias, as a folded batch normalization does; without it, deep random networks
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
-from match.devtools.zoo.forward import Activations, Float64Array, accumulate, applied, mean, moved, quantized
+from match.devtools.zoo.forward import (
+    Activations,
+    Float64Array,
+    accumulate,
+    applied,
+    mean,
+    moved,
+    normalized,
+    probabilities,
+    products,
+    quantized,
+    token_mean,
+)
 from match.devtools.zoo.layers import (
     Add,
     Channels,
@@ -28,11 +40,20 @@ from match.devtools.zoo.layers import (
     Function,
     GlobalAveragePool,
     Input,
+    Interleave,
+    Matrices,
     MaxPool,
     Multiply,
+    Normalize,
+    Offset,
+    Project,
     Range,
+    Reorder,
     Shuffle,
     Softmax,
+    Spread,
+    TokenMean,
+    ZooLayer,
     ZooNetwork,
 )
 
@@ -53,7 +74,7 @@ _CONFIDENCE = 2.0
 class Weights:
     """Integers of a layer: weights int8 in `Layer.weight_shape`, their scales (K,), biases int32 (K,).
 
-    The scale of a bias is that of its channel's weights times that of the layer's input.
+    The scale of a bias is that of its channel's weights times that of the layer's input; `Project` has biases of 0.
     """
 
     values: npt.NDArray[np.int8]
@@ -63,61 +84,99 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """All that quantization adds to a network, by layer name: quantization of its output, and its weights."""
+    """All that is added to a network, by layer name: quantization of its output, its weights, and other numbers.
+
+    `reals` are, of an `Offset`, its bias, whose quantization is among the outputs by the bias's name; of a `Normalize`
+    gains and biases, one row each.
+    """
 
     outputs: Mapping[str, QuantizedType]
     weights: Mapping[str, Weights]
+    reals: Mapping[str, Float64Array]
 
 
 def calibrate(network: ZooNetwork, activations: str, seed: int) -> Parameters:
-    """Weights of every layer and quantization of its output; `activations` is "int8" or "uint8"."""
+    """Weights of every layer and quantization of its output; `activations` is "int8" or "uint8".
+
+    What moves values, or takes some between them, passes its input's quantization on, as in onnxruntime's quantizer.
+    """
     fewest, most = _SAMPLES
     samples = min(max(fewest, _MACS // network.macs), most)
     rng = np.random.Generator(np.random.PCG64(seed))
     outputs: dict[str, QuantizedType] = {}
     weights: dict[str, Weights] = {}
+    reals: dict[str, Float64Array] = {}
     computed: dict[str, Activations] = {}
     scores = network.output.inputs if isinstance(network.output, Softmax) else ()
     for layer in network.layers:
         sources = [computed[source.name] for source in layer.inputs]
+        if isinstance(layer, Softmax):
+            outputs[layer.name] = _quantization(_PROBABILITIES, activations)
+            if layer is network.output:
+                break
         match layer:
             case Input():
                 values = rng.uniform(*layer.values, (layer.shape[0], samples, *layer.shape[1:]))
-            case Conv() | FullyConnected():
+            case Conv() | FullyConnected() | Project() | Spread():
                 spread = _CONFIDENCE if layer in scores else 1.0
                 weights[layer.name], values = _weighted(layer, sources[0], spread, rng)
-            case Add():
-                values = np.clip(sources[0].real + sources[1].real, *layer.activation)
-            case Multiply():
-                values = sources[0].real * sources[1].real
-            case Function():
-                values = applied(layer, sources[0].real)
-            case Concat() | Channels() | Shuffle() | Enlarge() | MaxPool():
-                values = moved(layer, [source.real for source in sources])
-            case GlobalAveragePool():
-                values = mean(sources[0]).reshape(layer.shape[0], samples, *layer.shape[1:])
+            case Offset():
+                outputs[layer.bias] = _quantization(_BIASES, activations)
+                bias = quantized(rng.uniform(*_BIASES, layer.shape[-1]), outputs[layer.bias])
+                reals[layer.name], values = bias.real, sources[0].real + bias.real
+            case Normalize():
+                gains, biases = (rng.uniform(*bounds, layer.shape[-1]) for bounds in (_GAINS, _BIASES))
+                reals[layer.name] = np.stack([gains, biases])
+                values = normalized(sources[0].real) * gains + biases
             case _:
-                outputs[layer.name] = _quantization(_PROBABILITIES, activations)
-                break
-        bounds = layer.values if isinstance(layer, Input) else _bounds(values)
-        outputs[layer.name] = _quantization(bounds, activations)
+                values = _computed(layer, sources)
+        if isinstance(layer, Channels | Shuffle | Enlarge | Interleave | Reorder | MaxPool):
+            outputs[layer.name] = outputs[layer.inputs[0].name]
+        elif not isinstance(layer, Softmax):
+            bounds = layer.values if isinstance(layer, Input) else _bounds(values)
+            outputs[layer.name] = _quantization(bounds, activations)
         computed[layer.name] = quantized(values, outputs[layer.name])
-    return Parameters(outputs, weights)
+    return Parameters(outputs, weights, reals)
+
+
+def _computed(layer: ZooLayer, sources: Sequence[Activations]) -> Float64Array:
+    """What a layer without parameters makes of its inputs."""
+    match layer:
+        case Add():
+            return np.clip(sources[0].real + sources[1].real, *layer.activation)
+        case Multiply():
+            return sources[0].real * sources[1].real
+        case Matrices():
+            return products(*sources)
+        case Function():
+            return applied(layer, sources[0].real)
+        case Softmax():
+            return probabilities(sources[0].real)
+        case GlobalAveragePool():
+            means = mean(sources[0])
+            return means.reshape(*means.shape, *layer.shape[1:])
+        case TokenMean():
+            return token_mean(sources[0])
+        case Concat() | Channels() | Shuffle() | Enlarge() | Interleave() | Reorder() | MaxPool():
+            return moved(layer, [source.real for source in sources])
+        case _:
+            raise NotImplementedError(f"{layer.name}: {type(layer).__name__} has parameters")
 
 
 def _weighted(
-    layer: Conv | FullyConnected, x: Activations, spread: float, rng: np.random.Generator
+    layer: Conv | FullyConnected | Project | Spread, x: Activations, spread: float, rng: np.random.Generator
 ) -> tuple[Weights, Float64Array]:
     """Weights of a layer, and what it computes with them."""
     drawn = rng.standard_normal(layer.weight_shape)
-    channels = layer.shape[0]
+    channels, last = layer.weight_shape[0], isinstance(layer, Project)
     gains, shifts = rng.uniform(*_GAINS, channels), rng.uniform(*_BIASES, channels)
     steps = np.abs(drawn).reshape(channels, -1).max(axis=1) / _WEIGHT_LIMIT
     by_channel = (channels, *(1 for _ in layer.weight_shape[1:]))
     values = np.rint(drawn / steps.reshape(by_channel)).astype(np.int8)
 
     sums = accumulate(layer, x, values)
-    flat = sums.reshape(channels, -1)
+    by_axis = np.moveaxis(sums, -1, 0) if last else sums
+    flat = by_axis.reshape(channels, -1)
     means = flat.sum(axis=1) / flat.shape[1]
     deviations = np.abs(flat - np.rint(means)[:, np.newaxis]).sum(axis=1) / flat.shape[1]
     # A normal variable's standard deviation is sqrt(pi / 2) mean absolute deviations.
@@ -125,9 +184,11 @@ def _weighted(
     deviations = np.maximum(deviations, _STILL * math.fsum(deviations) / channels)
     scales = (gains * spread * steps / deviations).astype(np.float32)
     bias_scales = (np.float32(x.scale) * scales).astype(np.float64)
-    biases = np.rint(shifts / bias_scales - means).astype(np.int32)
-    results = (flat + biases[:, np.newaxis]) * bias_scales[:, np.newaxis]
-    return Weights(values, scales, biases), np.clip(results, *layer.activation).reshape(sums.shape)
+    biases = np.rint(shifts / bias_scales - means).astype(np.int32) * (not last)
+    results: Float64Array = ((flat + biases[:, np.newaxis]) * bias_scales[:, np.newaxis]).reshape(by_axis.shape)
+    if isinstance(layer, Project):
+        return Weights(values, scales, biases), np.moveaxis(results, 0, -1)
+    return Weights(values, scales, biases), np.clip(results, *layer.activation)
 
 
 def _bounds(values: Float64Array) -> Range:

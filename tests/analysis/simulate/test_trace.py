@@ -84,9 +84,9 @@ def late_prefetch(text: str) -> str:
     """The next input is fetched behind the kernel, not beside it: the outputs are the same."""
     found = re.search(r"if \(more_ox\) \{.*?\n +\}\n", text, re.DOTALL)
     assert found
-    computed = "MATCH_TRY(mock_wait_compute());\n"
-    assert text.count(computed) == 1
-    return text.replace(found[0], "").replace(computed, computed + found[0])
+    computed = re.search(r"MATCH_TRY\(match_on_unit_compute\([^;]*;\n", text)
+    assert computed
+    return text.replace(found[0], "").replace(computed[0], computed[0] + found[0])
 
 
 def first_weights_before_input(text: str) -> str:
@@ -98,11 +98,9 @@ def first_weights_before_input(text: str) -> str:
 
 def early_wait(text: str) -> str:
     """Each write-back is waited for at once: the outputs are the same."""
-    waiting = "MATCH_TRY(await(&transfers->output[output_turn]));"
-    text = replaced("output_pending[output_turn] = true;", waiting)(text)
-    text = replaced("return await(&transfers->output[output_turn ^ 1]);", "return MATCH_OK;")(text)
-    head, _, tail = text.rpartition(waiting)
-    return head + tail
+    started = re.search(r" +store_output\(&(.*?), [^;]*;\n", text)
+    assert started
+    return text.replace(started[0], f"{started[0]}MATCH_TRY(match_on_unit_wait(&{started[1]}));\n")
 
 
 MUTATIONS = {
@@ -113,7 +111,9 @@ MUTATIONS = {
     "a channel of the input": replaced(".bytes = columns.count * IN_CHANNELS", ".bytes = columns.count"),
     "weights of the first block": replaced("index * WEIGHTS_BYTES", "0 * index"),
     "channels of the first block": replaced("+ channels.first", "+ 0 * channels.first"),
-    "a channel less": replaced(".channels_out = output_channels.count", ".channels_out = output_channels.count - 1"),
+    "a channel less": replaced(
+        "tile.channels_out = output_channels.count", "tile.channels_out = output_channels.count - 1"
+    ),
 }
 
 

@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pulp.h"
-#include "match_pulp.h"
 #include "match_dump.h"
+#include "match_on_cluster.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -40,13 +39,22 @@ typedef struct {
     uint8_t *output;
 } arguments_t;
 
-/* The blocks, in L1. */
-typedef struct {
-    uint8_t *input;
-    uint8_t *addend;
-    uint8_t *weights;
-    uint8_t *output;
-} buffers_t;
+/* The blocks, in L1, by number; those that take turns follow one another. */
+enum {
+    INPUT = 0,
+    ADDEND = 1,
+    WEIGHTS = 2,
+    OUTPUT = 3,
+    BLOCKS = 4,
+};
+
+/* Their bytes, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+    INPUT_BYTES,
+    ADDEND_BYTES,
+    WEIGHTS_BYTES,
+    OUTPUT_BYTES,
+};
 
 /* Attributes of the constants: where they are placed. */
 #ifndef ADD_WHOLE_WEIGHTS
@@ -57,164 +65,90 @@ typedef struct {
 static const uint8_t constants[24] ADD_WHOLE_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input)
+static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
-    };
-    const uint8_t *const first = input;
-    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = IN_HEIGHT * IN_WIDTH * CHANNELS;
+    const uint8_t *const from = input;
+    MATCH_TRACE_FETCH(block, "input", "L1", from - input, bytes);
+    match_on_cluster_load(block, from, bytes);
 }
 
 /* Starts the transfer of a block of the addend. */
-static void fetch_addend(pulp_dma_t *transfer, uint8_t *block, const uint8_t *addend)
+static void fetch_addend(match_on_cluster_block_t *block, const uint8_t *addend)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = IN_HEIGHT * IN_WIDTH * CHANNELS,
-    };
-    const uint8_t *const first = addend;
-    MATCH_TRACE_FETCH(transfer, "addend", "L1", first - addend, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = IN_HEIGHT * IN_WIDTH * CHANNELS;
+    const uint8_t *const from = addend;
+    MATCH_TRACE_FETCH(block, "addend", "L1", from - addend, bytes);
+    match_on_cluster_load(block, from, bytes);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(pulp_dma_t *transfer, uint8_t *block)
+static void fetch_weights(match_on_cluster_block_t *block)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    const uint8_t *const first = constants;
-    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = WEIGHTS_BYTES;
+    const uint8_t *const from = constants;
+    MATCH_TRACE_FETCH(block, "weights", "L1", from - constants, bytes);
+    match_on_cluster_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output)
+static void store_output(match_on_cluster_block_t *block, uint8_t *output)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = OUT_HEIGHT * OUT_WIDTH * CHANNELS,
-    };
-    uint8_t *const first = output;
-    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
-    pulp_dma_copy_out(transfer, block, first, &shape);
+    const uint32_t bytes = OUT_HEIGHT * OUT_WIDTH * CHANNELS;
+    uint8_t *const to = output;
+    MATCH_TRACE_STORE(block, "output", "L1", to - output, bytes);
+    match_on_cluster_store(block, to, bytes);
 }
 
-/* Waits for a transfer. */
-static int32_t await(pulp_dma_t *transfer)
+/* The layer, once its blocks are reserved; transfers may be under way behind it. */
+static int32_t execute(const void *given, match_on_cluster_block_t *l1)
 {
-    MATCH_TRACE_WAIT(transfer);
-    return pulp_dma_wait(transfer);
+    const arguments_t *const arguments = given;
+    match_tile_t tile;
+    match_on_cluster_clear(&tile);
+    tile.input = l1[INPUT].data;
+    tile.addend = l1[ADDEND].data;
+    tile.parameters = l1[WEIGHTS].data;
+    tile.output = l1[OUTPUT].data;
+    tile.channels_in = CHANNELS;
+    tile.channels_out = CHANNELS;
+    tile.input_height = IN_HEIGHT;
+    tile.input_width = IN_WIDTH;
+    tile.input_row_stride = IN_WIDTH * CHANNELS;
+    tile.input_pixel_stride = CHANNELS;
+    tile.addend_row_stride = IN_WIDTH * CHANNELS;
+    tile.addend_pixel_stride = CHANNELS;
+    tile.output_height = OUT_HEIGHT;
+    tile.output_width = OUT_WIDTH;
+    tile.output_row_stride = OUT_WIDTH * CHANNELS;
+    tile.output_pixel_stride = CHANNELS;
+    tile.clip_low = 3;
+    tile.clip_high = 250;
+
+    fetch_input(&l1[INPUT], arguments->input);
+    fetch_addend(&l1[ADDEND], arguments->addend);
+    fetch_weights(&l1[WEIGHTS]);
+    MATCH_TRY(match_on_cluster_wait(&l1[INPUT]));
+    MATCH_TRY(match_on_cluster_wait(&l1[ADDEND]));
+    MATCH_TRY(match_on_cluster_wait(&l1[WEIGHTS]));
+
+
+    MATCH_TRY(match_on_cluster_compute(match_pulp_add, &tile));
+
+    store_output(&l1[OUTPUT], arguments->output);
+
+    return MATCH_OK;
 }
 
-/* What may be under way. */
-typedef struct {
-    pulp_dma_t input;
-    pulp_dma_t addend;
-    pulp_dma_t weights;
-    pulp_dma_t output;
-} transfers_t;
-
-/* All iterations. */
-static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
-{
-    fetch_input(&transfers->input, l1->input, arguments->input);
-    fetch_addend(&transfers->addend, l1->addend, arguments->addend);
-    fetch_weights(&transfers->weights, l1->weights);
-    MATCH_TRY(await(&transfers->input));
-    MATCH_TRY(await(&transfers->addend));
-    MATCH_TRY(await(&transfers->weights));
-
-    const match_tile_t tile = {
-        .input = l1->input,
-        .addend = l1->addend,
-        .parameters = l1->weights,
-        .output = l1->output,
-        .channels_in = CHANNELS,
-        .channels_out = CHANNELS,
-        .input_height = IN_HEIGHT,
-        .input_width = IN_WIDTH,
-        .input_row_stride = IN_WIDTH * CHANNELS,
-        .input_pixel_stride = CHANNELS,
-        .addend_row_stride = IN_WIDTH * CHANNELS,
-        .addend_pixel_stride = CHANNELS,
-        .output_height = OUT_HEIGHT,
-        .output_width = OUT_WIDTH,
-        .output_row_stride = OUT_WIDTH * CHANNELS,
-        .output_pixel_stride = CHANNELS,
-        .clip_low = 3,
-        .clip_high = 250,
-        /* None of these: named, or the compiler would clear the whole first. */
-        .weights = NULL, .sums_in = NULL, .sums_out = NULL, .scratch = NULL, .filter_height = 0,
-        .filter_width = 0, .stride_y = 0, .stride_x = 0, .dilation_y = 0, .dilation_x = 0, .pad_top = 0,
-        .pad_left = 0, .pad_bottom = 0, .pad_right = 0, .pad_value = 0, .negative_step = 0, .shift = 0,
-        .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0,
-        .groups = 0,
-    };
-
-    MATCH_TRACE_KERNEL(&tile);
-    MATCH_TRY(pulp_cluster_run(match_pulp_add, &tile));
-    MATCH_TRY(pulp_cluster_wait());
-
-    store_output(&transfers->output, l1->output, arguments->output);
-
-    return await(&transfers->output);
-}
-
-/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
-{
-    transfers_t transfers = {0};
-    const int32_t status = iterate(arguments, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)pulp_cluster_wait();
-        (void)pulp_dma_wait(&transfers.input);
-        (void)pulp_dma_wait(&transfers.addend);
-        (void)pulp_dma_wait(&transfers.weights);
-        (void)pulp_dma_wait(&transfers.output);
-    }
-    return status;
-}
-
-/* Reserves the blocks. */
-static int32_t reserve(buffers_t *l1)
-{
-    l1->input = pulp_l1_alloc(INPUT_BYTES);
-    l1->addend = pulp_l1_alloc(ADDEND_BYTES);
-    l1->weights = pulp_l1_alloc(WEIGHTS_BYTES);
-    l1->output = pulp_l1_alloc(OUTPUT_BYTES);
-    const bool complete = l1->input != NULL && l1->addend != NULL && l1->weights != NULL && l1->output != NULL;
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const buffers_t *l1)
-{
-    pulp_l1_free(l1->output);
-    pulp_l1_free(l1->weights);
-    pulp_l1_free(l1->addend);
-    pulp_l1_free(l1->input);
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+static const match_on_cluster_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+};
 
 int32_t add_whole(const void *input, const void *addend, void *output)
 {
-    arguments_t arguments = {
+    const arguments_t arguments = {
         .input = input,
         .addend = addend,
         .output = output,
@@ -222,7 +156,7 @@ int32_t add_whole(const void *input, const void *addend, void *output)
     MATCH_TRACE_LAYER("add_whole", "add");
     MATCH_DUMP_TENSOR("add_whole", "input", input, 96);
     MATCH_DUMP_TENSOR("add_whole", "addend", addend, 96);
-    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_TRY(match_on_cluster_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("add_whole", "output", output, 96);
     return MATCH_OK;
 }

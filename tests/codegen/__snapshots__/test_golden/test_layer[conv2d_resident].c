@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gap9.h"
-#include "match_ne16.h"
 #include "match_dump.h"
+#include "match_on_ne16.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -55,13 +54,22 @@ typedef struct {
     uint8_t *output;
 } arguments_t;
 
-/* The blocks, in L1. */
-typedef struct {
-    uint8_t *input[2];
-    uint8_t *weights;
-    uint8_t *output;
-    uint8_t *scratch;
-} buffers_t;
+/* The blocks, in L1, by number; those that take turns follow one another. */
+enum {
+    INPUT = 0,
+    WEIGHTS = 2,
+    OUTPUT = 3,
+    SCRATCH = 4,
+    BLOCKS = 5,
+};
+
+/* Their bytes, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+    INPUT_BYTES, INPUT_BYTES,
+    WEIGHTS_BYTES,
+    OUTPUT_BYTES,
+    SCRATCH_BYTES,
+};
 
 /* An iteration of the loops: where its tile starts. */
 typedef struct {
@@ -77,45 +85,30 @@ typedef struct {
 static const uint8_t constants[640] CONV2D_RESIDENT_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)
+static void fetch_input(match_on_ne16_block_t *block, const uint8_t *input, match_span_t rows)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = rows.count * IN_WIDTH * IN_CHANNELS,
-    };
-    const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS;
-    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = rows.count * IN_WIDTH * IN_CHANNELS;
+    const uint8_t *const from = input + rows.first * IN_WIDTH * IN_CHANNELS;
+    MATCH_TRACE_FETCH(block, "input", "L1", from - input, bytes);
+    match_on_ne16_load(block, from, bytes);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(pulp_dma_t *transfer, uint8_t *block)
+static void fetch_weights(match_on_ne16_block_t *block)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    const uint8_t *const first = constants;
-    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = WEIGHTS_BYTES;
+    const uint8_t *const from = constants;
+    MATCH_TRACE_FETCH(block, "weights", "L1", from - constants, bytes);
+    match_on_ne16_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows)
+static void store_output(match_on_ne16_block_t *block, uint8_t *output, match_span_t rows)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = rows.count * OUT_WIDTH * OUT_CHANNELS,
-    };
-    uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
-    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
-    pulp_dma_copy_out(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await(pulp_dma_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return pulp_dma_wait(transfer);
+    const uint32_t bytes = rows.count * OUT_WIDTH * OUT_CHANNELS;
+    uint8_t *const to = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
+    MATCH_TRACE_STORE(block, "output", "L1", to - output, bytes);
+    match_on_ne16_store(block, to, bytes);
 }
 
 /* Moves on to the next iteration of the loops down to oy; false behind the last one. */
@@ -125,22 +118,33 @@ static bool advance_oy(position_t *at)
     return at->oy < OUT_HEIGHT;
 }
 
-/* What may be under way. */
-typedef struct {
-    pulp_dma_t input;
-    pulp_dma_t weights;
-    pulp_dma_t output;
-} transfers_t;
-
-/* All iterations. */
-static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
+/* The layer, once its blocks are reserved; transfers may be under way behind it. */
+static int32_t execute(const void *given, match_on_ne16_block_t *l1)
 {
+    const arguments_t *const arguments = given;
+    match_tile_t tile;
+    match_on_ne16_clear(&tile);
+    tile.scratch = l1[SCRATCH].data;
+    tile.channels_in = IN_CHANNELS;
+    tile.input_width = IN_WIDTH;
+    tile.input_row_stride = IN_WIDTH * IN_CHANNELS;
+    tile.input_pixel_stride = IN_CHANNELS;
+    tile.output_width = OUT_WIDTH;
+    tile.output_row_stride = OUT_WIDTH * OUT_CHANNELS;
+    tile.output_pixel_stride = OUT_CHANNELS;
+    tile.filter_height = FILTER_HEIGHT;
+    tile.filter_width = FILTER_WIDTH;
+    tile.stride_y = STRIDE_Y;
+    tile.stride_x = STRIDE_X;
+    tile.dilation_y = DILATION_Y;
+    tile.dilation_x = DILATION_X;
+    tile.clip_low = 3;
+    tile.clip_high = 250;
     int32_t input_turn = 0;
-    bool output_pending = false;
 
-    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, match_span(0, OY_TILE));
-    fetch_weights(&transfers->weights, l1->weights);
-    MATCH_TRY(await(&transfers->weights));
+    fetch_input(&l1[INPUT + input_turn], arguments->input, match_span(0, OY_TILE));
+    fetch_weights(&l1[WEIGHTS]);
+    MATCH_TRY(match_on_ne16_wait(&l1[WEIGHTS]));
 
     /* Output rows, 2 at a time. */
     for (int32_t oy = 0; oy < OUT_HEIGHT; oy += OY_TILE) {
@@ -150,123 +154,50 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
         const bool more_oy = advance_oy(&next_oy);
 
         /* The next block of the input comes in while this one is used. */
-        MATCH_TRY(await(&transfers->input));
-        const uint8_t *const input = l1->input[input_turn];
+        MATCH_TRY(match_on_ne16_wait(&l1[INPUT + input_turn]));
+        const uint8_t *const input = l1[INPUT + input_turn].data;
         input_turn ^= 1;
         if (more_oy) {
-            fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
-                match_span(next_oy.oy, next_oy.oy + OY_TILE));
+            fetch_input(&l1[INPUT + input_turn], arguments->input, match_span(next_oy.oy, next_oy.oy + OY_TILE));
         }
 
         /* Output channels, 10 at a time. */
         for (int32_t k = 0; k < OUT_CHANNELS; k += K_TILE) {
             const match_span_t tile_output_channels = match_span(k, k + K_TILE);
-            const match_tile_t tile = {
-                .input = input,
-                .weights = l1->weights + k * FILTER_CHANNEL_BYTES,
-                .parameters = l1->weights + REQUANTIZATION_OFFSET + k * REQUANTIZATION_CHANNEL_BYTES,
-                .output = l1->output + tile_output_channels.first,
-                .scratch = l1->scratch,
-                .channels_in = IN_CHANNELS,
-                .channels_out = tile_output_channels.count,
-                .input_height = input_rows.count,
-                .input_width = IN_WIDTH,
-                .input_row_stride = IN_WIDTH * IN_CHANNELS,
-                .input_pixel_stride = IN_CHANNELS,
-                .output_height = output_rows.count,
-                .output_width = OUT_WIDTH,
-                .output_row_stride = OUT_WIDTH * OUT_CHANNELS,
-                .output_pixel_stride = OUT_CHANNELS,
-                .filter_height = FILTER_HEIGHT,
-                .filter_width = FILTER_WIDTH,
-                .stride_y = STRIDE_Y,
-                .stride_x = STRIDE_X,
-                .dilation_y = DILATION_Y,
-                .dilation_x = DILATION_X,
-                .clip_low = 3,
-                .clip_high = 250,
-                /* None of these: named, or the compiler would clear the whole first. */
-                .addend = NULL, .sums_in = NULL, .sums_out = NULL, .addend_row_stride = 0, .addend_pixel_stride = 0,
-                .pad_top = 0, .pad_left = 0, .pad_bottom = 0, .pad_right = 0, .pad_value = 0, .negative_step = 0,
-                .shift = 0, .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0,
-                .output_channel_stride = 0, .groups = 0,
-            };
+            tile.input = input;
+            tile.weights = l1[WEIGHTS].data + k * FILTER_CHANNEL_BYTES;
+            tile.parameters = l1[WEIGHTS].data + REQUANTIZATION_OFFSET + k * REQUANTIZATION_CHANNEL_BYTES;
+            tile.output = l1[OUTPUT].data + tile_output_channels.first;
+            tile.channels_out = tile_output_channels.count;
+            tile.input_height = input_rows.count;
+            tile.output_height = output_rows.count;
 
-            if (output_pending) {
-                MATCH_TRY(await(&transfers->output));
-                output_pending = false;
-            }
+            MATCH_TRY(match_on_ne16_wait(&l1[OUTPUT]));
 
-            MATCH_TRACE_KERNEL(&tile);
-            MATCH_TRY(gap9_ne16_start(match_ne16_conv2d_1x1_exact, &tile));
-            MATCH_TRY(gap9_ne16_wait());
+            MATCH_TRY(match_on_ne16_compute(match_ne16_conv2d_1x1_exact, &tile));
         }
 
-        store_output(&transfers->output, l1->output, arguments->output, output_rows);
-        output_pending = true;
+        store_output(&l1[OUTPUT], arguments->output, output_rows);
     }
 
-    return await(&transfers->output);
+    return MATCH_OK;
 }
 
-/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
-{
-    transfers_t transfers = {0};
-    const int32_t status = iterate(arguments, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)gap9_ne16_wait();
-        (void)pulp_dma_wait(&transfers.input);
-        (void)pulp_dma_wait(&transfers.weights);
-        (void)pulp_dma_wait(&transfers.output);
-    }
-    return status;
-}
-
-/* Reserves the blocks. */
-static int32_t reserve(buffers_t *l1)
-{
-    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
-    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
-    l1->weights = pulp_l1_alloc(WEIGHTS_BYTES);
-    l1->output = pulp_l1_alloc(OUTPUT_BYTES);
-    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
-    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights != NULL && l1->output != NULL
-        && l1->scratch != NULL;
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const buffers_t *l1)
-{
-    pulp_l1_free(l1->scratch);
-    pulp_l1_free(l1->output);
-    pulp_l1_free(l1->weights);
-    pulp_l1_free(l1->input[1]);
-    pulp_l1_free(l1->input[0]);
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+static const match_on_ne16_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+};
 
 int32_t conv2d_resident(const void *input, void *output)
 {
-    arguments_t arguments = {
+    const arguments_t arguments = {
         .input = input,
         .output = output,
     };
     MATCH_TRACE_LAYER("conv2d_resident", "conv2d");
     MATCH_DUMP_TENSOR("conv2d_resident", "input", input, 768);
-    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_TRY(match_on_ne16_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("conv2d_resident", "output", output, 960);
     return MATCH_OK;
 }

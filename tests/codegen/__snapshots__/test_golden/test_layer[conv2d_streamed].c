@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pulp.h"
-#include "match_pulp.h"
 #include "match_dump.h"
+#include "match_on_cluster.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -60,13 +59,22 @@ typedef struct {
     uint8_t *output;
 } arguments_t;
 
-/* The blocks, in L1. */
-typedef struct {
-    uint8_t *input[2];
-    uint8_t *weights[2];
-    uint8_t *output[2];
-    uint8_t *scratch;
-} buffers_t;
+/* The blocks, in L1, by number; those that take turns follow one another. */
+enum {
+    INPUT = 0,
+    WEIGHTS = 2,
+    OUTPUT = 4,
+    SCRATCH = 6,
+    BLOCKS = 7,
+};
+
+/* Their bytes, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+    INPUT_BYTES, INPUT_BYTES,
+    WEIGHTS_BYTES, WEIGHTS_BYTES,
+    OUTPUT_BYTES, OUTPUT_BYTES,
+    SCRATCH_BYTES,
+};
 
 /* An iteration of the loops: where its tile starts. */
 typedef struct {
@@ -96,8 +104,7 @@ static match_span_t input_columns_under(int32_t start, int32_t end)
 }
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
-    match_span_t columns)
+static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input, match_span_t rows, match_span_t columns)
 {
     const match_copy_t shape = {
         .planes = 1,
@@ -106,23 +113,23 @@ static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = IN_WIDTH * IN_CHANNELS,
         .local_row_stride = columns.count * IN_CHANNELS,
     };
-    const uint8_t *const first = input + (rows.first * IN_WIDTH + columns.first) * IN_CHANNELS;
-    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint8_t *const from = input + (rows.first * IN_WIDTH + columns.first) * IN_CHANNELS;
+    MATCH_TRACE_FETCH(block, "input", "L1", from - input, match_copy_bytes(&shape));
+    match_on_cluster_copy_in(block, from, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(pulp_dma_t *transfer, uint8_t *block, int32_t index)
+static void fetch_weights(match_on_cluster_block_t *block, int32_t index)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = WEIGHTS_BYTES;
+    const uint8_t *const from = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(block, "weights", "L1", from - constants, bytes);
+    match_on_cluster_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
-    match_span_t columns, match_span_t channels)
+static void store_output(match_on_cluster_block_t *block, uint8_t *output, match_span_t rows, match_span_t columns,
+    match_span_t channels)
 {
     const match_copy_t shape = {
         .planes = rows.count,
@@ -133,16 +140,9 @@ static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .local_plane_stride = columns.count * channels.count,
         .local_row_stride = channels.count,
     };
-    uint8_t *const first = output + (rows.first * OUT_WIDTH + columns.first) * OUT_CHANNELS + channels.first;
-    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
-    pulp_dma_copy_out(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await(pulp_dma_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return pulp_dma_wait(transfer);
+    uint8_t *const to = output + (rows.first * OUT_WIDTH + columns.first) * OUT_CHANNELS + channels.first;
+    MATCH_TRACE_STORE(block, "output", "L1", to - output, match_copy_bytes(&shape));
+    match_on_cluster_copy_out(block, to, &shape);
 }
 
 /* Moves on to the next iteration of the loops down to k; false behind the last one. */
@@ -165,28 +165,35 @@ static bool advance_ox(position_t *at)
         return true;
     }
     at->oy = 0;
-    at->k += K_TILE;
-    return at->k < OUT_CHANNELS;
+    return advance_k(at);
 }
 
-/* What may be under way. */
-typedef struct {
-    pulp_dma_t input;
-    pulp_dma_t weights;
-    pulp_dma_t output[2];
-} transfers_t;
-
-/* All iterations. */
-static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
+/* The layer, once its blocks are reserved; transfers may be under way behind it. */
+static int32_t execute(const void *given, match_on_cluster_block_t *l1)
 {
+    const arguments_t *const arguments = given;
+    match_tile_t tile;
+    match_on_cluster_clear(&tile);
+    tile.scratch = l1[SCRATCH].data;
+    tile.channels_in = IN_CHANNELS;
+    tile.input_pixel_stride = IN_CHANNELS;
+    tile.filter_height = FILTER_HEIGHT;
+    tile.filter_width = FILTER_WIDTH;
+    tile.stride_y = STRIDE_Y;
+    tile.stride_x = STRIDE_X;
+    tile.dilation_y = DILATION_Y;
+    tile.dilation_x = DILATION_X;
+    tile.pad_value = 217;
+    tile.clip_low = 3;
+    tile.clip_high = 250;
+    tile.negative_step = INT64_C(524288);
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
-    bool output_pending[2] = {false, false};
 
-    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
+    fetch_input(&l1[INPUT + input_turn], arguments->input, input_rows_under(0, OY_TILE),
         input_columns_under(0, OX_TILE));
-    fetch_weights(&transfers->weights, l1->weights[weights_turn], 0);
+    fetch_weights(&l1[WEIGHTS + weights_turn], 0);
 
     /* Output channels, 4 at a time; the last 2. */
     for (int32_t k = 0; k < OUT_CHANNELS; k += K_TILE) {
@@ -195,11 +202,11 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
         const bool more_k = advance_k(&next_k);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await(&transfers->weights));
-        const uint8_t *const weights = l1->weights[weights_turn];
+        MATCH_TRY(match_on_cluster_wait(&l1[WEIGHTS + weights_turn]));
+        const uint8_t *const weights = l1[WEIGHTS + weights_turn].data;
         weights_turn ^= 1;
         if (more_k) {
-            fetch_weights(&transfers->weights, l1->weights[weights_turn], next_k.k / K_TILE);
+            fetch_weights(&l1[WEIGHTS + weights_turn], next_k.k / K_TILE);
         }
 
         /* Output rows, 3 at a time. */
@@ -216,150 +223,76 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
                 const bool more_ox = advance_ox(&next_ox);
 
                 /* The next block of the input comes in while this one is used. */
-                MATCH_TRY(await(&transfers->input));
-                const uint8_t *const input = l1->input[input_turn];
+                MATCH_TRY(match_on_cluster_wait(&l1[INPUT + input_turn]));
+                const uint8_t *const input = l1[INPUT + input_turn].data;
                 input_turn ^= 1;
                 if (more_ox) {
-                    fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
+                    fetch_input(&l1[INPUT + input_turn], arguments->input,
                         input_rows_under(next_ox.oy, next_ox.oy + OY_TILE),
                         input_columns_under(next_ox.ox, match_min(next_ox.ox + OX_TILE, OUT_WIDTH)));
                 }
-                uint8_t *const output = l1->output[output_turn];
+                uint8_t *const output = l1[OUTPUT + output_turn].data;
 
-                const match_tile_t tile = {
-                    .input = input,
-                    .weights = weights,
-                    .parameters = weights + REQUANTIZATION_OFFSET,
-                    .output = output,
-                    .scratch = l1->scratch,
-                    .channels_in = IN_CHANNELS,
-                    .channels_out = output_channels.count,
-                    .input_height = input_rows.count,
-                    .input_width = input_columns.count,
-                    .input_row_stride = input_columns.count * IN_CHANNELS,
-                    .input_pixel_stride = IN_CHANNELS,
-                    .output_height = output_rows.count,
-                    .output_width = output_columns.count,
-                    .output_row_stride = output_columns.count * output_channels.count,
-                    .output_pixel_stride = output_channels.count,
-                    .filter_height = FILTER_HEIGHT,
-                    .filter_width = FILTER_WIDTH,
-                    .stride_y = STRIDE_Y,
-                    .stride_x = STRIDE_X,
-                    .dilation_y = DILATION_Y,
-                    .dilation_x = DILATION_X,
-                    .pad_top = input_rows.pad_before,
-                    .pad_left = input_columns.pad_before,
-                    .pad_bottom = input_rows.pad_after,
-                    .pad_right = input_columns.pad_after,
-                    .pad_value = 217,
-                    .clip_low = 3,
-                    .clip_high = 250,
-                    .negative_step = INT64_C(524288),
-                    /* None of these: named, or the compiler would clear the whole first. */
-                    .addend = NULL, .sums_in = NULL, .sums_out = NULL, .addend_row_stride = 0, .addend_pixel_stride = 0,
-                    .shift = 0, .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0,
-                    .output_channel_stride = 0, .groups = 0,
-                };
+                tile.input = input;
+                tile.weights = weights;
+                tile.parameters = weights + REQUANTIZATION_OFFSET;
+                tile.output = output;
+                tile.channels_out = output_channels.count;
+                tile.input_height = input_rows.count;
+                tile.input_width = input_columns.count;
+                tile.input_row_stride = input_columns.count * IN_CHANNELS;
+                tile.output_height = output_rows.count;
+                tile.output_width = output_columns.count;
+                tile.output_row_stride = output_columns.count * output_channels.count;
+                tile.output_pixel_stride = output_channels.count;
+                tile.pad_top = input_rows.pad_before;
+                tile.pad_left = input_columns.pad_before;
+                tile.pad_bottom = input_rows.pad_after;
+                tile.pad_right = input_columns.pad_after;
 
-                if (output_pending[output_turn]) {
-                    MATCH_TRY(await(&transfers->output[output_turn]));
-                    output_pending[output_turn] = false;
-                }
+                MATCH_TRY(match_on_cluster_wait(&l1[OUTPUT + output_turn]));
 
-                MATCH_TRACE_KERNEL(&tile);
-                MATCH_TRY(pulp_cluster_run(match_pulp_conv2d, &tile));
-                MATCH_TRY(pulp_cluster_wait());
+                MATCH_TRY(match_on_cluster_compute(match_pulp_conv2d, &tile));
 
-                store_output(&transfers->output[output_turn], l1->output[output_turn], arguments->output, output_rows,
-                    output_columns, output_channels);
-                output_pending[output_turn] = true;
+                store_output(&l1[OUTPUT + output_turn], arguments->output, output_rows, output_columns,
+                    output_channels);
                 output_turn ^= 1;
             }
         }
     }
 
-    MATCH_TRY(await(&transfers->output[output_turn]));
-    return await(&transfers->output[output_turn ^ 1]);
+    return MATCH_OK;
 }
 
-/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
-{
-    transfers_t transfers = {0};
-    const int32_t status = iterate(arguments, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)pulp_cluster_wait();
-        (void)pulp_dma_wait(&transfers.input);
-        (void)pulp_dma_wait(&transfers.weights);
-        (void)pulp_dma_wait(&transfers.output[0]);
-        (void)pulp_dma_wait(&transfers.output[1]);
-    }
-    return status;
-}
-
-/* Reserves the blocks. */
-static int32_t reserve(buffers_t *l1)
-{
-    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
-    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
-    l1->weights[0] = pulp_l1_alloc(WEIGHTS_BYTES);
-    l1->weights[1] = pulp_l1_alloc(WEIGHTS_BYTES);
-    l1->output[0] = pulp_l1_alloc(OUTPUT_BYTES);
-    l1->output[1] = pulp_l1_alloc(OUTPUT_BYTES);
-    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
-    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights[0] != NULL
-        && l1->weights[1] != NULL && l1->output[0] != NULL && l1->output[1] != NULL && l1->scratch != NULL;
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const buffers_t *l1)
-{
-    pulp_l1_free(l1->scratch);
-    pulp_l1_free(l1->output[1]);
-    pulp_l1_free(l1->output[0]);
-    pulp_l1_free(l1->weights[1]);
-    pulp_l1_free(l1->weights[0]);
-    pulp_l1_free(l1->input[1]);
-    pulp_l1_free(l1->input[0]);
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+static const match_on_cluster_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+};
 
 int32_t conv2d_streamed(const void *input, void *output)
 {
-    arguments_t arguments = {
+    const arguments_t arguments = {
         .input = input,
         .output = output,
     };
     MATCH_TRACE_LAYER("conv2d_streamed", "conv2d");
     MATCH_DUMP_TENSOR("conv2d_streamed", "input", input, 216);
-    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_TRY(match_on_cluster_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("conv2d_streamed", "output", output, 720);
     return MATCH_OK;
 }
 
 static const uint8_t constants[624] = {
     /* filter, output channels 0 to 3, input channels 0 to 2 */
-    /* 0 */ 35, 2, 197, 206, 138, 147, 132, 172, 80, 38, 105, 0, 27, 120, 58, 33, 11, 15, 111, 199,
-    80, 43, 128, 228, 91, 13, 136, 0,
-    /* 1 */ 67, 58, 88, 172, 150, 92, 133, 10, 148, 204, 251, 236, 231, 135, 129, 159, 130, 43, 6, 37,
-    193, 29, 67, 226, 245, 127, 78, 0,
-    /* 2 */ 123, 225, 47, 115, 38, 87, 48, 52, 227, 96, 162, 20, 56, 88, 6, 224, 207, 236, 252, 56,
-    99, 146, 111, 8, 219, 44, 18, 0,
-    /* 3 */ 193, 210, 56, 24, 1, 214, 66, 228, 212, 99, 195, 186, 54, 31, 140, 149, 224, 85, 230, 73,
-    209, 189, 74, 96, 148, 142, 43, 0,
+    /* 0 */ 35, 2, 197, 38, 105, 0, 111, 199, 80, 206, 138, 147, 27, 120, 58, 43, 128, 228, 132, 172,
+    80, 33, 11, 15, 91, 13, 136, 0,
+    /* 1 */ 67, 58, 88, 204, 251, 236, 6, 37, 193, 172, 150, 92, 231, 135, 129, 29, 67, 226, 133, 10,
+    148, 159, 130, 43, 245, 127, 78, 0,
+    /* 2 */ 123, 225, 47, 96, 162, 20, 252, 56, 99, 115, 38, 87, 56, 88, 6, 146, 111, 8, 48, 52,
+    227, 224, 207, 236, 219, 44, 18, 0,
+    /* 3 */ 193, 210, 56, 99, 195, 186, 230, 73, 209, 24, 1, 214, 54, 31, 140, 189, 74, 96, 66, 228,
+    212, 149, 224, 85, 148, 142, 43, 0,
     /* requantization, output channels 0 to 3, input channels 0 to 2 */
     /* 0 */ 153, 156, 77, 3, 0, 0, 0, 0, 43, 7, 0, 0, 20, 0, 0, 0, 33, 252, 255, 255,
     0, 0, 0, 0,
@@ -370,14 +303,14 @@ static const uint8_t constants[624] = {
     /* 3 */ 176, 53, 191, 4, 0, 0, 0, 0, 102, 5, 0, 0, 20, 0, 0, 0, 133, 252, 255, 255,
     0, 0, 0, 0,
     /* filter, output channels 4 to 7, input channels 0 to 2 */
-    /* 4 */ 214, 18, 166, 92, 243, 101, 75, 52, 187, 68, 141, 17, 231, 127, 178, 114, 151, 31, 20, 102,
-    204, 102, 44, 99, 179, 66, 113, 0,
-    /* 5 */ 140, 221, 34, 155, 2, 33, 67, 109, 232, 240, 249, 116, 178, 255, 140, 236, 114, 30, 217, 126,
-    26, 114, 132, 245, 85, 65, 232, 0,
-    /* 6 */ 255, 235, 7, 186, 73, 147, 234, 200, 60, 63, 54, 108, 110, 175, 157, 161, 58, 120, 109, 43,
-    119, 95, 131, 158, 93, 149, 123, 0,
-    /* 7 */ 83, 117, 220, 166, 4, 120, 222, 99, 226, 82, 186, 250, 211, 187, 100, 77, 163, 108, 120, 196,
-    237, 9, 40, 241, 166, 110, 49, 0,
+    /* 4 */ 214, 18, 166, 68, 141, 17, 20, 102, 204, 92, 243, 101, 231, 127, 178, 102, 44, 99, 75, 52,
+    187, 114, 151, 31, 179, 66, 113, 0,
+    /* 5 */ 140, 221, 34, 240, 249, 116, 217, 126, 26, 155, 2, 33, 178, 255, 140, 114, 132, 245, 67, 109,
+    232, 236, 114, 30, 85, 65, 232, 0,
+    /* 6 */ 255, 235, 7, 63, 54, 108, 109, 43, 119, 186, 73, 147, 110, 175, 157, 95, 131, 158, 234, 200,
+    60, 161, 58, 120, 93, 149, 123, 0,
+    /* 7 */ 83, 117, 220, 82, 186, 250, 120, 196, 237, 166, 4, 120, 211, 187, 100, 9, 40, 241, 222, 99,
+    226, 77, 163, 108, 166, 110, 49, 0,
     /* requantization, output channels 4 to 7, input channels 0 to 2 */
     /* 4 */ 7, 231, 148, 6, 0, 0, 0, 0, 31, 6, 0, 0, 20, 0, 0, 0, 102, 252, 255, 255,
     0, 0, 0, 0,
@@ -388,10 +321,10 @@ static const uint8_t constants[624] = {
     /* 7 */ 47, 28, 225, 6, 0, 0, 0, 0, 132, 4, 0, 0, 20, 0, 0, 0, 36, 254, 255, 255,
     0, 0, 0, 0,
     /* filter, output channels 8 to 9, input channels 0 to 2 */
-    /* 8 */ 138, 80, 59, 174, 29, 0, 135, 109, 56, 207, 132, 151, 66, 166, 3, 102, 109, 196, 144, 254,
-    87, 31, 145, 38, 216, 185, 238, 0,
-    /* 9 */ 95, 119, 164, 15, 66, 194, 197, 189, 181, 99, 183, 185, 160, 159, 71, 201, 77, 22, 91, 13,
-    67, 79, 143, 15, 244, 201, 243, 0,
+    /* 8 */ 138, 80, 59, 207, 132, 151, 144, 254, 87, 174, 29, 0, 66, 166, 3, 31, 145, 38, 135, 109,
+    56, 102, 109, 196, 216, 185, 238, 0,
+    /* 9 */ 95, 119, 164, 99, 183, 185, 91, 13, 67, 15, 66, 194, 160, 159, 71, 79, 143, 15, 197, 189,
+    181, 201, 77, 22, 244, 201, 243, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,

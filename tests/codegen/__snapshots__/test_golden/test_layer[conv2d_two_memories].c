@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mock.h"
-#include "mock_external.h"
 #include "match_dump.h"
+#include "match_external.h"
+#include "match_on_unit.h"
 #include "match_layer.h"
 #include "layers.h"
 #include "match_trace.h"
@@ -67,25 +67,34 @@ typedef struct {
     uint8_t *blocks;
 } arguments_t;
 
-/* The blocks, in L2. */
-typedef struct {
-    uint8_t *input[2];
-    uint8_t *weights[2];
-    uint8_t *output[2];
-} l2_buffers_t;
+/* The blocks, in L2, by number; those that take turns follow one another. */
+enum {
+    L2_INPUT = 0,
+    L2_WEIGHTS = 2,
+    L2_OUTPUT = 4,
+    L2_BLOCKS = 6,
+};
+
+/* The blocks, in L1, by number; those that take turns follow one another. */
+enum {
+    INPUT = 0,
+    WEIGHTS = 2,
+    OUTPUT = 4,
+    BLOCKS = 6,
+};
+
+/* Their bytes in L1, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+    INPUT_BYTES, INPUT_BYTES,
+    WEIGHTS_BYTES, WEIGHTS_BYTES,
+    OUTPUT_BYTES, OUTPUT_BYTES,
+};
 
 /* An iteration of the loops of L2: where its tile starts. */
 typedef struct {
     int32_t k0;
     int32_t oy0;
 } l2_position_t;
-
-/* The blocks, in L1. */
-typedef struct {
-    uint8_t *input[2];
-    uint8_t *weights[2];
-    uint8_t *output[2];
-} l1_buffers_t;
 
 /* An iteration of the loops of L1: where its tile starts. */
 typedef struct {
@@ -127,8 +136,7 @@ static int32_t weights_before(int32_t k)
 }
 
 /* Starts the transfer of a block of the input into L1. */
-static void fetch_input_l1(mock_transfer_t *transfer, uint8_t *block, const part_t *part, match_span_t rows,
-    match_span_t columns)
+static void fetch_input_l1(match_on_unit_block_t *block, const part_t *part, match_span_t rows, match_span_t columns)
 {
     const match_copy_t shape = {
         .planes = 1,
@@ -137,24 +145,24 @@ static void fetch_input_l1(mock_transfer_t *transfer, uint8_t *block, const part
         .external_row_stride = IN_WIDTH * IN_CHANNELS,
         .local_row_stride = columns.count * IN_CHANNELS,
     };
-    const uint8_t *const first = part->input
+    const uint8_t *const from = part->input
         + ((rows.first - part->input_rows.first) * IN_WIDTH + columns.first) * IN_CHANNELS;
-    MATCH_TRACE_FETCH(transfer, "input", "L1", first - part->input, &shape);
-    mock_copy_in(transfer, block, first, &shape);
+    MATCH_TRACE_FETCH(block, "input", "L1", from - part->input, match_copy_bytes(&shape));
+    match_on_unit_copy_in(block, from, &shape);
 }
 
 /* Starts the transfer of a block of the weights into L1. */
-static void fetch_weights_l1(mock_transfer_t *transfer, uint8_t *block, const part_t *part, int32_t index)
+static void fetch_weights_l1(match_on_unit_block_t *block, const part_t *part, int32_t index)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    const uint8_t *const first = part->weights + index * WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - part->weights, &shape);
-    mock_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = WEIGHTS_BYTES;
+    const uint8_t *const from = part->weights + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(block, "weights", "L1", from - part->weights, bytes);
+    match_on_unit_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output in L1. */
-static void store_output_l1(mock_transfer_t *transfer, const uint8_t *block, const part_t *part, match_span_t rows,
-    match_span_t columns, match_span_t channels)
+static void store_output_l1(match_on_unit_block_t *block, const part_t *part, match_span_t rows, match_span_t columns,
+    match_span_t channels)
 {
     const match_copy_t shape = {
         .planes = rows.count,
@@ -165,18 +173,11 @@ static void store_output_l1(mock_transfer_t *transfer, const uint8_t *block, con
         .local_plane_stride = columns.count * channels.count,
         .local_row_stride = channels.count,
     };
-    uint8_t *const first = part->output
+    uint8_t *const to = part->output
         + ((rows.first - part->output_rows.first) * OUT_WIDTH + columns.first) * part->output_channels.count
         + (channels.first - part->output_channels.first);
-    MATCH_TRACE_STORE(transfer, "output", "L1", first - part->output, &shape);
-    mock_copy_out(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await_l1(mock_transfer_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return mock_wait_transfer(transfer);
+    MATCH_TRACE_STORE(block, "output", "L1", to - part->output, match_copy_bytes(&shape));
+    match_on_unit_copy_out(block, to, &shape);
 }
 
 /* Moves on to the next iteration of the loops down to oy1; false behind the last one. */
@@ -199,33 +200,32 @@ static bool advance_k1(l1_position_t *at, const part_t *part)
         return true;
     }
     at->k1 = part->k;
-    at->oy1 += OY1_TILE;
-    if (at->oy1 < part->oy_end) {
-        return true;
-    }
-    at->oy1 = part->oy;
-    at->ox += OX_TILE;
-    return at->ox < OUT_WIDTH;
+    return advance_oy1(at, part);
 }
 
-/* What may be under way into and out of L1. */
-typedef struct {
-    mock_transfer_t input;
-    mock_transfer_t weights;
-    mock_transfer_t output[2];
-} l1_transfers_t;
-
-/* All iterations. */
-static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfers_t *transfers)
+/* The part of the layer whose blocks are in L2; if it succeeds, nothing is under way behind it. */
+static int32_t execute_part(const part_t *part, match_on_unit_block_t *l1)
 {
+    match_tile_t tile;
+    match_on_unit_clear(&tile);
+    tile.channels_in = IN_CHANNELS;
+    tile.input_pixel_stride = IN_CHANNELS;
+    tile.filter_height = FILTER_HEIGHT;
+    tile.filter_width = FILTER_WIDTH;
+    tile.stride_y = STRIDE_Y;
+    tile.stride_x = STRIDE_X;
+    tile.dilation_y = DILATION_Y;
+    tile.dilation_x = DILATION_X;
+    tile.pad_value = 217;
+    tile.clip_low = 3;
+    tile.clip_high = 250;
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
-    bool output_pending[2] = {false, false};
 
-    fetch_input_l1(&transfers->input, l1->input[input_turn], part, input_rows_under(part->oy, part->oy + OY1_TILE),
+    fetch_input_l1(&l1[INPUT + input_turn], part, input_rows_under(part->oy, part->oy + OY1_TILE),
         input_columns_under(0, OX_TILE));
-    fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part, 0);
+    fetch_weights_l1(&l1[WEIGHTS + weights_turn], part, 0);
 
     /* Output columns, 5 at a time; the last 4. */
     for (int32_t ox = 0; ox < OUT_WIDTH; ox += OX_TILE) {
@@ -240,11 +240,11 @@ static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfe
             const bool more_oy1 = advance_oy1(&next_oy1, part);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(await_l1(&transfers->input));
-            const uint8_t *const input = l1->input[input_turn];
+            MATCH_TRY(match_on_unit_wait(&l1[INPUT + input_turn]));
+            const uint8_t *const input = l1[INPUT + input_turn].data;
             input_turn ^= 1;
             if (more_oy1) {
-                fetch_input_l1(&transfers->input, l1->input[input_turn], part,
+                fetch_input_l1(&l1[INPUT + input_turn], part,
                     input_rows_under(next_oy1.oy1, match_min(next_oy1.oy1 + OY1_TILE, part->oy_end)),
                     input_columns_under(next_oy1.ox, match_min(next_oy1.ox + OX_TILE, OUT_WIDTH)));
             }
@@ -259,113 +259,65 @@ static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfe
                 const bool more_k1 = advance_k1(&next_k1, part);
 
                 /* The next block of the weights comes in while this one is used. */
-                MATCH_TRY(await_l1(&transfers->weights));
-                const uint8_t *const weights = l1->weights[weights_turn];
+                MATCH_TRY(match_on_unit_wait(&l1[WEIGHTS + weights_turn]));
+                const uint8_t *const weights = l1[WEIGHTS + weights_turn].data;
                 weights_turn ^= 1;
                 if (more_k1) {
-                    fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part,
-                        (next_k1.k1 - part->k) / K1_TILE);
+                    fetch_weights_l1(&l1[WEIGHTS + weights_turn], part, (next_k1.k1 - part->k) / K1_TILE);
                 }
-                uint8_t *const output = l1->output[output_turn];
+                uint8_t *const output = l1[OUTPUT + output_turn].data;
 
-                const match_tile_t tile = {
-                    .input = input,
-                    .weights = weights,
-                    .parameters = weights + REQUANTIZATION_OFFSET,
-                    .output = output,
-                    .channels_in = IN_CHANNELS,
-                    .channels_out = output_channels.count,
-                    .input_height = input_rows.count,
-                    .input_width = input_columns.count,
-                    .input_row_stride = input_columns.count * IN_CHANNELS,
-                    .input_pixel_stride = IN_CHANNELS,
-                    .output_height = output_rows.count,
-                    .output_width = output_columns.count,
-                    .output_row_stride = output_columns.count * output_channels.count,
-                    .output_pixel_stride = output_channels.count,
-                    .filter_height = FILTER_HEIGHT,
-                    .filter_width = FILTER_WIDTH,
-                    .stride_y = STRIDE_Y,
-                    .stride_x = STRIDE_X,
-                    .dilation_y = DILATION_Y,
-                    .dilation_x = DILATION_X,
-                    .pad_top = input_rows.pad_before,
-                    .pad_left = input_columns.pad_before,
-                    .pad_bottom = input_rows.pad_after,
-                    .pad_right = input_columns.pad_after,
-                    .pad_value = 217,
-                    .clip_low = 3,
-                    .clip_high = 250,
-                    /* None of these: named, or the compiler would clear the whole first. */
-                    .addend = NULL, .sums_in = NULL, .sums_out = NULL, .scratch = NULL, .addend_row_stride = 0,
-                    .addend_pixel_stride = 0, .negative_step = 0, .shift = 0, .exceptions = 0,
-                    .input_channel_stride = 0, .addend_channel_stride = 0, .output_channel_stride = 0, .groups = 0,
-                };
+                tile.input = input;
+                tile.weights = weights;
+                tile.parameters = weights + REQUANTIZATION_OFFSET;
+                tile.output = output;
+                tile.channels_out = output_channels.count;
+                tile.input_height = input_rows.count;
+                tile.input_width = input_columns.count;
+                tile.input_row_stride = input_columns.count * IN_CHANNELS;
+                tile.output_height = output_rows.count;
+                tile.output_width = output_columns.count;
+                tile.output_row_stride = output_columns.count * output_channels.count;
+                tile.output_pixel_stride = output_channels.count;
+                tile.pad_top = input_rows.pad_before;
+                tile.pad_left = input_columns.pad_before;
+                tile.pad_bottom = input_rows.pad_after;
+                tile.pad_right = input_columns.pad_after;
 
-                if (output_pending[output_turn]) {
-                    MATCH_TRY(await_l1(&transfers->output[output_turn]));
-                    output_pending[output_turn] = false;
-                }
+                MATCH_TRY(match_on_unit_wait(&l1[OUTPUT + output_turn]));
 
-                MATCH_TRACE_KERNEL(&tile);
-                MATCH_TRY(mock_start(mock_conv2d, &tile));
-                MATCH_TRY(mock_wait_compute());
+                MATCH_TRY(match_on_unit_compute(mock_conv2d, &tile));
 
-                store_output_l1(&transfers->output[output_turn], l1->output[output_turn], part, output_rows,
-                    output_columns, output_channels);
-                output_pending[output_turn] = true;
+                store_output_l1(&l1[OUTPUT + output_turn], part, output_rows, output_columns, output_channels);
                 output_turn ^= 1;
             }
         }
     }
 
-    MATCH_TRY(await_l1(&transfers->output[output_turn]));
-    return await_l1(&transfers->output[output_turn ^ 1]);
-}
-
-/* The part of the layer whose blocks are in L2; nothing is under way behind it, even if it fails. */
-static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
-{
-    l1_transfers_t transfers = {0};
-    const int32_t status = iterate_l1(part, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)mock_wait_compute();
-        (void)mock_wait_transfer(&transfers.input);
-        (void)mock_wait_transfer(&transfers.weights);
-        (void)mock_wait_transfer(&transfers.output[0]);
-        (void)mock_wait_transfer(&transfers.output[1]);
-    }
-    return status;
+    return match_on_unit_settle(l1, BLOCKS, MATCH_OK);
 }
 
 /* Starts the transfer of a block of the input into L2. */
-static void fetch_input_l2(mock_external_transfer_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows)
+static void fetch_input_l2(match_external_block_t *block, const uint8_t *input, match_span_t rows)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = rows.count * IN_WIDTH * IN_CHANNELS,
-    };
-    const uint8_t *const first = input + rows.first * IN_WIDTH * IN_CHANNELS;
-    MATCH_TRACE_FETCH(transfer, "input", "L2", first - input, &shape);
-    mock_external_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = rows.count * IN_WIDTH * IN_CHANNELS;
+    const uint8_t *const from = input + rows.first * IN_WIDTH * IN_CHANNELS;
+    MATCH_TRACE_FETCH(block, "input", "L2", from - input, bytes);
+    match_external_load(block, from, bytes);
 }
 
 /* Starts the transfer of a block of the weights into L2. */
-static void fetch_weights_l2(mock_external_transfer_t *transfer, uint8_t *block, const uint8_t *constants, int32_t k,
-    int32_t k_end)
+static void fetch_weights_l2(match_external_block_t *block, const uint8_t *constants, int32_t k, int32_t k_end)
 {
     const int32_t index = weights_before(k);
-    const int32_t count = weights_before(k_end) - index;
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = count * WEIGHTS_BYTES};
-    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH(transfer, "weights", "L2", first - constants, &shape);
-    mock_external_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = (weights_before(k_end) - index) * WEIGHTS_BYTES;
+    const uint8_t *const from = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(block, "weights", "L2", from - constants, bytes);
+    match_external_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output in L2. */
-static void store_output_l2(mock_external_transfer_t *transfer, const uint8_t *block, uint8_t *output,
-    match_span_t rows, match_span_t channels)
+static void store_output_l2(match_external_block_t *block, uint8_t *output, match_span_t rows, match_span_t channels)
 {
     const match_copy_t shape = {
         .planes = 1,
@@ -374,16 +326,9 @@ static void store_output_l2(mock_external_transfer_t *transfer, const uint8_t *b
         .external_row_stride = OUT_CHANNELS,
         .local_row_stride = channels.count,
     };
-    uint8_t *const first = output + rows.first * OUT_WIDTH * OUT_CHANNELS + channels.first;
-    MATCH_TRACE_STORE(transfer, "output", "L2", first - output, &shape);
-    mock_external_copy_out(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await_l2(mock_external_transfer_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return mock_external_wait(transfer);
+    uint8_t *const to = output + rows.first * OUT_WIDTH * OUT_CHANNELS + channels.first;
+    MATCH_TRACE_STORE(block, "output", "L2", to - output, match_copy_bytes(&shape));
+    match_external_copy_out(block, to, &shape);
 }
 
 /* Moves on to the next iteration of the loops down to k0; false behind the last one. */
@@ -401,32 +346,18 @@ static bool advance_oy0(l2_position_t *at)
         return true;
     }
     at->oy0 = 0;
-    at->k0 += K0_TILE;
-    return at->k0 < OUT_CHANNELS;
+    return advance_k0(at);
 }
 
-/* What may be under way into and out of L2. */
-typedef struct {
-    mock_external_transfer_t input;
-    mock_external_transfer_t weights;
-    mock_external_transfer_t output[2];
-} l2_transfers_t;
-
 /* All iterations. */
-static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, l2_transfers_t *transfers)
+static int32_t iterate_l2(const arguments_t *arguments, match_on_unit_block_t *l1, match_external_block_t *l2)
 {
-    const l2_buffers_t l2 = {
-        .input = {arguments->blocks, arguments->blocks + 316},
-        .weights = {arguments->blocks + 632, arguments->blocks + 1376},
-        .output = {arguments->blocks + 2120, arguments->blocks + 2528},
-    };
     int32_t input_turn = 0;
     int32_t weights_turn = 0;
     int32_t output_turn = 0;
-    bool output_pending[2] = {false, false};
 
-    fetch_input_l2(&transfers->input, l2.input[input_turn], arguments->input, input_rows_under(0, OY0_TILE));
-    fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, 0, K0_TILE);
+    fetch_input_l2(&l2[L2_INPUT + input_turn], arguments->input, input_rows_under(0, OY0_TILE));
+    fetch_weights_l2(&l2[L2_WEIGHTS + weights_turn], arguments->constants, 0, K0_TILE);
 
     /* Output channels, 9 at a time; the last 2. */
     for (int32_t k0 = 0; k0 < OUT_CHANNELS; k0 += K0_TILE) {
@@ -435,11 +366,11 @@ static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, 
         const bool more_k0 = advance_k0(&next_k0);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await_l2(&transfers->weights));
-        const uint8_t *const weights = l2.weights[weights_turn];
+        MATCH_TRY(match_external_wait(&l2[L2_WEIGHTS + weights_turn]));
+        const uint8_t *const weights = l2[L2_WEIGHTS + weights_turn].data;
         weights_turn ^= 1;
         if (more_k0) {
-            fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, next_k0.k0,
+            fetch_weights_l2(&l2[L2_WEIGHTS + weights_turn], arguments->constants, next_k0.k0,
                 match_min(next_k0.k0 + K0_TILE, OUT_CHANNELS));
         }
 
@@ -453,14 +384,14 @@ static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, 
             const bool more_oy0 = advance_oy0(&next_oy0);
 
             /* The next block of the input comes in while this one is used. */
-            MATCH_TRY(await_l2(&transfers->input));
-            const uint8_t *const input = l2.input[input_turn];
+            MATCH_TRY(match_external_wait(&l2[L2_INPUT + input_turn]));
+            const uint8_t *const input = l2[L2_INPUT + input_turn].data;
             input_turn ^= 1;
             if (more_oy0) {
-                fetch_input_l2(&transfers->input, l2.input[input_turn], arguments->input,
+                fetch_input_l2(&l2[L2_INPUT + input_turn], arguments->input,
                     input_rows_under(next_oy0.oy0, match_min(next_oy0.oy0 + OY0_TILE, OUT_HEIGHT)));
             }
-            uint8_t *const output = l2.output[output_turn];
+            uint8_t *const output = l2[L2_OUTPUT + output_turn].data;
 
             const part_t part = {
                 .k = k0,
@@ -475,74 +406,38 @@ static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, 
                 .output_channels = output_channels,
             };
 
-            if (output_pending[output_turn]) {
-                MATCH_TRY(await_l2(&transfers->output[output_turn]));
-                output_pending[output_turn] = false;
-            }
+            MATCH_TRY(match_external_wait(&l2[L2_OUTPUT + output_turn]));
 
             MATCH_TRY(execute_part(&part, l1));
 
-            store_output_l2(&transfers->output[output_turn], l2.output[output_turn], arguments->output, output_rows,
-                output_channels);
-            output_pending[output_turn] = true;
+            store_output_l2(&l2[L2_OUTPUT + output_turn], arguments->output, output_rows, output_channels);
             output_turn ^= 1;
         }
     }
 
-    MATCH_TRY(await_l2(&transfers->output[output_turn]));
-    return await_l2(&transfers->output[output_turn ^ 1]);
+    return MATCH_OK;
 }
 
-/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
-static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+/* The layer, once its blocks are reserved; nothing is under way in L2 behind it, even if it fails. */
+static int32_t execute(const void *given, match_on_unit_block_t *l1)
 {
-    l2_transfers_t transfers = {0};
-    const int32_t status = iterate_l2(arguments, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)mock_external_wait(&transfers.input);
-        (void)mock_external_wait(&transfers.weights);
-        (void)mock_external_wait(&transfers.output[0]);
-        (void)mock_external_wait(&transfers.output[1]);
-    }
-    return status;
+    const arguments_t *const arguments = given;
+    match_external_block_t l2[L2_BLOCKS] = {
+        [L2_INPUT] = {.data = arguments->blocks},
+        [L2_INPUT + 1] = {.data = arguments->blocks + 316},
+        [L2_WEIGHTS] = {.data = arguments->blocks + 632},
+        [L2_WEIGHTS + 1] = {.data = arguments->blocks + 1376},
+        [L2_OUTPUT] = {.data = arguments->blocks + 2120},
+        [L2_OUTPUT + 1] = {.data = arguments->blocks + 2528},
+    };
+    return match_external_settle(l2, L2_BLOCKS, iterate_l2(arguments, l1, l2));
 }
 
-/* Reserves the blocks. */
-static int32_t reserve(l1_buffers_t *l1)
-{
-    l1->input[0] = mock_alloc(INPUT_BYTES);
-    l1->input[1] = mock_alloc(INPUT_BYTES);
-    l1->weights[0] = mock_alloc(WEIGHTS_BYTES);
-    l1->weights[1] = mock_alloc(WEIGHTS_BYTES);
-    l1->output[0] = mock_alloc(OUTPUT_BYTES);
-    l1->output[1] = mock_alloc(OUTPUT_BYTES);
-    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights[0] != NULL
-        && l1->weights[1] != NULL && l1->output[0] != NULL && l1->output[1] != NULL;
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const l1_buffers_t *l1)
-{
-    mock_free(l1->output[1]);
-    mock_free(l1->output[0]);
-    mock_free(l1->weights[1]);
-    mock_free(l1->weights[0]);
-    mock_free(l1->input[1]);
-    mock_free(l1->input[0]);
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    l1_buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+static const match_on_unit_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+};
 
 int32_t conv2d_two_memories(const void *input, void *output)
 {
@@ -554,7 +449,7 @@ int32_t conv2d_two_memories(const void *input, void *output)
     MATCH_TRY(conv2d_two_memories_constants(&arguments.constants));
     MATCH_TRACE_LAYER("conv2d_two_memories", "conv2d");
     MATCH_DUMP_TENSOR("conv2d_two_memories", "input", input, 585);
-    MATCH_TRY(mock_offload(run, &arguments));
+    MATCH_TRY(match_on_unit_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("conv2d_two_memories", "output", output, 2340);
     return MATCH_OK;
 }

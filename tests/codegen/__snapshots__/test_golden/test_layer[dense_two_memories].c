@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mock.h"
-#include "mock_external.h"
 #include "match_dump.h"
+#include "match_external.h"
+#include "match_on_unit.h"
 #include "match_layer.h"
 #include "layers.h"
 #include "match_trace.h"
@@ -57,23 +57,33 @@ typedef struct {
     uint8_t *blocks;
 } arguments_t;
 
-/* The blocks, in L2. */
-typedef struct {
-    uint8_t *weights[2];
-} l2_buffers_t;
+/* The blocks, in L2, by number; those that take turns follow one another. */
+enum {
+    L2_WEIGHTS = 0,
+    L2_BLOCKS = 2,
+};
+
+/* The blocks, in L1, by number; those that take turns follow one another. */
+enum {
+    INPUT = 0,
+    WEIGHTS = 1,
+    OUTPUT = 3,
+    SUMS = 4,
+    BLOCKS = 5,
+};
+
+/* Their bytes in L1, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+    INPUT_BYTES,
+    WEIGHTS_BYTES, WEIGHTS_BYTES,
+    OUTPUT_BYTES,
+    SUMS_BYTES,
+};
 
 /* An iteration of the loops of L2: where its tile starts. */
 typedef struct {
     int32_t k;
 } l2_position_t;
-
-/* The blocks, in L1. */
-typedef struct {
-    uint8_t *input;
-    uint8_t *weights[2];
-    uint8_t *output;
-    int32_t *sums;
-} l1_buffers_t;
 
 /* An iteration of the loops of L1: where its tile starts. */
 typedef struct {
@@ -90,29 +100,25 @@ typedef struct {
 } part_t;
 
 /* Starts the transfer of a block of the input into L1. */
-static void fetch_input_l1(mock_transfer_t *transfer, uint8_t *block, const part_t *part)
+static void fetch_input_l1(match_on_unit_block_t *block, const part_t *part)
 {
-    const match_copy_t shape = {
-        .planes = 1,
-        .rows = 1,
-        .bytes = IN_HEIGHT * IN_WIDTH * IN_CHANNELS,
-    };
-    const uint8_t *const first = part->input;
-    MATCH_TRACE_FETCH(transfer, "input", "L1", first - part->input, &shape);
-    mock_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = IN_HEIGHT * IN_WIDTH * IN_CHANNELS;
+    const uint8_t *const from = part->input;
+    MATCH_TRACE_FETCH(block, "input", "L1", from - part->input, bytes);
+    match_on_unit_load(block, from, bytes);
 }
 
 /* Starts the transfer of a block of the weights into L1. */
-static void fetch_weights_l1(mock_transfer_t *transfer, uint8_t *block, const part_t *part, int32_t index)
+static void fetch_weights_l1(match_on_unit_block_t *block, const part_t *part, int32_t index)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    const uint8_t *const first = part->weights + index * WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - part->weights, &shape);
-    mock_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = WEIGHTS_BYTES;
+    const uint8_t *const from = part->weights + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(block, "weights", "L1", from - part->weights, bytes);
+    match_on_unit_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output in L1. */
-static void store_output_l1(mock_transfer_t *transfer, const uint8_t *block, const part_t *part, match_span_t channels)
+static void store_output_l1(match_on_unit_block_t *block, const part_t *part, match_span_t channels)
 {
     const match_copy_t shape = {
         .planes = 1,
@@ -121,16 +127,9 @@ static void store_output_l1(mock_transfer_t *transfer, const uint8_t *block, con
         .external_row_stride = OUT_CHANNELS,
         .local_row_stride = channels.count,
     };
-    uint8_t *const first = part->output + channels.first;
-    MATCH_TRACE_STORE(transfer, "output", "L1", first - part->output, &shape);
-    mock_copy_out(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await_l1(mock_transfer_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return mock_wait_transfer(transfer);
+    uint8_t *const to = part->output + channels.first;
+    MATCH_TRACE_STORE(block, "output", "L1", to - part->output, match_copy_bytes(&shape));
+    match_on_unit_copy_out(block, to, &shape);
 }
 
 /* Moves on to the next iteration of the loops down to c; false behind the last one. */
@@ -140,23 +139,27 @@ static bool advance_c(l1_position_t *at)
     return at->c < IN_CHANNELS;
 }
 
-/* What may be under way into and out of L1. */
-typedef struct {
-    mock_transfer_t input;
-    mock_transfer_t weights;
-    mock_transfer_t output;
-} l1_transfers_t;
-
-/* All iterations. */
-static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfers_t *transfers)
+/* The part of the layer whose blocks are in L2; if it succeeds, nothing is under way behind it. */
+static int32_t execute_part(const part_t *part, match_on_unit_block_t *l1)
 {
+    match_tile_t tile;
+    match_on_unit_clear(&tile);
+    tile.output = l1[OUTPUT].data;
+    tile.input_height = IN_HEIGHT;
+    tile.input_width = IN_WIDTH;
+    tile.input_row_stride = IN_WIDTH * IN_CHANNELS;
+    tile.input_pixel_stride = IN_CHANNELS;
+    tile.output_height = OUT_HEIGHT;
+    tile.output_width = OUT_WIDTH;
+    tile.clip_low = 3;
+    tile.clip_high = 250;
     int32_t weights_turn = 0;
 
-    fetch_input_l1(&transfers->input, l1->input, part);
-    fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part, 0);
+    fetch_input_l1(&l1[INPUT], part);
+    fetch_weights_l1(&l1[WEIGHTS + weights_turn], part, 0);
 
     const match_span_t output_channels = match_span(part->k, part->k_end);
-    MATCH_TRY(await_l1(&transfers->input));
+    MATCH_TRY(match_on_unit_wait(&l1[INPUT]));
 
     /* Input channels, 32 at a time. */
     for (int32_t c = 0; c < IN_CHANNELS; c += C_TILE) {
@@ -164,81 +167,40 @@ static int32_t iterate_l1(const part_t *part, const l1_buffers_t *l1, l1_transfe
         const bool more_c = advance_c(&next_c);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await_l1(&transfers->weights));
-        const uint8_t *const weights = l1->weights[weights_turn];
+        MATCH_TRY(match_on_unit_wait(&l1[WEIGHTS + weights_turn]));
+        const uint8_t *const weights = l1[WEIGHTS + weights_turn].data;
         weights_turn ^= 1;
         if (more_c) {
-            fetch_weights_l1(&transfers->weights, l1->weights[weights_turn], part, next_c.c / C_TILE);
+            fetch_weights_l1(&l1[WEIGHTS + weights_turn], part, next_c.c / C_TILE);
         }
 
         const match_span_t tile_input_channels = match_span(c, c + C_TILE);
-        int32_t *const sums = l1->sums;
-        const match_tile_t tile = {
-            .input = l1->input + tile_input_channels.first,
-            .weights = weights,
-            .parameters = weights + REQUANTIZATION_OFFSET,
-            .output = l1->output,
-            .sums_in = c > 0 ? sums : NULL,
-            .sums_out = c + C_TILE < IN_CHANNELS ? sums : NULL,
-            .channels_in = tile_input_channels.count,
-            .channels_out = output_channels.count,
-            .input_height = IN_HEIGHT,
-            .input_width = IN_WIDTH,
-            .input_row_stride = IN_WIDTH * IN_CHANNELS,
-            .input_pixel_stride = IN_CHANNELS,
-            .output_height = OUT_HEIGHT,
-            .output_width = OUT_WIDTH,
-            .output_row_stride = OUT_WIDTH * output_channels.count,
-            .output_pixel_stride = output_channels.count,
-            .clip_low = 3,
-            .clip_high = 250,
-            /* None of these: named, or the compiler would clear the whole first. */
-            .addend = NULL, .scratch = NULL, .addend_row_stride = 0, .addend_pixel_stride = 0,
-            .filter_height = 0, .filter_width = 0, .stride_y = 0, .stride_x = 0, .dilation_y = 0,
-            .dilation_x = 0, .pad_top = 0, .pad_left = 0, .pad_bottom = 0, .pad_right = 0, .pad_value = 0,
-            .negative_step = 0, .shift = 0, .exceptions = 0, .input_channel_stride = 0,
-            .addend_channel_stride = 0, .output_channel_stride = 0, .groups = 0,
-        };
+        int32_t *const sums = (int32_t *)l1[SUMS].data;
+        tile.input = l1[INPUT].data + tile_input_channels.first;
+        tile.weights = weights;
+        tile.parameters = weights + REQUANTIZATION_OFFSET;
+        tile.sums_in = c > 0 ? sums : NULL;
+        tile.sums_out = c + C_TILE < IN_CHANNELS ? sums : NULL;
+        tile.channels_in = tile_input_channels.count;
+        tile.channels_out = output_channels.count;
+        tile.output_row_stride = OUT_WIDTH * output_channels.count;
+        tile.output_pixel_stride = output_channels.count;
 
-        MATCH_TRACE_KERNEL(&tile);
-        MATCH_TRY(mock_start(mock_dense, &tile));
-        MATCH_TRY(mock_wait_compute());
+        MATCH_TRY(match_on_unit_compute(mock_dense, &tile));
     }
 
-    store_output_l1(&transfers->output, l1->output, part, output_channels);
+    store_output_l1(&l1[OUTPUT], part, output_channels);
 
-    return await_l1(&transfers->output);
-}
-
-/* The part of the layer whose blocks are in L2; nothing is under way behind it, even if it fails. */
-static int32_t execute_part(const part_t *part, const l1_buffers_t *l1)
-{
-    l1_transfers_t transfers = {0};
-    const int32_t status = iterate_l1(part, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)mock_wait_compute();
-        (void)mock_wait_transfer(&transfers.input);
-        (void)mock_wait_transfer(&transfers.weights);
-        (void)mock_wait_transfer(&transfers.output);
-    }
-    return status;
+    return match_on_unit_settle(l1, BLOCKS, MATCH_OK);
 }
 
 /* Starts the transfer of a block of the weights into L2. */
-static void fetch_weights_l2(mock_external_transfer_t *transfer, uint8_t *block, const uint8_t *constants,
-    int32_t index)
+static void fetch_weights_l2(match_external_block_t *block, const uint8_t *constants, int32_t index)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = L2_WEIGHTS_BYTES};
-    const uint8_t *const first = constants + index * L2_WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH(transfer, "weights", "L2", first - constants, &shape);
-    mock_external_copy_in(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await_l2(mock_external_transfer_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return mock_external_wait(transfer);
+    const uint32_t bytes = L2_WEIGHTS_BYTES;
+    const uint8_t *const from = constants + index * L2_WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(block, "weights", "L2", from - constants, bytes);
+    match_external_load(block, from, bytes);
 }
 
 /* Moves on to the next iteration of the loops down to k; false behind the last one. */
@@ -248,20 +210,12 @@ static bool advance_k(l2_position_t *at)
     return at->k < OUT_CHANNELS;
 }
 
-/* What may be under way into and out of L2. */
-typedef struct {
-    mock_external_transfer_t weights;
-} l2_transfers_t;
-
 /* All iterations. */
-static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, l2_transfers_t *transfers)
+static int32_t iterate_l2(const arguments_t *arguments, match_on_unit_block_t *l1, match_external_block_t *l2)
 {
-    const l2_buffers_t l2 = {
-        .weights = {arguments->blocks, arguments->blocks + 2304},
-    };
     int32_t weights_turn = 0;
 
-    fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, 0);
+    fetch_weights_l2(&l2[L2_WEIGHTS + weights_turn], arguments->constants, 0);
 
     /* Output channels, 16 at a time; the last 8. */
     for (int32_t k = 0; k < OUT_CHANNELS; k += K_TILE) {
@@ -270,11 +224,11 @@ static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, 
         const bool more_k = advance_k(&next_k);
 
         /* The next block of the weights comes in while this one is used. */
-        MATCH_TRY(await_l2(&transfers->weights));
-        const uint8_t *const weights = l2.weights[weights_turn];
+        MATCH_TRY(match_external_wait(&l2[L2_WEIGHTS + weights_turn]));
+        const uint8_t *const weights = l2[L2_WEIGHTS + weights_turn].data;
         weights_turn ^= 1;
         if (more_k) {
-            fetch_weights_l2(&transfers->weights, l2.weights[weights_turn], arguments->constants, next_k.k / K_TILE);
+            fetch_weights_l2(&l2[L2_WEIGHTS + weights_turn], arguments->constants, next_k.k / K_TILE);
         }
 
         const part_t part = {
@@ -291,51 +245,22 @@ static int32_t iterate_l2(const arguments_t *arguments, const l1_buffers_t *l1, 
     return MATCH_OK;
 }
 
-/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
-static int32_t execute(const arguments_t *arguments, const l1_buffers_t *l1)
+/* The layer, once its blocks are reserved; nothing is under way in L2 behind it, even if it fails. */
+static int32_t execute(const void *given, match_on_unit_block_t *l1)
 {
-    l2_transfers_t transfers = {0};
-    const int32_t status = iterate_l2(arguments, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)mock_external_wait(&transfers.weights);
-    }
-    return status;
+    const arguments_t *const arguments = given;
+    match_external_block_t l2[L2_BLOCKS] = {
+        [L2_WEIGHTS] = {.data = arguments->blocks},
+        [L2_WEIGHTS + 1] = {.data = arguments->blocks + 2304},
+    };
+    return match_external_settle(l2, L2_BLOCKS, iterate_l2(arguments, l1, l2));
 }
 
-/* Reserves the blocks. */
-static int32_t reserve(l1_buffers_t *l1)
-{
-    l1->input = mock_alloc(INPUT_BYTES);
-    l1->weights[0] = mock_alloc(WEIGHTS_BYTES);
-    l1->weights[1] = mock_alloc(WEIGHTS_BYTES);
-    l1->output = mock_alloc(OUTPUT_BYTES);
-    l1->sums = mock_alloc(SUMS_BYTES);
-    const bool complete = l1->input != NULL && l1->weights[0] != NULL && l1->weights[1] != NULL && l1->output != NULL
-        && l1->sums != NULL;
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const l1_buffers_t *l1)
-{
-    mock_free(l1->sums);
-    mock_free(l1->output);
-    mock_free(l1->weights[1]);
-    mock_free(l1->weights[0]);
-    mock_free(l1->input);
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    l1_buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+static const match_on_unit_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+};
 
 int32_t dense_two_memories(const void *input, void *output)
 {
@@ -347,7 +272,7 @@ int32_t dense_two_memories(const void *input, void *output)
     MATCH_TRY(dense_two_memories_constants(&arguments.constants));
     MATCH_TRACE_LAYER("dense_two_memories", "dense");
     MATCH_DUMP_TENSOR("dense_two_memories", "input", input, 96);
-    MATCH_TRY(mock_offload(run, &arguments));
+    MATCH_TRY(match_on_unit_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("dense_two_memories", "output", output, 40);
     return MATCH_OK;
 }

@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pulp.h"
-#include "match_pulp.h"
 #include "match_dump.h"
+#include "match_on_cluster.h"
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -54,13 +53,22 @@ typedef struct {
     uint8_t *output;
 } arguments_t;
 
-/* The blocks, in L1. */
-typedef struct {
-    uint8_t *input[2];
-    uint8_t *weights;
-    uint8_t *output;
-    uint8_t *scratch;
-} buffers_t;
+/* The blocks, in L1, by number; those that take turns follow one another. */
+enum {
+    INPUT = 0,
+    WEIGHTS = 2,
+    OUTPUT = 3,
+    SCRATCH = 4,
+    BLOCKS = 5,
+};
+
+/* Their bytes, in this order. */
+static const uint32_t block_bytes[BLOCKS] = {
+    INPUT_BYTES, INPUT_BYTES,
+    WEIGHTS_BYTES,
+    OUTPUT_BYTES,
+    SCRATCH_BYTES,
+};
 
 /* An iteration of the loops: where its tile starts. */
 typedef struct {
@@ -84,8 +92,7 @@ static match_span_t input_rows_under(int32_t start, int32_t end)
 }
 
 /* Starts the transfer of a block of the input. */
-static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *input, match_span_t rows,
-    match_span_t channels)
+static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input, match_span_t rows, match_span_t channels)
 {
     const match_copy_t shape = {
         .planes = 1,
@@ -94,23 +101,22 @@ static void fetch_input(pulp_dma_t *transfer, uint8_t *block, const uint8_t *inp
         .external_row_stride = CHANNELS,
         .local_row_stride = channels.count,
     };
-    const uint8_t *const first = input + rows.first * IN_WIDTH * CHANNELS + channels.first;
-    MATCH_TRACE_FETCH(transfer, "input", "L1", first - input, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint8_t *const from = input + rows.first * IN_WIDTH * CHANNELS + channels.first;
+    MATCH_TRACE_FETCH(block, "input", "L1", from - input, match_copy_bytes(&shape));
+    match_on_cluster_copy_in(block, from, &shape);
 }
 
 /* Starts the transfer of a block of the weights. */
-static void fetch_weights(pulp_dma_t *transfer, uint8_t *block, int32_t index)
+static void fetch_weights(match_on_cluster_block_t *block, int32_t index)
 {
-    const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = WEIGHTS_BYTES};
-    const uint8_t *const first = constants + index * WEIGHTS_BYTES;
-    MATCH_TRACE_FETCH(transfer, "weights", "L1", first - constants, &shape);
-    pulp_dma_copy_in(transfer, block, first, &shape);
+    const uint32_t bytes = WEIGHTS_BYTES;
+    const uint8_t *const from = constants + index * WEIGHTS_BYTES;
+    MATCH_TRACE_FETCH(block, "weights", "L1", from - constants, bytes);
+    match_on_cluster_load(block, from, bytes);
 }
 
 /* Starts the write-back of a block of the output. */
-static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *output, match_span_t rows,
-    match_span_t channels)
+static void store_output(match_on_cluster_block_t *block, uint8_t *output, match_span_t rows, match_span_t channels)
 {
     const match_copy_t shape = {
         .planes = 1,
@@ -119,16 +125,9 @@ static void store_output(pulp_dma_t *transfer, const uint8_t *block, uint8_t *ou
         .external_row_stride = CHANNELS,
         .local_row_stride = channels.count,
     };
-    uint8_t *const first = output + rows.first * OUT_WIDTH * CHANNELS + channels.first;
-    MATCH_TRACE_STORE(transfer, "output", "L1", first - output, &shape);
-    pulp_dma_copy_out(transfer, block, first, &shape);
-}
-
-/* Waits for a transfer. */
-static int32_t await(pulp_dma_t *transfer)
-{
-    MATCH_TRACE_WAIT(transfer);
-    return pulp_dma_wait(transfer);
+    uint8_t *const to = output + rows.first * OUT_WIDTH * CHANNELS + channels.first;
+    MATCH_TRACE_STORE(block, "output", "L1", to - output, match_copy_bytes(&shape));
+    match_on_cluster_copy_out(block, to, &shape);
 }
 
 /* Moves on to the next iteration of the loops down to k1; false behind the last one. */
@@ -149,21 +148,28 @@ static bool advance_k1(position_t *at)
     return at->k0 < CHANNELS;
 }
 
-/* What may be under way. */
-typedef struct {
-    pulp_dma_t input;
-    pulp_dma_t weights;
-    pulp_dma_t output;
-} transfers_t;
-
-/* All iterations. */
-static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transfers_t *transfers)
+/* The layer, once its blocks are reserved; transfers may be under way behind it. */
+static int32_t execute(const void *given, match_on_cluster_block_t *l1)
 {
+    const arguments_t *const arguments = given;
+    match_tile_t tile;
+    match_on_cluster_clear(&tile);
+    tile.weights = l1[WEIGHTS].data;
+    tile.parameters = l1[WEIGHTS].data + REQUANTIZATION_OFFSET;
+    tile.scratch = l1[SCRATCH].data;
+    tile.input_width = IN_WIDTH;
+    tile.output_width = OUT_WIDTH;
+    tile.filter_height = FILTER_HEIGHT;
+    tile.filter_width = FILTER_WIDTH;
+    tile.stride_y = STRIDE_Y;
+    tile.stride_x = STRIDE_X;
+    tile.dilation_y = DILATION_Y;
+    tile.dilation_x = DILATION_X;
+    tile.clip_low = 3;
+    tile.clip_high = 250;
     int32_t input_turn = 0;
-    bool output_pending = false;
 
-    fetch_input(&transfers->input, l1->input[input_turn], arguments->input, input_rows_under(0, OY_TILE),
-        match_span(0, K1_TILE));
+    fetch_input(&l1[INPUT + input_turn], arguments->input, input_rows_under(0, OY_TILE), match_span(0, K1_TILE));
 
     /* Output channels, 7 at a time; the last 5. */
     for (int32_t k0 = 0; k0 < CHANNELS; k0 += K0_TILE) {
@@ -183,127 +189,58 @@ static int32_t iterate(const arguments_t *arguments, const buffers_t *l1, transf
                 const bool more_k1 = advance_k1(&next_k1);
 
                 /* The next block of the input comes in while this one is used. */
-                MATCH_TRY(await(&transfers->input));
-                const uint8_t *const input = l1->input[input_turn];
+                MATCH_TRY(match_on_cluster_wait(&l1[INPUT + input_turn]));
+                const uint8_t *const input = l1[INPUT + input_turn].data;
                 input_turn ^= 1;
                 if (more_k1) {
-                    fetch_input(&transfers->input, l1->input[input_turn], arguments->input,
+                    fetch_input(&l1[INPUT + input_turn], arguments->input,
                         input_rows_under(next_k1.oy, next_k1.oy + OY_TILE),
                         match_span(next_k1.k1,
                             match_min(next_k1.k1 + K1_TILE, match_min(next_k1.k0 + K0_TILE, CHANNELS))));
                 }
 
-                fetch_weights(&transfers->weights, l1->weights, k0 / K0_TILE * 3 + (k1 - k0) / K1_TILE);
-                MATCH_TRY(await(&transfers->weights));
+                fetch_weights(&l1[WEIGHTS], k0 / K0_TILE * 3 + (k1 - k0) / K1_TILE);
+                MATCH_TRY(match_on_cluster_wait(&l1[WEIGHTS]));
 
                 const match_span_t tile_output_channels = match_span(k1, k1_end);
-                const match_tile_t tile = {
-                    .input = input,
-                    .weights = l1->weights,
-                    .parameters = l1->weights + REQUANTIZATION_OFFSET,
-                    .output = l1->output + (tile_output_channels.first - output_channels.first),
-                    .scratch = l1->scratch,
-                    .channels_in = input_channels.count,
-                    .channels_out = tile_output_channels.count,
-                    .input_height = input_rows.count,
-                    .input_width = IN_WIDTH,
-                    .input_row_stride = IN_WIDTH * input_channels.count,
-                    .input_pixel_stride = input_channels.count,
-                    .output_height = output_rows.count,
-                    .output_width = OUT_WIDTH,
-                    .output_row_stride = OUT_WIDTH * output_channels.count,
-                    .output_pixel_stride = output_channels.count,
-                    .filter_height = FILTER_HEIGHT,
-                    .filter_width = FILTER_WIDTH,
-                    .stride_y = STRIDE_Y,
-                    .stride_x = STRIDE_X,
-                    .dilation_y = DILATION_Y,
-                    .dilation_x = DILATION_X,
-                    .clip_low = 3,
-                    .clip_high = 250,
-                    /* None of these: named, or the compiler would clear the whole first. */
-                    .addend = NULL, .sums_in = NULL, .sums_out = NULL, .addend_row_stride = 0, .addend_pixel_stride = 0,
-                    .pad_top = 0, .pad_left = 0, .pad_bottom = 0, .pad_right = 0, .pad_value = 0, .negative_step = 0,
-                    .shift = 0, .exceptions = 0, .input_channel_stride = 0, .addend_channel_stride = 0,
-                    .output_channel_stride = 0, .groups = 0,
-                };
+                tile.input = input;
+                tile.output = l1[OUTPUT].data + (tile_output_channels.first - output_channels.first);
+                tile.channels_in = input_channels.count;
+                tile.channels_out = tile_output_channels.count;
+                tile.input_height = input_rows.count;
+                tile.input_row_stride = IN_WIDTH * input_channels.count;
+                tile.input_pixel_stride = input_channels.count;
+                tile.output_height = output_rows.count;
+                tile.output_row_stride = OUT_WIDTH * output_channels.count;
+                tile.output_pixel_stride = output_channels.count;
 
-                if (output_pending) {
-                    MATCH_TRY(await(&transfers->output));
-                    output_pending = false;
-                }
+                MATCH_TRY(match_on_cluster_wait(&l1[OUTPUT]));
 
-                MATCH_TRACE_KERNEL(&tile);
-                MATCH_TRY(pulp_cluster_run(match_pulp_depthwise_conv2d, &tile));
-                MATCH_TRY(pulp_cluster_wait());
+                MATCH_TRY(match_on_cluster_compute(match_pulp_depthwise_conv2d, &tile));
             }
 
-            store_output(&transfers->output, l1->output, arguments->output, output_rows, output_channels);
-            output_pending = true;
+            store_output(&l1[OUTPUT], arguments->output, output_rows, output_channels);
         }
     }
 
-    return await(&transfers->output);
+    return MATCH_OK;
 }
 
-/* The layer, once its blocks are reserved; nothing is under way behind it, even if it fails. */
-static int32_t execute(const arguments_t *arguments, const buffers_t *l1)
-{
-    transfers_t transfers = {0};
-    const int32_t status = iterate(arguments, l1, &transfers);
-    if (status != MATCH_OK) {
-        (void)pulp_cluster_wait();
-        (void)pulp_dma_wait(&transfers.input);
-        (void)pulp_dma_wait(&transfers.weights);
-        (void)pulp_dma_wait(&transfers.output);
-    }
-    return status;
-}
-
-/* Reserves the blocks. */
-static int32_t reserve(buffers_t *l1)
-{
-    l1->input[0] = pulp_l1_alloc(INPUT_BYTES);
-    l1->input[1] = pulp_l1_alloc(INPUT_BYTES);
-    l1->weights = pulp_l1_alloc(WEIGHTS_BYTES);
-    l1->output = pulp_l1_alloc(OUTPUT_BYTES);
-    l1->scratch = pulp_l1_alloc(SCRATCH_BYTES);
-    const bool complete = l1->input[0] != NULL && l1->input[1] != NULL && l1->weights != NULL && l1->output != NULL
-        && l1->scratch != NULL;
-    return complete ? MATCH_OK : MATCH_ERROR_MEMORY;
-}
-
-/* Gives them back, those that could be reserved. */
-static void release(const buffers_t *l1)
-{
-    pulp_l1_free(l1->scratch);
-    pulp_l1_free(l1->output);
-    pulp_l1_free(l1->weights);
-    pulp_l1_free(l1->input[1]);
-    pulp_l1_free(l1->input[0]);
-}
-
-/* The layer as it runs on the module. */
-static int32_t run(void *arguments)
-{
-    buffers_t l1;
-    int32_t status = reserve(&l1);
-    if (status == MATCH_OK) {
-        status = execute(arguments, &l1);
-    }
-    release(&l1);
-    return status;
-}
+static const match_on_cluster_layer_t layer = {
+    .execute = execute,
+    .bytes = block_bytes,
+    .count = BLOCKS,
+};
 
 int32_t depthwise_nested(const void *input, void *output)
 {
-    arguments_t arguments = {
+    const arguments_t arguments = {
         .input = input,
         .output = output,
     };
     MATCH_TRACE_LAYER("depthwise_nested", "depthwise_conv2d");
     MATCH_DUMP_TENSOR("depthwise_nested", "input", input, 360);
-    MATCH_TRY(pulp_cluster_offload(run, &arguments));
+    MATCH_TRY(match_on_cluster_run(&layer, &arguments));
     MATCH_DUMP_TENSOR("depthwise_nested", "output", output, 48);
     return MATCH_OK;
 }
