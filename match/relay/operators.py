@@ -54,11 +54,16 @@ class Convolution:
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
-        return integer_form.conv2d(
+        sums = self.sums(x)
+        return integer_form.requantize(
+            integer_form.real_sums(sums) if self.real else sums, self.requantization, self.dtype
+        )
+
+    def sums(self, x: relay.Expr) -> relay.Expr:
+        """Its int32 sums, of another input."""
+        return integer_form.convolution(
             x,
             np.ascontiguousarray(self.weights),
-            self.requantization,
-            self.dtype,
             x_dtype=self.x_dtype,
             strides=self.strides,
             padding=self.padding,
@@ -66,7 +71,6 @@ class Convolution:
             groups=self.groups,
             kernel_layout=self.kernel_layout,
             pad_value=self.pad_value,
-            real=self.real,
         )
 
 
