@@ -94,7 +94,7 @@ def _rounded(network: ZooNetwork, given: Parameters) -> Parameters:
             np.full(len(old.scales), scale, np.float32),
             np.rint(biases / (scale * float(outputs[source].scale))).astype(np.int32),
         )
-    return Parameters(outputs, weights)
+    return Parameters(outputs, weights, given.reals)
 
 
 def _symmetric(given: QuantizedType) -> QuantizedType:
