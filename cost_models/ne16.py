@@ -35,13 +35,15 @@ PORT_BYTES = 32
 FIFO = 6
 """Latency in front of each phase."""
 
-TILE_WORDS, CHANNELS_WORDS, JOB_WORDS = 24, 11, 7
-"""Registers of a job that is the first in its place of a tile, of other channels than the one before, or neither.
+TILE_WORDS, JOB_WORDS, PLACE_WORDS = 24, 7, 2
+"""Registers of a job that is the first in its place of a tile, of one with other columns or rows, and of others.
 
 There are two places, each with registers that keep what is written (kernels/ne16/ne16_driver.h).
 """
 
-PART_BYTES = 12288
+PLACES = 2
+
+PART_BYTES = 8192
 """Of accumulators that leave NE16 together, if these are more than the rows of a sub-tile or a strided job."""
 
 STRIDED_ROWS = 2
@@ -58,7 +60,11 @@ class Ne16Cost(CostModel):
     cores: of the cluster, for requantization.
     access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56
         layers on GVSoC's open PULP platform, which has GAP9's cluster (docs/pulp-open.md).
-    arithmetic: cycles in which the driver works out a job's registers.
+    arithmetic: cycles in which the driver works out a job's registers; place: those of a job of which the addresses
+        alone are other ones.
+    part: cycles in which the driver works out a part whose accumulators leave NE16, and writes the registers of its
+        first job; start: the same of a tile's first, whose instructions other code has put out of the cache.
+    conflicts: what NE16 takes beside the cluster's requantization, beside what it takes alone: they share L1's banks.
     kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
     fork: cycles to start and join the cluster for requantization.
     first: cycles of a layer's first call of the driver, whose code is not in the instruction cache.
@@ -72,8 +78,12 @@ class Ne16Cost(CostModel):
     cores: int = 8
     access: int = 15
     arithmetic: int = 250
+    place: int = 40
+    part: int = 1200
+    start: int = 2000
+    conflicts: float = 1.12
     kernel: int = 100
-    fork: int = 300
+    fork: int = 200
     first: int = 500
     offload: int = 920
     sharing: Sharing = field(default_factory=Sharing)
@@ -99,17 +109,21 @@ class Ne16Cost(CostModel):
         jobs = rows.jobs * columns.jobs
         block = self._pass(layer, tile.c, rows, columns, _block(layer))
         last = choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
+        edges = rows.jobs * smaller(columns.jobs, PLACES + 1 + (layer.padding.left > 0))
         if not self.stream_out:
-            return self._programmed(jobs, full * block + last)
+            return self._programmed(jobs, edges, full * block + last)
         # The cluster requantizes a part, some rows of a block of channels, while NE16 computes the next one.
         each = _part_rows(layer, tile)
         parts = ceil_div(tile.oy, each)
-        jobs = larger(jobs / parts, 1)
+        programming = self.part + larger(0, edges / parts - 1) * self._programming(self.arithmetic, JOB_WORDS)
+        programming = programming + (jobs - edges) / parts * self._programming(self.place, PLACE_WORDS)
         taken, end = (self._requantization(tile, parts, channels) for channels in (_block(layer), rest))
-        beside = full * parts * self._part(jobs, block / parts, taken)
-        beside = beside + choose(rest > 0, parts * self._part(jobs, last / parts, end), 0)
-        first = self._programming(TILE_WORDS) + (TILE_WORDS - CHANNELS_WORDS) * self.access
-        several: float = first + beside + choose(rest > 0, end, taken)
+        alone, alone_end = block / parts, last / parts
+        beside = full * parts * larger(larger(alone * self.conflicts, programming), taken)
+        beside_end = parts * larger(larger(alone_end * self.conflicts, programming), end)
+        # In front of it NE16 computes the first part alone, behind it the cluster requantizes the last.
+        around = choose(rest > 0, smaller(alone_end, end), smaller(alone, taken))
+        several: float = self.start + beside + choose(rest > 0, beside_end, 0) + around
         return several
 
     def launch(self, layer: Layer) -> float:
@@ -128,26 +142,22 @@ class Ne16Cost(CostModel):
         """The offload from the control core, and the first calls of the driver and of the cluster's requantization."""
         return self.offload + self.first + (self.sharing.other if self.stream_out else 0)
 
-    def _programmed(self, jobs: int, execution: float) -> float:
+    def _programmed(self, jobs: int, edges: int, execution: float) -> float:
         """Cycles from programming the first job of a tile to the end of the last.
 
-        Two jobs may be queued, so that all but the first are programmed beside the one before.
+        Two jobs may be queued, so that all but the first are programmed beside the one before. `edges` are jobs whose
+        columns or rows may be others than those of the job that had their place.
         """
-        first, other = self._programming(TILE_WORDS), self._programming(JOB_WORDS)
-        beside = choose(jobs > 1, first + other * (jobs - 2), 0)
+        first = self._programming(self.arithmetic, TILE_WORDS)
+        others = (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
+        others = others + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
+        beside = choose(jobs > 1, first + others, 0)
         cycles: float = first + larger(execution, beside + execution / jobs)
         return cycles
 
-    def _part(self, jobs: float, execution: float, taken: float) -> float:
-        """Cycles of a part's jobs: NE16's, or those of the core that programs them and takes part in `taken`."""
-        first = smaller(jobs, 2)
-        programming = first * self._programming(CHANNELS_WORDS) + (jobs - first) * self._programming(JOB_WORDS)
-        cycles: float = larger(execution, programming + taken)
-        return cycles
-
-    def _programming(self, words: int) -> int:
-        """Cycles in which a job is programmed: an acquisition, some registers and the trigger."""
-        return self.arithmetic + self.access * (1 + words + 1)
+    def _programming(self, arithmetic: int, words: int) -> int:
+        """Cycles in which a job is programmed: what it takes to work it out, an acquisition, registers, the trigger."""
+        return arithmetic + self.access * (1 + words + 1)
 
     def _together(self, odd: int) -> int:
         """Outputs of a strided job: 2, but 1 where the next one may be an odd number of bytes away.

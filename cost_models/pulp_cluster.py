@@ -11,10 +11,30 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from match.cost_models.dma import Mchan
+from match.cost_models.pulp_loops import (
+    WORD,
+    across,
+    align4,
+    are_shared,
+    border_rows,
+    border_windows,
+    columns_bytes,
+    copied_column,
+    crossing,
+    even,
+    is_in_place,
+    is_pointwise,
+    last_step,
+    seen_rows,
+    share_of_channels,
+    short_step,
+    step,
+    strip_columns,
+)
 from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
-REQUANTIZATION = {"high": 11.5, "high_signed": 14.7, "int64": 35.0}
+REQUANTIZATION = {"high": 10.0, "high_signed": 12.0, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
 
 Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
@@ -27,20 +47,33 @@ Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and
 channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
 """
 
-REQUANTIZATION_CALL = 350
+REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
 
-REQUANTIZATION_CHANNEL = 19
+REQUANTIZATION_CHANNEL = 12
 """A channel, whose parameters are loaded for each row of a core's pixels; these are taken to lie in two."""
 
 Form = Literal["int32", "high", "high_signed", "int64", "sums"]
 """Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
-WORD = 4
-"""Bytes of a vector that a core loads at once; shorter vectors are multiplied byte by byte."""
 
-ROW = 3
-"""Cycles of a row of vectors in rows: its loop, and two steps across the gap behind it."""
+PAIR, SINGLE = 19, 15
+"""Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
+
+BLOCK: dict[str, int] = {"int32": 7, "high": 9, "high_signed": 9}
+"""A block of four channels of a pair beside its steps and outputs: addends, the loop, addresses. Of one pixel 1 less,
+or 4 with addends."""
+
+OUTPUT: dict[tuple[str, int], float] = {
+    ("int32", 2): 5.25,
+    ("high", 2): 8.75,
+    ("high_signed", 2): 11.25,
+    ("int32", 1): 6.75,
+    ("high", 1): 9.75,
+    ("high_signed", 1): 12.75,
+}
+"""One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word. Five
+cycles of the last two forms are the multiplication for the upper word."""
 
 STRIP_ROW = {(3, 1): 12, (3, 2): 23, (5, 1): 19, (5, 2): 31}
 """A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
@@ -68,20 +101,18 @@ class KernelCycles:
     Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
 
     call: a kernel call, on each core. group: a group of a grouped convolution, taken to be a call.
-    product: the outputs of some pixels, whose registers are stored before and loaded
-    behind. pair: two of these pixels, or a last one. block: four channels of them beside their steps and outputs. rows:
-    the same where vectors lie in rows. rest: the last channels of some pixels, fewer than four. last: a pixel of that.
-    single: a block of two channels or one.
+    product: the outputs of some pixels, whose registers are stored before and loaded behind. pair: two of these pixels,
+    or a last one, where vectors are no whole words or sums partial. block: four channels of them beside their steps and
+    outputs. rest: the last channels of some pixels, fewer than four. last: a pixel of that. single: a block of two
+    channels or one.
     other_single: a block of one channel in memory, of sums and int64. rare: a block of four channels of int64.
     short: a pixel whose vectors are shorter than a word. short_block, short_single: its blocks of four channels and of
-    one, beside bytes and outputs. short_output: more for one of these that passes through memory.
+    one, beside bytes and outputs. short_left: a block left as sums. short_output: more for an output through memory.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
     int32, high, high_signed, int64: an output's requantization in a product; int32, high, int64: in pooling, too.
-    line: a row of outputs of a convolution: what its windows have in common. padded: of one of
-    these that sees rows above or below the input, a vector that is filled with them. column: of im2col, an output pixel
-    beside its words. border, byte: one whose window reaches beyond a row of the input, or sees pixels that lie apart; a
-    byte of it.
+    line: a row of outputs of a convolution. band: columns of the input that are laid out at a time; row: a row of them
+    where pixels have more than four channels; pixel: one of these that is no whole words, beside its pairs of words.
     strip: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in common.
     channel3, channel5: a channel of it beside its rows, by filter.
     called: an output there in the other forms than int32 and high, a call.
@@ -99,54 +130,56 @@ class KernelCycles:
     requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
     of 5), and a channel of it, counted in the compiled code.
+    channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.
     addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
     apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
 
-    call: float = 213.2
-    group: float = 213.2
-    product: float = 47.7
-    pair: float = 43.0
-    block: float = 10.9
-    rows: float = 18.7
-    rest: float = 43.5
-    last: float = 11.1
-    single: float = 26.0
-    other_single: float = 136.8
-    rare: float = 193.5
-    short: float = 42.3
-    short_block: float = 23.2
-    short_single: float = 182.7
-    short_output: float = 39.0
-    sums: float = 2.1
-    resumed: float = 1.71
-    taken: float = 3.7
-    int32: float = 6.27
-    high: float = 10.4
-    high_signed: float = 13.3
-    int64: float = 48.1
-    line: float = 250.2
-    padded: float = 60.9
-    column: float = 28.7
-    border: float = 241.7
-    byte: float = 0.46
-    strip: float = 172.3
-    channel3: float = 66.9
-    channel5: float = 100.8
-    called: float = 52.1
-    strip_row: float = 26.1
+    call: float = 173.8
+    group: float = 173.8
+    product: float = 86.5
+    pair: float = 24.0
+    block: float = 7.3
+    rest: float = 33.9
+    last: float = 14.5
+    single: float = 20.5
+    other_single: float = 142.3
+    rare: float = 195.8
+    short: float = 24.3
+    short_block: float = 23.0
+    short_left: float = 4.84
+    short_single: float = 187.5
+    short_output: float = 40.6
+    sums: float = 2.99
+    resumed: float = 1.79
+    taken: float = 3.6
+    int32: float = 6.81
+    high: float = 11.1
+    high_signed: float = 14.7
+    int64: float = 52.1
+    line: float = 262.4
+    band: float = 148.6
+    pixel: float = 14.7
+    row: float = 12.5
+    strip: float = 177.1
+    channel3: float = 67.2
+    channel5: float = 102.2
+    called: float = 58.3
+    strip_row: float = 26.3
     gather: float = 11.2
-    window: float = 69.7
-    position: float = 101.9
+    window: float = 74.6
+    position: float = 105.7
     sum_row: float = 12.6
-    averages: float = 52.8
-    maxima: float = 43.1
-    maximum4: float = 8.72
-    addition: float = 39.4
+    averages: float = 44.8
+    maxima: float = 42.3
+    maximum4: float = 8.68
+    addition: float = 173.7
     run: float = 45
-    add: float = 6.7
-    add_int64: float = 55.8
-    lookup: float = 3.06
+    add: float = 6.72
+    add_int64: float = 51.2
+    lookup: float = 3.08
+    channel_lookup_pixel: float = 22
+    channel_lookup: float = 4
     multiply: float = 13
     squared_difference: float = 17
     turned_pixel: float = 36
@@ -159,8 +192,8 @@ class KernelCycles:
     normalized: float = 30.5
     resized_pixel: float = 38
     resized: float = 13
-    quantize: float = 24.2
-    dequantize: float = 6.46
+    quantize: float = 24.3
+    dequantize: float = 6.36
 
 
 @dataclass(frozen=True)
@@ -209,123 +242,6 @@ ALONE = Sharing(0, 0, 0, 0, 0, 0, 0, 0)
 """One core, whose instructions are at hand."""
 
 
-def align4(size: int) -> int:
-    """Rounded up to whole words."""
-    return ceil_div(size, 4) * 4
-
-
-def columns_bytes(column: int) -> int:
-    """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
-    return smaller(8 * column, larger(512, 2 * column))
-
-
-def step(channels: int, pixels: int) -> int:
-    """Cycles of a step of `channels` x `pixels` accumulators: a word of every row and vector, all products of pairs.
-
-    A single product waits a cycle for its load.
-    """
-    return channels + pixels + channels * pixels + (channels == pixels == 1)
-
-
-def last_step(channels: int, pixels: int) -> int:
-    """Cycles of the last bytes of vectors that are no whole words, beside a step's, counted in the compiled code.
-
-    They are taken from the last four of every row and vector (`match_rest`): an address each, and of a vector the other
-    bytes masked. 6 instructions make the mask. Those of four channels lie apart: 4 cycles to jump there and back.
-    """
-    return channels + 2 * pixels + (6 if channels == 1 else 10)
-
-
-def short_step(channels: int) -> int:
-    """Cycles of a byte of `channels` rows and of a vector, all shorter than a word: addresses, loads and products."""
-    return 5 + 4 * channels
-
-
-def is_pointwise(layer: Layer) -> bool:
-    """Whether the convolution reads every pixel once and needs no im2col."""
-    return (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
-
-
-def pixels_apart(layer: Layer) -> bool:
-    """Whether the pixels that a row of a window sees do not lie side by side: holes, or other groups' channels."""
-    return layer.fx > 1 and (layer.dilation[1] > 1 or layer.op is Op.GROUPED_CONV2D)
-
-
-def border_windows(layer: Layer) -> int:
-    """Output columns whose windows are not copied row by row from within the input; of few columns more than there are.
-
-    Spelled out, as it is asked for each tile.
-    """
-    if pixels_apart(layer):
-        return layer.ox
-    stride, left = layer.stride[1], layer.padding.left
-    before = -(-left // stride)
-    behind = layer.ox - 1 - (layer.ix - layer.fx + left) // stride
-    return before + behind if behind > 0 else before
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """What a product multiplies of a pixel: `rows` rows that make up `bytes` bytes."""
-
-    bytes: int
-    rows: int = 1
-
-
-def vectors_in_place(layer: Layer, tile: Tile) -> Vectors:
-    """The vectors of windows that are multiplied where they lie in the input."""
-    connected = layer.fy == 1 or layer.ix == layer.fx
-    return Vectors(tile.fy * tile.fx * tile.c, 1 if connected else layer.fy)
-
-
-def is_in_place(layer: Layer, tile: Tile, fast: bool) -> bool:
-    """Whether the kernel does that; vectors in rows have loops in `fast` forms only, see `PulpClusterCost._is_fast`."""
-    if pixels_apart(layer):
-        return False
-    words = tile.c % WORD == 0
-    if vectors_in_place(layer, tile).rows == 1:
-        return words
-    return words & fast & (tile.k % 4 == 0) & (tile.k <= tile.fx * tile.c)
-
-
-def border_rows(layer: Layer) -> int:
-    """Rows of outputs whose windows reach above or below the input."""
-    stride, top = layer.stride[0], layer.padding.top
-    reach = (layer.fy - 1) * layer.dilation[0] + 1
-    behind = layer.oy - 1 - (layer.iy - reach + top) // stride
-    return min(layer.oy, ceil_div(top, stride) + max(0, behind))
-
-
-def copied_rows(layer: Layer, tile: Tile) -> float:
-    """Cycles of the rows of a window that are copied word by word; words across a border take a cycle more."""
-    row = tile.fx * tile.c
-    words = ceil_div(row, WORD)
-    around = choose(words > 3, 3 + words % 2, choose(words == 1, 1, 0))
-    return tile.fy * (words * (2 + crossing(layer.stride[1] * tile.c) + crossing(row)) + around)
-
-
-def even(count: int) -> int:
-    """Rounded up to pairs."""
-    return ceil_div(count, 2) * 2
-
-
-def crossing(distance: int) -> float:
-    """How many words cross a border, of those that follow one another at this distance, bytes."""
-    rest = distance % WORD
-    return choose(rest == 0, 0, choose(rest == 2, 0.5, 0.75))
-
-
-def strip_columns(layer: Layer) -> int:
-    """Columns of outputs in a strip of a depthwise convolution; 0 if there is no kernel for its filter.
-
-    The kernels for strips read five columns but for 3x3 at stride 1.
-    """
-    columns = {(3, 3): 2, (5, 5): 1}.get((layer.fy, layer.fx), 0)
-    if layer.dilation != (1, 1) or layer.stride not in ((1, 1), (2, 2)):
-        return 0
-    return columns if layer.ix >= 5 or (layer.fy, layer.stride[0]) == (3, 1) else 0
-
-
 def compare(exceptions: int) -> float:
     """Cycles of an accumulator's comparison with a channel's exceptions, of which the parameters hold so many words."""
     once, each = EXCEPTIONS
@@ -363,7 +279,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer)):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
-            return self.cores * align4(tile.fx * _seen_rows(layer, tile))
+            return self.cores * align4(tile.fx * seen_rows(layer, tile))
         if layer.op is Op.MATRICES:
             return tile.k * (align4(tile.c) + WORD)
         return 0
@@ -404,7 +320,7 @@ class PulpClusterCost(CostModel):
             case Op.DEPTHWISE_CONV2D:
                 return self._depthwise(layer, tile)
             case Op.DENSE:
-                return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, Vectors(tile.c), tile)
+                return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, tile.c, tile)
             case Op.MATRICES:
                 return tile.oy * self._matrices(tile)
             case Op.ADD:
@@ -413,6 +329,10 @@ class PulpClusterCost(CostModel):
             case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
                 each = getattr(self.cycles, layer.op)
                 return self._elements(layer, tile, each)
+            case Op.CHANNEL_LOOKUP:
+                pixels = tile.oy * tile.ox
+                rows = ceil_div(pixels, self.cores) * self.cycles.channel_lookup_pixel
+                return rows + self._elements(layer, tile, self.cycles.channel_lookup)
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
@@ -457,67 +377,88 @@ class PulpClusterCost(CostModel):
         outputs = 8 * (self.requantize + MATRIX_OUTPUT)
         return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
 
-    def _product(self, channels: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
-        """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel."""
-        cycles = self.cycles
-        blocks, rest = divmod(channels, 4)
-        behind = cycles.rest + pixels * (cycles.last + self._last_channels(rest, vectors, tile))
-        work = self._blocks(blocks, pixels, vectors, tile) + choose(rest > 0, behind, 0)
-        short = cycles.product + pixels * self._short_pixel(channels, vectors.bytes, tile)
-        return choose(vectors.bytes < WORD, short, work)
+    def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
+        """Output channels of some pixels, whose vectors have `length` bytes.
 
-    def _blocks(self, blocks: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
-        """Blocks of four channels of some pixels; in int64 they pass through memory."""
-        cycles = self.cycles
+        Two pixels at a time: blocks of four channels, then the last channels pixel by pixel. What a pair of pixels
+        takes does not depend on their number: arrays are multiplied with that in the end.
+        """
         pairs, single = divmod(pixels, 2)
-        two, one = (self._block(4, n, vectors, tile) for n in (2, 1))
-        work = cycles.product + pairs * (cycles.pair + blocks * two) + single * (cycles.pair + blocks * one)
-        work = choose(blocks > 0, work, 0)
+        call, pair, one = self._product_parts(channels, length, tile)
+        return call + pairs * pair + single * one
+
+    def _product_parts(self, channels: int, length: int, tile: Tile) -> tuple[float, float, float]:
+        """Of a product: beside its pixels, a pair of pixels, a single one."""
+        blocks, rest = divmod(channels, 4)
+        call, pair, one = self._blocks(blocks, length, tile)
+        last = choose(rest > 0, self.cycles.last + self._last_channels(rest, length, tile), 0)
+        call = call + choose(rest > 0, self.cycles.rest, 0)
+        short, is_short = self._short_pixel(channels, length, tile), length < WORD
+        return (
+            choose(is_short, self.cycles.product, call),
+            choose(is_short, 2 * short, pair + 2 * last),
+            choose(is_short, short, one + last),
+        )
+
+    def _blocks(self, blocks: int, length: int, tile: Tile) -> tuple[float, float, float]:
+        """The same of blocks of four channels; in int64 they pass through memory."""
+        cycles = self.cycles
+        two, one = (cycles.pair + blocks * self._block(4, pixels, length, tile) for pixels in (2, 1))
+        if self.form in BLOCK:
+            words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
+            two = choose(words, PAIR + blocks * self._words(2, length), two)
+            one = choose(words, SINGLE + blocks * self._words(1, length), one)
+        call, two, one = (choose(blocks > 0, each, 0) for each in (cycles.product, two, one))
         if self.form != "int64":
-            return work
-        two, one = (self._rare_block(n, vectors, tile) for n in (2, 1))
-        return choose(tile.end, cycles.product + pairs * blocks * two + single * blocks * one, work)
+            return call, two, one
+        rare = (blocks * self._rare_block(pixels, length, tile) for pixels in (2, 1))
+        two, one = (choose(tile.end, each, usual) for each, usual in zip(rare, (two, one), strict=True))
+        return choose(tile.end, cycles.product, call), two, one
+
+    def _words(self, pixels: Literal[1, 2], length: int) -> float:
+        """Four channels of a pixel or two whose vectors are two words or more, in assembly (match_pulp_words.h)."""
+        block = BLOCK[self.form] - (0 if pixels == 2 else 1 if self.form == "int32" else 4)
+        return block + step(4, pixels) * (length // WORD) + 4 * pixels * OUTPUT[self.form, pixels]
 
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
         return tile.begin & tile.end & (self.form in ("int32", "high", "high_signed"))
 
-    def _block(self, channels: Literal[1, 2, 4], pixels: Literal[1, 2], vectors: Vectors, tile: Tile) -> float:
+    def _block(self, channels: Literal[1, 2, 4], pixels: Literal[1, 2], length: int, tile: Tile) -> float:
         """Some channels of a pixel or two."""
-        cycles = self.cycles
-        if channels < 4:
-            beside = cycles.single
-        else:
-            beside = cycles.block if vectors.rows == 1 else cycles.rows + ROW * vectors.rows
-        return beside + self._steps(channels, pixels, vectors, tile) + pixels * channels * self._finish(tile)
+        beside = self.cycles.single if channels < 4 else self.cycles.block
+        return beside + self._steps(channels, pixels, length, tile) + pixels * channels * self._finish(tile)
 
-    def _last_channels(self, channels: int, vectors: Vectors, tile: Tile) -> float:
+    def _last_channels(self, channels: int, length: int, tile: Tile) -> float:
         """One to three channels of a pixel: blocks of two and of one, or each in memory."""
-        two, one = (self._block(n, 1, vectors, tile) for n in (2, 1))
-        other = self.cycles.other_single + self._steps(1, 1, vectors, tile) + self._finish(tile)
+        two, one = (self._block(n, 1, length, tile) for n in (2, 1))
+        other = self.cycles.other_single + self._steps(1, 1, length, tile) + self._finish(tile)
         return choose(self._is_fast(tile), channels // 2 * two + channels % 2 * one, channels * other)
 
-    def _rare_block(self, pixels: Literal[1, 2], vectors: Vectors, tile: Tile) -> float:
+    def _rare_block(self, pixels: Literal[1, 2], length: int, tile: Tile) -> float:
         """Four channels of a pixel or two in int64, which pass through memory."""
-        return self.cycles.rare + self._steps(4, pixels, vectors, tile) + 4 * pixels * self._finish(tile)
+        return self.cycles.rare + self._steps(4, pixels, length, tile) + 4 * pixels * self._finish(tile)
 
     def _short_pixel(self, channels: int, length: int, tile: Tile) -> float:
         """A pixel whose vectors are shorter than a word."""
         blocks, rest = divmod(channels, 4)
         cycles, each = self.cycles, self._finish(tile)
         kept = choose(tile.end, cycles.short_output, 0) if self.form == "int64" else 0
-        fours = cycles.short_block + short_step(4) * length + 4 * (each + kept)
+        block = choose(tile.end, cycles.short_block, cycles.short_left)
+        if self.form == "sums":
+            block = cycles.short_left
+        fours = block + short_step(4) * length + 4 * (each + kept)
         ones = cycles.short_single + short_step(1) * length + each
         return cycles.short + blocks * fours + rest * ones
 
-    def _steps(self, channels: int, pixels: int, vectors: Vectors, tile: Tile) -> float:
+    def _steps(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
         """Loads and dot products of a block.
 
         Of vectors that are no whole words the last bytes take a step of their own; rows of weights then begin anywhere,
         and words across a border take a cycle more. That is charged for the channels behind the last multiple of
         `CHANNEL_GROUP`: the others can be cut off.
         """
-        words, rest = divmod(vectors.bytes, WORD)
+        words, rest = divmod(length, WORD)
         loose = tile.c % CHANNEL_GROUP // 4
         across = channels * crossing(rest) * (smaller(words, loose) + 1)
         broken = step(channels, pixels) + across + last_step(channels, pixels)
@@ -556,31 +497,42 @@ class PulpClusterCost(CostModel):
 
     def _row(self, layer: Layer, tile: Tile, *, inside: bool) -> float:
         """A row of outputs, whose windows lie inside the input's rows or not."""
+        length = align4(tile.fy * tile.fx * tile.c)
+        place = is_in_place(layer, tile) if inside else False
+        run = choose(place, tile.ox - smaller(border_windows(layer), tile.ox), 0)
+        work = choose(run > 0, self._product(tile.k, run, length, tile), 0)
+        return work + choose(tile.ox > run, self._laid_out(layer, tile, tile.ox - run), 0)
+
+    def _laid_out(self, layer: Layer, tile: Tile, windows: int) -> float:
+        """Windows that are laid out by columns of the input, and multiplied, as many at a time as there is room for."""
         cycles = self.cycles
-        border = smaller(border_windows(layer), tile.ox)
-        place = is_in_place(layer, tile, self._is_fast(tile)) if inside else False
-        run = choose(place, tile.ox - border, 0)
-        run = run - ((run % 2 > 0) & (run < tile.ox))
-        copied = tile.ox - run
-        length = tile.fy * tile.fx * tile.c
-        at_once = columns_bytes(align4(length) + WORD) // (align4(length) + WORD) // 2 * 2
-        whole, some = divmod(copied, at_once)
-        vectors = Vectors(align4(length))
-        work = choose(run > 0, self._product(tile.k, run, vectors_in_place(layer, tile), tile), 0)
-        work = work + whole * self._product(tile.k, at_once, vectors, tile)
-        work = work + choose(some > 0, self._product(tile.k, some, vectors, tile), 0)
-        if not inside:
-            work = work + smaller(copied, at_once) * cycles.padded
-        windows = border * (cycles.border + length * cycles.byte)
-        return work + windows + (copied - border) * (cycles.column + copied_rows(layer, tile))
+        length = align4(tile.fy * tile.fx * tile.c)
+        shared = are_shared(layer, tile)
+        distance = choose(shared, layer.stride[1] * tile.fy * tile.c, length)
+        room = (columns_bytes(length + WORD) - length - WORD) // distance + 1
+        at_once = room // 2 * 2
+        whole, some = divmod(windows, at_once)
+        times = ceil_div(windows, at_once)
+        work = whole * self._product(tile.k, at_once, length, tile)
+        work = work + choose(some > 0, self._product(tile.k, some, length, tile), 0)
+        longer = choose(shared, across(layer, tile) / 4, 0)
+        work = work + windows * ceil_div(tile.k, 4) * (length // WORD) * longer
+        calls = times * choose(shared, 1, layer.fx)
+        columns = choose(shared, windows * layer.stride[1] + times * (layer.fx - layer.stride[1]), windows * layer.fx)
+        large = tile.c > WORD
+        loose = choose(large & (tile.c % WORD > 0), tile.fy * cycles.pixel, 0)
+        work = work + calls * (cycles.band + choose(large, tile.fy * cycles.row, 0))
+        return work + columns * (copied_column(layer, tile) + loose)
 
     def _pointwise(self, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out."""
-        pixels = tile.oy * tile.ox if self.cores == 1 else even(tile.oy * tile.ox)
+        if self.cores == 1:
+            return self._product(tile.k, tile.oy * tile.ox, tile.c, tile)
+        pixels, product = even(tile.oy * tile.ox), self.cycles.product
         share = self._share(1, pixels, tile.k)
-        products = choose((share * pixels <= 2) | (self.cores == 1), 1, 2)
-        whole = self._product(tile.k, pixels, Vectors(tile.c), tile) - self.cycles.product
-        return products * self.cycles.product + share * whole
+        call, pair, _ = self._product_parts(tile.k, tile.c, tile)
+        products = choose(share * pixels <= 2, 1, 2)
+        return products * product + share * (call - product) + share * pixels / 2 * pair
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them; at stride 2 it computes no fewer columns than a strip has."""
@@ -606,7 +558,7 @@ class PulpClusterCost(CostModel):
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
         """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
         cycles = self.cycles
-        strip = tile.fx * (cycles.strip_row + _seen_rows(layer, tile) * cycles.gather)
+        strip = tile.fx * (cycles.strip_row + seen_rows(layer, tile) * cycles.gather)
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
         rests = last_step(1, 1) if lengths[0] % WORD else 0
         output = len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window)
@@ -643,14 +595,3 @@ class PulpClusterCost(CostModel):
         """Elements are shared out, words of them, and runs with them."""
         share = smaller(elements, align4(ceil_div(elements, self.cores)))
         return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
-
-
-def share_of_channels(channels: int, cores: int, singles: int) -> int:
-    """Channels of the busiest core, computed by fours, with at most `singles` behind them (match_pulp_share.h)."""
-    each = ceil_div(channels, cores)
-    return choose(each % 4 > singles, align4(each), each)
-
-
-def _seen_rows(layer: Layer, tile: Tile) -> int:
-    """Input rows that the tile's outputs see, padding included."""
-    return (tile.oy - 1) * layer.stride[0] + layer.window[0]

@@ -69,7 +69,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.element * macs + self.output * outputs
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
                 return self.add * outputs
-            case Op.LOOKUP:
+            case Op.LOOKUP | Op.CHANNEL_LOOKUP:
                 return self.element * outputs
             case Op.QUANTIZE | Op.DEQUANTIZE:
                 return _OPERATORS[op] * self.float_operator * outputs

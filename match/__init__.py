@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from match.codegen.shared_text import shared_files
-    from match.compiler import CompiledModel, build, compile, partition, validate  # noqa: A004
+    from match.compiled.model import CompiledModel
+    from match.compiler import build, compile, partition, validate  # noqa: A004
     from match.devtools import zoo
     from match.dispatch.plan import LayerDecision
     from match.errors import (
@@ -85,7 +86,8 @@ __version__: str
 
 _HOME = {
     "match.codegen.shared_text": ("shared_files",),
-    "match.compiler": ("CompiledModel", "build", "compile", "partition", "validate"),
+    "match.compiled.model": ("CompiledModel",),
+    "match.compiler": ("build", "compile", "partition", "validate"),
     "match.report.compare": ("Comparison", "compare"),
     "match.validation.schema": ("Validation",),
     "match.target.cost": ("CostModel", "CpuCostModel"),

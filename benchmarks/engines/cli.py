@@ -62,7 +62,7 @@ def compare(
     from match.target.registry import get_target
 
     chip = get_target(target, modules=None if modules is None else _list(modules))
-    engines, sizes = _list(engine), [_size(entry) for entry in _list(l1)]
+    engines, sizes = _list(engine), [size_of(entry) for entry in _list(l1)]
     for name in engines:
         make_engine(name)
     if plot is not None:
@@ -100,7 +100,7 @@ def _list(text: str) -> list[str]:
     return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
-def _size(text: str) -> int | None:
+def size_of(text: str) -> int | None:
     """Bytes; None for the target's own."""
     if text == FULL:
         return None

@@ -40,22 +40,26 @@ class Network:
 
 
 def read(name: str, activations: Literal["uint8"] | None) -> Network:
-    """A network of `MLPERF_TINY` or of `match.zoo`, or the one in a model file.
+    """The layers of a network, see `model_of`.
 
-    Args:
-        name: of the network or, with its suffix, of a .tflite or .onnx file.
-        activations: the type that the target wants 8-bit activations in, None for the model's own.
+    `activations` is the type that the target wants 8-bit activations in, None for the model's own.
+    """
+    return of_model(Path(name).stem if Path(name).suffix in MODEL_FILES else name, model_of(name), activations)
+
+
+def model_of(name: str) -> Model:
+    """A network of `MLPERF_TINY` or of `match.zoo`, or the one in a .tflite or .onnx file, named with its suffix.
 
     Raises:
         OptionError: if there is no such network, or no folder of models.
         ModelError: if the file cannot be read.
     """
     if name in MLPERF_TINY:
-        return of_model(name, load(_models() / MLPERF_TINY[name]), activations)
+        return load(_models() / MLPERF_TINY[name])
     if Path(name).suffix in MODEL_FILES:
-        return of_model(Path(name).stem, load(name), activations)
+        return load(name)
     if name in zoo.names():
-        return of_model(name, load(zoo.build(name)), activations)
+        return load(zoo.build(name))
     known = ", ".join((*MLPERF_TINY, *zoo.names()))
     raise OptionError(f"network {name!r} is unknown; give a model file or one of: {known}.")
 

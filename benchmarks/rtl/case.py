@@ -89,6 +89,9 @@ class Tensors:
         if layer.op is Op.LOOKUP:
             table = rng.integers(0, 256, 256, np.uint8)
             return cls(x, empty, empty.view(np.int8), table.tobytes(), table[x])
+        if layer.op is Op.CHANNEL_LOOKUP:
+            tables = rng.integers(0, 256, (layer.k, 256), np.uint8)
+            return cls(x, empty, empty.view(np.int8), tables.tobytes(), tables[np.arange(layer.k), x])
         if layer.op is Op.DEQUANTIZE:
             numbers = rng.normal(size=256).astype(np.float32)
             return cls(x, empty, empty.view(np.int8), numbers.tobytes(), numbers[x])

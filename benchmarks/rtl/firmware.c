@@ -44,6 +44,7 @@ static const match_kernel_t kernels[] = {
     match_pulp_quantize,
     match_pulp_dequantize,
     match_pulp_requantize_high,
+    match_pulp_channel_lookup,
 };
 
 static volatile request_t *const request = (volatile request_t *)REQUEST;

@@ -15,7 +15,7 @@ from match.cost_models.pulp_cluster import KernelCycles, PulpClusterCost
 COUNTED = ("run",)
 """Constants that no measured call has."""
 
-LATER = ("short", "short_block", "short_single", "short_output")
+LATER = ("short", "short_block", "short_left", "short_single", "short_output")
 """Constants that are fitted when the others are known, to the calls that have them, which leave the others alone."""
 
 

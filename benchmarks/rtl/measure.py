@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
-from match.cost_models.pulp_cluster import PulpClusterCost, is_pointwise
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_loops import is_pointwise
 from match.errors import ToolchainError
 from match.ir.layer import Op
 
@@ -27,6 +28,7 @@ _KERNELS = {
     Op.MAX_POOL2D: 7,
     Op.QUANTIZE: 25,
     Op.DEQUANTIZE: 26,
+    Op.CHANNEL_LOOKUP: 28,
 }
 _FORM_KERNELS = {"sums": 0, "int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 
@@ -61,10 +63,10 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
 
 
 def _weights(case: Case) -> bytes:
-    """As the kernel has them: rows of a convolution are whole words."""
+    """As the kernel has them: rows of a convolution are whole words, of columns of the filter."""
     weights = case.tensors.weights
     if case.layer.op is Op.CONV2D and not is_pointwise(case.layer):
-        rows = weights.reshape(case.layer.k, -1)
+        rows = weights.transpose(0, 2, 1, 3).reshape(case.layer.k, -1)
         weights = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
     return weights.tobytes()
 

@@ -10,7 +10,7 @@ from benchmarks.rtl.measure import measure
 from benchmarks.rtl.results import Measurement
 from benchmarks.rtl.shapes import REQUIRED, fitted, required, tested
 from benchmarks.rtl.simulator import Simulator
-from match.cost_models.pulp_cluster import step
+from match.cost_models.pulp_loops import step
 from match.ir.layer import Layer, Op
 
 GROUPS: dict[str, Callable[[], list[Case]]] = {"required": required, "fitted": fitted, "tested": tested}

@@ -142,7 +142,7 @@ def fitted() -> list[Case]:
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
         *(
             plain(op, k, size)
-            for op in (Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
+            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
     ]
@@ -201,7 +201,7 @@ def tested() -> list[Case]:
         ),
         *(
             plain(op, k, size)
-            for op in (Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
+            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
             for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
         ),
     ]

@@ -14,4 +14,9 @@ int32_t match_core_count(void);
  * status. */
 int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile);
 
+/* The same in two steps, between which the caller goes on. One at a time; `tile` and all it points to must stay until the
+ * wait, in which the kernel runs where the caller is a core of the team. */
+int32_t match_team_start(match_kernel_t kernel, const match_tile_t *tile);
+int32_t match_team_wait(void);
+
 #endif

@@ -142,21 +142,59 @@ static uint32_t padding_after(extent_t extent)
 
 /* ---- jobs ---- */
 
-/* A tile's jobs: the next one, and how many of the two places have registers of another tile, or other channels. */
+/* What the cluster does behind NE16, with what the jobs before the next one leave; no kernel: nothing. */
+typedef struct {
+    match_kernel_t kernel;
+    const match_tile_t *tile;
+    bool running; /* the cluster does what it was given before */
+} behind_t;
+
+/* A tile's jobs: the next one, how many of the two places have registers of another tile, or other channels, and what is to
+ * be done behind the jobs that have been started. */
 typedef struct {
     ne16_job_t next;
     int32_t other_tile;
     int32_t other_channels;
+    behind_t behind;
 } jobs_t;
 
-/* Start the next job. */
-static void submit(jobs_t *jobs)
+/* Wait for what the cluster does. Without its status: the cluster is there, so that it cannot fail. */
+static void join_behind(behind_t *behind)
 {
-    ne16_submit(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
-                             : jobs->other_channels > 0 ? NE16_OTHER_CHANNELS
-                                                        : NE16_OTHER_PIXELS);
+    if (behind->running) {
+        (void)match_team_wait();
+        behind->running = false;
+    }
+}
+
+/* Give the cluster what is behind the jobs that have ended. */
+static void start_behind(behind_t *behind)
+{
+    if (behind->kernel != NULL) {
+        (void)match_team_start(behind->kernel, behind->tile);
+        behind->kernel = NULL;
+        behind->running = true;
+    }
+}
+
+/* Start the next job. Where it is the first of a part, what the cluster still does is with the memory that this part's
+ * accumulators go to: the registers are written beside that. */
+static void submit(jobs_t *jobs, bool first, bool other_pixels)
+{
+    ne16_prepare(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
+                              : jobs->other_channels > 0 ? NE16_OTHER_CHANNELS
+                              : other_pixels             ? NE16_OTHER_PIXELS
+                                                         : NE16_OTHER_PLACE);
     jobs->other_tile--;
     jobs->other_channels--;
+    if (first) {
+        join_behind(&jobs->behind);
+    }
+    ne16_trigger();
+    if (jobs->behind.kernel != NULL) {
+        ne16_wait(1); /* jobs end in order: the one that is left is this one */
+        start_behind(&jobs->behind);
+    }
 }
 
 static bool is_strided(const match_tile_t *tile, uint32_t mode)
@@ -201,6 +239,7 @@ static void begin_jobs(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, ou
 {
     ne16_job_t *job = &jobs->next;
     jobs->other_tile = NE16_PLACES;
+    jobs->behind = (behind_t){.kernel = NULL};
     bool stepping = mode == NE16_MODE_1X1;
     int32_t multiplier_bytes = output == OUTPUT_ACCUMULATORS ? 0 : 1 << output;
     uint32_t bias = match_l1_address(tile->parameters);
@@ -234,15 +273,12 @@ static void aim_jobs(jobs_t *jobs, uint32_t mode, bool strided, const channels_t
     job->subtiles_ko_ki = halves(ceil_div(channels->channels_out, ko), ceil_div(channels->channels_in, ki));
 }
 
-/* Fill in one job's rows and columns. */
-static void place_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, const uint8_t *input, extent_t rows,
-                      extent_t columns)
+/* Fill in one job's rows and columns, but for where they are. */
+static void shape_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, extent_t rows, extent_t columns)
 {
     int32_t ho = remainder_of(rows.steps, NE16_SUBTILE_OUTPUT);
     int32_t wo = remainder_of(columns.steps, NE16_SUBTILE_OUTPUT);
     int32_t overlap = mode == NE16_MODE_1X1 ? 0 : NE16_SUBTILE_INPUT - NE16_SUBTILE_OUTPUT;
-    job->infeat = match_l1_address(input) +
-                  (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
     job->remainder_ho_wo = halves(ho, wo);
     job->remainder_hi_wi = halves(ho + overlap, wo + overlap);
     job->subtiles_ho_wo =
@@ -261,14 +297,25 @@ static void submit_rows(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, c
         job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
     int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
                                       destination.pixel_stride);
+    /* Of a row's jobs all but the first, the last and those that follow the first in its place have the same columns. */
+    int32_t inner = (tile->pad_left > 0 ? NE16_PLACES + 1 : NE16_PLACES) * job_columns;
+    uint32_t input_step = (uint32_t)(job_columns * stride_x(tile) * tile->input_pixel_stride);
+    uint32_t output_step = (uint32_t)(job_columns * destination.pixel_stride);
     for (int32_t y = first; y < last; y += job_rows) {
         extent_t rows = rows_of(tile, mode, y, smaller(job_rows, last - y));
+        extent_t columns = columns_of(tile, mode, 0, smaller(job_columns, tile->output_width));
+        jobs->next.infeat = match_l1_address(channels->input) +
+                            (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
+        jobs->next.outfeat = destination.address + (uint32_t)((y - first) * destination.row_stride);
         for (int32_t x = 0; x < tile->output_width; x += job_columns) {
-            extent_t columns = columns_of(tile, mode, x, smaller(job_columns, tile->output_width - x));
-            place_job(&jobs->next, tile, mode, channels->input, rows, columns);
-            jobs->next.outfeat = destination.address +
-                                 (uint32_t)((y - first) * destination.row_stride + x * destination.pixel_stride);
-            submit(jobs);
+            bool other = x < inner || x + job_columns >= tile->output_width;
+            if (other) {
+                columns = columns_of(tile, mode, x, smaller(job_columns, tile->output_width - x));
+                shape_job(&jobs->next, tile, mode, rows, columns);
+            }
+            submit(jobs, y == first && x == 0, other);
+            jobs->next.infeat += input_step;
+            jobs->next.outfeat += output_step;
         }
     }
 }
@@ -310,7 +357,7 @@ typedef struct {
 } part_t;
 
 /* Bytes of accumulators that a part has, if it has more rows than sub-tiles or strided jobs take. */
-enum { PART_BYTES = 12288, STRIDED_ROWS = 2 };
+enum { PART_BYTES = 8192, STRIDED_ROWS = 2 };
 
 /* Rows of a part: whole sub-tiles, as few parts as fit, of the same size but for the last. */
 static int32_t part_rows(const match_tile_t *tile, uint32_t mode, int32_t channels)
@@ -338,10 +385,11 @@ static void submit_part(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, c
     submit_rows(jobs, tile, mode, &channels, destination, part->row, part->row + part->rows);
 }
 
-/* Make the tile that requantizes a part of the tile `whole`; one that was made of the same tile before is changed. */
+/* Make the tile that requantizes a part of the tile `whole`. */
 static void aim_requantization(match_tile_t *tile, const match_tile_t *whole, ptrdiff_t parameter_bytes,
                                const part_t *part, int32_t *scratch)
 {
+    *tile = *whole;
     tile->channels_out = part->channels;
     tile->parameters = (const uint8_t *)whole->parameters + part->channel * parameter_bytes;
     tile->output = whole->output + part->channel + part->row * whole->output_row_stride;
@@ -355,7 +403,7 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantizati
     int32_t most = smaller(tile->channels_out, subtile_channels(mode));
     int32_t each = part_rows(tile, mode, most);
     ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
-    match_tile_t parts[2] = {*tile, *tile};
+    match_tile_t parts[2]; /* what the cluster does, and what it does next */
     int32_t count = 0;
     jobs_t jobs;
     begin_jobs(&jobs, tile, mode, OUTPUT_ACCUMULATORS);
@@ -365,17 +413,16 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantizati
                            smaller(most, tile->channels_out - channel)};
             int32_t *scratch = (int32_t *)tile->scratch + count % 2 * each * tile->output_width * most;
             submit_part(&jobs, tile, mode, &part, scratch);
-            aim_requantization(&parts[count % 2], tile, parameter_bytes, &part, scratch);
-            if (count > 0) {
-                /* Jobs end in order: when one is left, it is of this part, and the one before is complete. */
-                ne16_wait(1);
-                /* Its status: the cluster is running, so that it cannot fail. */
-                (void)match_team_run(exact.kernel, &parts[(count - 1) % 2]);
-            }
+            match_tile_t *requantized = &parts[count % 2];
+            aim_requantization(requantized, tile, parameter_bytes, &part, scratch);
+            jobs.behind.kernel = exact.kernel;
+            jobs.behind.tile = requantized;
         }
     }
+    join_behind(&jobs.behind);
     ne16_wait(0);
-    (void)match_team_run(exact.kernel, &parts[(count - 1) % 2]);
+    start_behind(&jobs.behind);
+    join_behind(&jobs.behind);
 }
 
 void match_ne16_conv2d_3x3(const match_tile_t *tile)

@@ -36,7 +36,7 @@
  *   match_pulp_requantize or match_pulp_requantize_high, part by part while NE16 computes the next: some rows of a block
  *   of output channels. Parameters, clip and negative_step are those of match_pulp.h. Scratch in bytes, with
  *   row = 4 * output_width * min(channels_out, 32) (depthwise 16) and least = 3 rows (3x3 at stride 2: 2):
- *   min(4 * output_height * output_width * channels_out, 2 * min(output_height * row, max(12288, least * row))). */
+ *   min(4 * output_height * output_width * channels_out, 2 * min(output_height * row, max(8192, least * row))). */
 #ifndef MATCH_NE16_H
 #define MATCH_NE16_H
 

@@ -4,14 +4,7 @@
 
 static_assert(sizeof(ne16_job_t) == NE16_JOB_WORDS * sizeof(uint32_t), "a job is its registers");
 
-static void write_words(const ne16_job_t *job, uint32_t first, uint32_t last)
-{
-    for (uint32_t word = first; word <= last; word++) {
-        ne16_write(NE16_JOB + word, job->words[word]);
-    }
-}
-
-void ne16_submit(const ne16_job_t *job, ne16_change_t change)
+void ne16_prepare(const ne16_job_t *job, ne16_change_t change)
 {
     uint32_t place;
     while ((int32_t)(place = ne16_read(NE16_ACQUIRE)) < 0) {
@@ -22,15 +15,21 @@ void ne16_submit(const ne16_job_t *job, ne16_change_t change)
         }
     }
     if (change == NE16_OTHER_TILE) {
-        write_words(job, 0, NE16_JOB_WORDS - 1);
+        ne16_write_job(job, 0, NE16_JOB_WORDS - 1);
     } else if (change == NE16_OTHER_CHANNELS) {
-        write_words(job, NE16_JOB_WEIGHTS, NE16_JOB_OUTFEAT);
-        write_words(job, NE16_JOB_OUTFEAT_D1, NE16_JOB_OUTFEAT_D2);
-        write_words(job, NE16_JOB_REMAINDER_KO_KI, NE16_JOB_PADDING);
+        ne16_write_job(job, NE16_JOB_WEIGHTS, NE16_JOB_OUTFEAT);
+        ne16_write_job(job, NE16_JOB_OUTFEAT_D1, NE16_JOB_OUTFEAT_D2);
+        ne16_write_job(job, NE16_JOB_REMAINDER_KO_KI, NE16_JOB_PADDING);
     } else {
-        write_words(job, NE16_JOB_INFEAT, NE16_JOB_OUTFEAT);
-        write_words(job, NE16_JOB_REMAINDER_HO_WO, NE16_JOB_PADDING);
+        ne16_write_job(job, NE16_JOB_INFEAT, NE16_JOB_OUTFEAT);
+        if (change == NE16_OTHER_PIXELS) {
+            ne16_write_job(job, NE16_JOB_REMAINDER_HO_WO, NE16_JOB_PADDING);
+        }
     }
+}
+
+void ne16_trigger(void)
+{
     ne16_write(NE16_TRIGGER, 0);
 }
 

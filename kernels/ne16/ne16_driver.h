@@ -41,13 +41,18 @@ typedef union {
 /* In what a job differs from the one before the last, which had its place. The registers of a place keep what is written,
  * but for a soft clear. */
 typedef enum {
-    NE16_OTHER_PIXELS,   /* the addresses of input and output, rows, columns and padding; */
+    NE16_OTHER_PLACE,    /* the addresses of input and output; */
+    NE16_OTHER_PIXELS,   /* and rows, columns and padding; */
     NE16_OTHER_CHANNELS, /* and that of weights, numbers of channels, strides of the output; */
     NE16_OTHER_TILE,     /* and all else */
 } ne16_change_t;
 
-/* Put a job into the queue, which runs two in order; waits while it is full. Registers that do not change are left. */
-void ne16_submit(const ne16_job_t *job, ne16_change_t change);
+/* Take the next place of the queue, which runs two jobs in order, and write a job's registers; waits while there is none.
+ * Registers that do not change are left. */
+void ne16_prepare(const ne16_job_t *job, ne16_change_t change);
+
+/* Hand over the job that has been prepared. */
+void ne16_trigger(void);
 
 /* Wait until at most `jobs` jobs are queued or running. */
 void ne16_wait(int32_t jobs);
@@ -57,6 +62,9 @@ void ne16_wait(int32_t jobs);
 /* Write and read a register, by its word. */
 void ne16_write(uint32_t word, uint32_t value);
 uint32_t ne16_read(uint32_t word);
+
+/* Write the words first .. last of a job to the registers of the one that has been acquired. */
+void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last);
 
 /* Sleep until NE16 has finished a job since the last call. */
 void ne16_wait_event(void);

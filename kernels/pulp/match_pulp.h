@@ -1,7 +1,7 @@
 /* Kernels for a cluster of cores, any number of them: every core calls the same function with the same tile.
  *
- * Activations are uint8, HWC; weights int8, one row per output channel: (K, FY, FX, C), depthwise (K, FY, FX), pointwise
- * and dense (K, C). A convolution's rows have zeros behind them up to a multiple of 4 bytes. Accumulators are int32,
+ * Activations are uint8, HWC; weights int8, one row per output channel: (K, FX, FY, C), column by column, depthwise
+ * (K, FY, FX), pointwise and dense (K, C). A convolution's rows have zeros behind them up to a multiple of 4 bytes. Accumulators are int32,
  * `acc = sum x * w`; parameters requantize them, per output channel, exactly in 64 bits:
  *
  *     y = clip((acc * multiplier + bias - (acc < negative_below ? negative_step : 0)) >> shift, clip_low, clip_high)
@@ -32,7 +32,7 @@
 
 /* Convolution with any filter, stride and dilation. Cores share out pairs of pixels by fours of channels.
  * Scratch, with column = align4(filter_height * filter_width * channels_in) + 4:
- * cores * min(8 * column, max(512, 2 * column)). */
+ * cores * min(16 * column, max(512, 2 * column)). */
 void match_pulp_conv2d(const match_tile_t *tile);
 void match_pulp_conv2d_high(const match_tile_t *tile);
 void match_pulp_conv2d_int32(const match_tile_t *tile);
@@ -77,6 +77,9 @@ void match_pulp_add_int32(const match_tile_t *tile);
 /* Table of 256 bytes, the parameters, applied to each element: output = table[input]. An int8 input is read as its byte
  * and so is an int8 output written; nothing is clipped. Cores share out the elements. */
 void match_pulp_lookup(const match_tile_t *tile);
+
+/* The same with a table for each channel, one behind the other. */
+void match_pulp_channel_lookup(const match_tile_t *tile);
 
 /* Product of input and addend, element by element, each less its zero point: the accumulator. Parameters are those of one
  * channel; weights are the two zero points, int32, at a multiple of 4. Strides of 0 give all pixels one addend;

@@ -6,14 +6,64 @@
 #include "match_pulp_matmul.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
+#include "match_pulp_simd.h"
 
-/* Windows as vectors side by side, each with a word behind it that copies may overwrite: as many pairs as fit 512 bytes,
- * from one to four, so that there are few calls of the product. */
+/* A core's scratch, in which windows are laid out column by column (match_pulp_im2col.h). Up to three bytes behind a
+ * window are read, by weights of 0. */
 typedef struct {
     uint8_t *first;
-    int32_t step;
-    int32_t count;
-} columns_t;
+    int32_t column; /* bytes of a column of the input */
+    int32_t step;   /* bytes from one window to the next */
+    int32_t count;  /* windows at a time, an even number */
+    bool shared;    /* whether windows beside each other share columns */
+} band_t;
+
+/* Whether they do: a window that begins anywhere costs a cycle for each word in each block of channels, which has to be
+ * less than to copy columns again, some four cycles for each word of a pixel. */
+static bool are_shared(const match_tile_t *tile, int32_t column, int32_t words)
+{
+    int32_t again = tile->filter_width - tile->stride_x;
+    int32_t step = tile->stride_x * column;
+    if (tile->dilation_x > 1 || again <= 0) {
+        return false;
+    }
+    int32_t across = step % 2 > 0 ? 3 : step % 4 / 2 * 2; /* halves of a cycle, of two windows */
+    int32_t blocks = (tile->channels_out + 3) >> 2;
+    return across * blocks * words <= 16 * again * tile->filter_height * ((tile->channels_in + 3) >> 2);
+}
+
+/* This core's, for windows of `length` bytes in whole words. */
+static band_t band_of(const match_tile_t *tile, int32_t length)
+{
+    int32_t least = length + 4;
+    int32_t bytes = least <= 32 ? 16 * least : least >= 256 ? 2 * least : 512;
+    band_t band = {
+        .first = (uint8_t *)tile->scratch + match_core_id() * bytes,
+        .column = tile->filter_height * tile->channels_in,
+    };
+    band.shared = are_shared(tile, band.column, length >> 2);
+    band.step = band.shared ? tile->stride_x * band.column : length;
+    band.count = ((bytes - least) / band.step + 1) & ~1;
+    return band;
+}
+
+/* Lay out the windows of `count` outputs from column x on. */
+static void lay_out(const match_tile_t *tile, const match_windows_t *windows, const band_t *band, int32_t x, int32_t count)
+{
+    int32_t first = x * tile->stride_x - tile->pad_left;
+    if (windows->rows.inside < tile->filter_height) {
+        match_fill(band->first, tile->pad_value, (count - 1) * band->step + tile->filter_width * band->column);
+    }
+    if (band->shared) {
+        int32_t columns = (count - 1) * tile->stride_x + tile->filter_width;
+        match_im2col(tile, windows, first, 1, columns, band->first, band->column);
+        return;
+    }
+    uint8_t *target = band->first;
+    for (int32_t fx = tile->filter_width; fx > 0; fx--, first += tile->dilation_x, target += band->column) {
+        match_im2col(tile, windows, first, tile->stride_x, count, target, band->step);
+    }
+}
 
 /* Output columns first .. last - 1. */
 typedef struct {
@@ -21,129 +71,98 @@ typedef struct {
     int32_t last;
 } run_t;
 
-/* This core's. */
-static columns_t columns_of(const match_tile_t *tile, int32_t length)
-{
-    int32_t step = length + 4;
-    int32_t count = step <= 64 ? 8 : step >= 256 ? 2 : 512 / step & ~1;
-    int32_t bytes = step <= 64 ? 8 * step : step >= 256 ? 2 * step : 512;
-    return (columns_t){(uint8_t *)tile->scratch + match_core_id() * bytes, step, count};
-}
-
-/* The columns of a part whose windows are multiplied where they lie in the input: as one row, or as rows of whole words
- * if there are few enough channels for which to step from row to row. */
-static run_t run_in_input(const match_tile_t *tile, const match_windows_t *windows, const match_part_t *part,
-                          match_product_t *product, bool fast)
+/* The columns of a part whose windows are multiplied where they lie in the input, each whole words without gaps. */
+static run_t run_in_input(const match_tile_t *tile, const match_windows_t *windows, const match_part_t *part)
 {
     run_t none = {part->x + part->pixels, part->x + part->pixels};
-    int32_t channels = part->last - part->first;
-    bool one = tile->filter_height == 1 || windows->row_step == windows->row_bytes;
-    if (!windows->dense || tile->channels_in % 4 != 0 || windows->rows.inside < tile->filter_height ||
-        (!one && (!fast || channels % 4 != 0 || channels > windows->row_bytes))) {
+    int32_t width = tile->filter_width;
+    bool row = tile->filter_height == 1 &&
+               (width == 1 || (tile->dilation_x == 1 && tile->input_pixel_stride == tile->channels_in));
+    bool column = width == 1 && windows->row_step == tile->channels_in;
+    if (!(row || column) || tile->channels_in % 4 != 0 || windows->rows.inside < tile->filter_height ||
+        tile->input_width < width) {
         return none;
     }
     run_t run = {match_steps(tile->pad_left, tile->stride_x),
-                 match_steps(windows->last + tile->pad_left + 1, tile->stride_x)};
-    run.first = run.first > part->x ? run.first : part->x;
-    run.last = run.last < none.last ? run.last : none.last;
-    /* A single window of the run makes a pair with a single one beside it. */
-    if ((run.last - run.first) % 2 != 0) {
-        run.last -= (none.last - run.last) % 2;
-        run.first += (run.last - run.first) % 2 != 0 && run.first > part->x;
-    }
-    if (run.first >= run.last) {
-        return none;
-    }
-    product->x = windows->input + (run.first * tile->stride_x - tile->pad_left) * tile->input_pixel_stride;
-    product->x_step = (ptrdiff_t)tile->stride_x * tile->input_pixel_stride;
-    product->rows = one ? 1 : tile->filter_height;
-    product->length = one ? tile->filter_height * windows->row_bytes : windows->row_bytes;
-    product->row_step = windows->row_step;
-    product->output = match_output_pixel(tile, part->y, run.first);
-    product->output_step = tile->output_pixel_stride;
-    product->pixels = run.last - run.first;
-    return run;
+                 match_steps(tile->input_width - width + tile->pad_left + 1, tile->stride_x)};
+    run.first = match_larger(run.first, part->x);
+    run.last = match_smaller(run.last, none.last);
+    return run.first < run.last ? run : none;
 }
 
-/* The other columns of a part. */
-static void multiply_columns(const match_tile_t *tile, const match_finish_t *finish, const match_windows_t *windows,
-                             const match_part_t *part, run_t run, const columns_t *columns, match_product_t *product)
+static void multiply_in_input(const match_tile_t *tile, const match_finish_t *finish, const match_windows_t *windows,
+                              int32_t y, run_t run, match_product_t *product)
 {
-    int32_t end = part->x + part->pixels;
-    product->x = columns->first;
-    product->x_step = columns->step;
-    for (int32_t x = part->x; x < end;) {
-        if (x == run.first) {
-            x = run.last;
-            continue;
-        }
-        int32_t left = (x < run.first ? run.first : end) - x;
-        int32_t count = left < columns->count ? left : columns->count;
-        match_im2col(tile, windows, x, count, columns->first, columns->step);
-        product->output = match_output_pixel(tile, part->y, x);
-        product->output_step = tile->output_pixel_stride;
-        product->pixels = count;
-        x += count;
-        if (count == 1 && x == run.first && run.last < end) {
-            /* one on each side of the run: a pair */
-            match_im2col(tile, windows, run.last, 1, columns->first + columns->step, columns->step);
-            product->output_step *= run.last + 1 - run.first;
-            product->pixels = 2;
-            x = run.last + 1;
-        }
+    product->x = windows->input + (run.first * tile->stride_x - tile->pad_left) * tile->input_pixel_stride;
+    product->x_step = (ptrdiff_t)tile->stride_x * tile->input_pixel_stride;
+    product->output = match_output_pixel(tile, y, run.first);
+    product->pixels = run.last - run.first;
+    match_pulp_matmul(finish, product);
+}
+
+static void multiply_laid_out(const match_tile_t *tile, const match_finish_t *finish, const match_windows_t *windows,
+                              int32_t y, run_t run, const band_t *band, match_product_t *product)
+{
+    product->x = band->first;
+    product->x_step = band->step;
+    for (int32_t x = run.first; x < run.last; x += band->count) {
+        product->pixels = match_smaller(run.last - x, band->count);
+        product->output = match_output_pixel(tile, y, x);
+        lay_out(tile, windows, band, x, product->pixels);
         match_pulp_matmul(finish, product);
     }
 }
 
-static void conv2d(const match_tile_t *tile, match_form_t form)
+static void conv2d(const match_tile_t *tile, match_form_t form, const match_loops_t *loops)
 {
     match_finish_t finish = match_finish_of(tile, form);
     int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
-    columns_t columns = columns_of(tile, length);
-    bool fast = match_is_fast(&finish);
-    match_product_t product = {.weights = tile->weights};
+    band_t band = band_of(tile, length);
+    match_product_t product = {
+        .length = length,
+        .weights = tile->weights,
+        .output_step = tile->output_pixel_stride,
+    };
+    match_pulp_choose_loops(&finish, loops, &product);
     match_blocks_t blocks = match_share_blocks(tile->output_height, tile->output_width, tile->channels_out);
     for (match_part_t part; match_next_part(&blocks, &part);) {
         match_windows_t windows = match_windows_of(tile, part.y);
+        run_t run = run_in_input(tile, &windows, &part);
+        run_t before = {part.x, match_smaller(run.first, part.x + part.pixels)};
+        run_t behind = {run.last, part.x + part.pixels};
         product.first = part.first;
         product.last = part.last;
-        run_t run = run_in_input(tile, &windows, &part, &product, fast);
+        multiply_laid_out(tile, &finish, &windows, part.y, before, &band, &product);
         if (run.first < run.last) {
-            match_pulp_matmul(&finish, &product);
+            multiply_in_input(tile, &finish, &windows, part.y, run, &product);
         }
-        if (run.last - run.first < part.pixels) {
-            int32_t used = columns.count < part.pixels ? columns.count : part.pixels;
-            match_pad_rows(tile, &windows, used, columns.first, columns.step);
-            product.rows = 1;
-            product.length = length;
-            multiply_columns(tile, &finish, &windows, &part, run, &columns, &product);
-        }
+        multiply_laid_out(tile, &finish, &windows, part.y, behind, &band, &product);
     }
 }
 
 void match_pulp_conv2d(const match_tile_t *tile)
 {
-    conv2d(tile, MATCH_FORM_64);
+    conv2d(tile, MATCH_FORM_64, NULL);
 }
 
 void match_pulp_conv2d_high(const match_tile_t *tile)
 {
-    conv2d(tile, MATCH_FORM_HIGH);
+    conv2d(tile, MATCH_FORM_HIGH, match_loops_high);
 }
 
 void match_pulp_conv2d_int32(const match_tile_t *tile)
 {
-    conv2d(tile, MATCH_FORM_32);
+    conv2d(tile, MATCH_FORM_32, match_loops_32);
 }
 
 /* Cores share out each group; none waits for another. */
-static void grouped(const match_tile_t *tile, match_form_t form)
+static void grouped(const match_tile_t *tile, match_form_t form, const match_loops_t *loops)
 {
     match_tile_t group = *tile;
     int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
     ptrdiff_t parameters = match_channel_bytes(tile->exceptions, match_form_of(tile, form));
     for (int32_t g = 0; g < tile->groups; g++) {
-        conv2d(&group, form);
+        conv2d(&group, form, loops);
         group.input += tile->channels_in;
         group.output += tile->channels_out;
         group.weights = (const int8_t *)group.weights + tile->channels_out * length;
@@ -153,15 +172,15 @@ static void grouped(const match_tile_t *tile, match_form_t form)
 
 void match_pulp_grouped_conv2d(const match_tile_t *tile)
 {
-    grouped(tile, MATCH_FORM_64);
+    grouped(tile, MATCH_FORM_64, NULL);
 }
 
 void match_pulp_grouped_conv2d_high(const match_tile_t *tile)
 {
-    grouped(tile, MATCH_FORM_HIGH);
+    grouped(tile, MATCH_FORM_HIGH, match_loops_high);
 }
 
 void match_pulp_grouped_conv2d_int32(const match_tile_t *tile)
 {
-    grouped(tile, MATCH_FORM_32);
+    grouped(tile, MATCH_FORM_32, match_loops_32);
 }

@@ -22,14 +22,6 @@ typedef struct {
     const int8_t *w[MATCH_BLOCK_CHANNELS];
 } match_vectors_t;
 
-/* The activations of a vector: rows of `length` bytes, `step` bytes apart. With more than one, `length` is a multiple of
- * 4. */
-typedef struct {
-    int32_t length;
-    int32_t rows;
-    ptrdiff_t step;
-} match_runs_t;
-
 #define MATCH_INLINE static inline __attribute__((always_inline))
 
 /* The vectors of a block: `channels` rows of weights, `w_step` bytes apart, and `pixels` vectors of activations. */
@@ -133,16 +125,14 @@ MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels,
     step(MATCH_INSN_DOT4) \
     MATCH_INSN_LOOP_END
 
-/* What the sums of four channels begin with: nothing, or words that lie as far apart as the addends do of
- * match_requant_high_t or match_requant_high_signed_t. */
-#define MATCH_BEGIN_0_4X1(a, b, c, d) "li " a ", 0\nli " b ", 0\nli " c ", 0\nli " d ", 0\n"
+/* What the sums of four channels begin with: words that lie as far apart as the addends do of match_requant_high_t or
+ * match_requant_high_signed_t. */
 #define MATCH_BEGIN_12_4X1(a, b, c, d, words) \
     "lw " a ", (" words ")\nlw " b ", 12(" words ")\nlw " c ", 24(" words ")\nlw " d ", 36(" words ")\n"
 #define MATCH_BEGIN_16_4X1(a, b, c, d, words) \
     "lw " a ", (" words ")\nlw " b ", 16(" words ")\nlw " c ", 32(" words ")\nlw " d ", 48(" words ")\n"
 
 #define MATCH_SAME_4X2 "mv %1, %0\nmv %3, %2\nmv %5, %4\nmv %7, %6\n"
-#define MATCH_BEGIN_0_4X2 MATCH_BEGIN_0_4X1("%0", "%2", "%4", "%6") MATCH_SAME_4X2
 #define MATCH_BEGIN_12_4X2(words) MATCH_BEGIN_12_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
 #define MATCH_BEGIN_16_4X2(words) MATCH_BEGIN_16_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
 
@@ -241,74 +231,6 @@ MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, i
     }
 }
 
-/* Rows of words, with gaps between them that x0 and x1 step across. */
-#define MATCH_ROWS_STEPS(step, instructions, words, rows, x0, x1, gap) \
-    MATCH_INSN_OUTER_LOOP(rows, (instructions) + 3) \
-    MATCH_STEPS(step, instructions, words) \
-    "add " x0 ", " x0 ", " gap "\n" \
-    "add " x1 ", " x1 ", " gap "\n" \
-    MATCH_INSN_LOOP_END
-
-MATCH_INLINE void match_rows_4x2(match_vectors_t *v, const match_runs_t *runs, match_begin_t begin,
-                                 match_block_t *block)
-{
-    uint32_t a, b, c, d;
-    if (begin.step == 12) {
-        __asm__ volatile(MATCH_BEGIN_12_4X2("%21")
-                         MATCH_ROWS_STEPS(MATCH_STEP_4X2, 14, "%18", "%19", "%8", "%9", "%20")
-                         : MATCH_OPERANDS_4X2
-                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
-                         : "memory");
-    } else if (begin.step == 16) {
-        __asm__ volatile(MATCH_BEGIN_16_4X2("%21")
-                         MATCH_ROWS_STEPS(MATCH_STEP_4X2, 14, "%18", "%19", "%8", "%9", "%20")
-                         : MATCH_OPERANDS_4X2
-                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
-                         : "memory");
-    } else {
-        __asm__ volatile(MATCH_BEGIN_0_4X2
-                         MATCH_ROWS_STEPS(MATCH_STEP_4X2, 14, "%18", "%19", "%8", "%9", "%20")
-                         : MATCH_OPERANDS_4X2
-                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length)
-                         : "memory");
-    }
-}
-
-MATCH_INLINE void match_rows_4x1(match_vectors_t *v, const match_runs_t *runs, match_begin_t begin,
-                                 match_block_t *block)
-{
-    uint32_t a, b, c, d;
-    if (begin.step == 12) {
-        __asm__ volatile(MATCH_BEGIN_12_4X1("%0", "%1", "%2", "%3", "%16")
-                         MATCH_ROWS_STEPS(MATCH_STEP_4X1, 9, "%13", "%14", "%4", "x0", "%15")
-                         : MATCH_OPERANDS_4X1
-                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
-                         : "memory");
-    } else if (begin.step == 16) {
-        __asm__ volatile(MATCH_BEGIN_16_4X1("%0", "%1", "%2", "%3", "%16")
-                         MATCH_ROWS_STEPS(MATCH_STEP_4X1, 9, "%13", "%14", "%4", "x0", "%15")
-                         : MATCH_OPERANDS_4X1
-                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length), "r"(begin.words)
-                         : "memory");
-    } else {
-        __asm__ volatile(MATCH_BEGIN_0_4X1("%0", "%1", "%2", "%3")
-                         MATCH_ROWS_STEPS(MATCH_STEP_4X1, 9, "%13", "%14", "%4", "x0", "%15")
-                         : MATCH_OPERANDS_4X1
-                         : "r"(runs->length >> 2), "r"(runs->rows), "r"(runs->step - runs->length)
-                         : "memory");
-    }
-}
-
-MATCH_INLINE void match_rows(match_vectors_t *v, const match_runs_t *runs, int pixels, match_begin_t begin,
-                             match_block_t *block)
-{
-    if (pixels == MATCH_BLOCK_PIXELS) {
-        match_rows_4x2(v, runs, begin, block);
-    } else {
-        match_rows_4x1(v, runs, begin, block);
-    }
-}
-
 #else
 
 /* All vectors move on. */
@@ -369,23 +291,6 @@ MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, i
     }
 }
 
-/* Rows of words, with gaps between them. */
-MATCH_INLINE void match_rows(match_vectors_t *v, const match_runs_t *runs, int pixels, match_begin_t begin,
-                             match_block_t *block)
-{
-    match_start(begin, MATCH_BLOCK_CHANNELS, pixels, block);
-    for (int32_t row = 0; row < runs->rows; row++) {
-        for (int32_t at = 0; at < runs->length; at += 4) {
-            match_step(v, MATCH_BLOCK_CHANNELS, pixels, block);
-            match_advance(v, 4, MATCH_BLOCK_CHANNELS, pixels);
-        }
-#pragma GCC unroll 2
-        for (int j = 0; j < pixels; j++) {
-            v->x[j] += runs->step - runs->length;
-        }
-    }
-}
-
 #endif
 
 #if defined(MATCH_PULP_SIMD)
@@ -442,15 +347,6 @@ MATCH_INLINE const int8_t *match_dot_words(const uint8_t *const x[], const int8_
     match_vectors_t v = match_vectors_of(x, w, length, channels, pixels);
     match_words(&v, length >> 2, channels, pixels, begin, block);
     return v.w[channels - 1];
-}
-
-/* The same of four rows of weights and of vectors in more than one row. */
-MATCH_INLINE const int8_t *match_dot_rows(const uint8_t *const x[], const int8_t *w, const match_runs_t *runs,
-                                          int pixels, match_begin_t begin, match_block_t *block)
-{
-    match_vectors_t v = match_vectors_of(x, w, runs->rows * runs->length, MATCH_BLOCK_CHANNELS, pixels);
-    match_rows(&v, runs, pixels, begin, block);
-    return v.w[MATCH_BLOCK_CHANNELS - 1];
 }
 
 /* The same of vectors of fewer than 4 bytes, a byte at a time. */

@@ -1,4 +1,5 @@
-/* Windows of the input as vectors, (filter_height, filter_width, channels_in). */
+/* Columns of the input side by side, each (filter_height, channels_in), so that a window is one run of bytes, (filter_width,
+ * filter_height, channels_in), and windows beside each other share columns. */
 #ifndef MATCH_PULP_IM2COL_H
 #define MATCH_PULP_IM2COL_H
 
@@ -101,242 +102,219 @@ static inline void match_copy_rows(uint8_t *restrict target, ptrdiff_t target_st
     }
 }
 
-/* Rows of windows that are copied word by word. The last word may reach up to three bytes behind a row on both sides: a
- * row's bytes overwrite what the row before it left there. */
+/* Columns of pixels to be copied: `rows` pixels of `bytes` bytes, which lie one behind the other in the target. */
 typedef struct {
+    int32_t columns;
     int32_t rows;
-    int32_t words;         /* of a row */
-    ptrdiff_t source_step; /* bytes between rows */
+    int32_t bytes;
+    ptrdiff_t source_row;  /* bytes from a row to the next */
+    ptrdiff_t source_step; /* bytes from a column to the next */
     ptrdiff_t target_step;
 } match_copies_t;
 
 #if defined(MATCH_PULP_INSN)
 
-/* One window; rows of up to three words, for which `words` is a constant, take no cycle beside their loads and stores.
- * The last word of a row steps to the next one. */
-MATCH_INLINE void match_copy_window(uint8_t *target, const uint8_t *source, const match_copies_t *copies, int32_t words)
+/* Pixels of one piece each, two at a time, as a store waits for the load right before it; the last of an odd number by
+ * itself. */
+#define MATCH_COPY_PAIRS(LOAD_ROW, STORE) \
+    MATCH_INSN_LOOP("%6", 4) \
+    LOAD_ROW("%2", "%0", "%4") \
+    LOAD_ROW("%3", "%0", "%4") \
+    STORE("%2", "%1") \
+    STORE("%3", "%1") \
+    MATCH_INSN_LOOP_END
+#define MATCH_COPY_EVEN(LOAD_ROW, STORE) \
+    MATCH_INSN_OUTER_LOOP("%5", 7) \
+    MATCH_COPY_PAIRS(LOAD_ROW, STORE) \
+    "add %0, %0, %7\n" \
+    "add %1, %1, %8\n" \
+    MATCH_INSN_LOOP_END
+#define MATCH_COPY_ODD(LOAD_ROW, STORE) \
+    MATCH_INSN_OUTER_LOOP("%5", 9) \
+    MATCH_COPY_PAIRS(LOAD_ROW, STORE) \
+    LOAD_ROW("%2", "%0", "%4") \
+    "add %0, %0, %7\n" \
+    STORE("%2", "%1") \
+    "add %1, %1, %8\n" \
+    MATCH_INSN_LOOP_END
+#define MATCH_COPY_ONE(LOAD_ROW, STORE) \
+    MATCH_INSN_OUTER_LOOP("%5", 4) \
+    LOAD_ROW("%2", "%0", "%4") \
+    "add %0, %0, %7\n" \
+    STORE("%2", "%1") \
+    "add %1, %1, %8\n" \
+    MATCH_INSN_LOOP_END
+#define MATCH_COPY_THREE_BYTES(LOAD_ROW, STORE) \
+    MATCH_INSN_OUTER_LOOP("%5", 7) \
+    MATCH_INSN_LOOP("%6", 4) \
+    MATCH_INSN_LOAD2("%2", "%0") \
+    MATCH_INSN_LOAD_BYTE_STEP("%3", "%0", "%4") \
+    MATCH_INSN_STORE2("%2", "%1") \
+    MATCH_INSN_STORE_BYTE("%3", "%1") \
+    MATCH_INSN_LOOP_END \
+    "add %0, %0, %7\n" \
+    "add %1, %1, %8\n" \
+    MATCH_INSN_LOOP_END
+
+#define MATCH_COPY(LOOPS, LOAD_ROW, STORE, source_row, loops) \
+    __asm__ volatile(LOOPS(LOAD_ROW, STORE) \
+                     : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b) \
+                     : "r"(source_row), "r"(copies->columns), "r"(loops), "r"(source_back), "r"(target_back) \
+                     : "memory")
+#define MATCH_COPY_BY(LOAD_ROW, STORE) \
+    if (copies->rows == 1) { \
+        MATCH_COPY(MATCH_COPY_ONE, LOAD_ROW, STORE, copies->source_row, 0); \
+    } else if (copies->rows & 1) { \
+        MATCH_COPY(MATCH_COPY_ODD, LOAD_ROW, STORE, copies->source_row, copies->rows >> 1); \
+    } else { \
+        MATCH_COPY(MATCH_COPY_EVEN, LOAD_ROW, STORE, copies->source_row, copies->rows >> 1); \
+    }
+
+/* Pixels of up to a word. */
+MATCH_INLINE void match_copy_small_pixels(uint8_t *target, const uint8_t *source, const match_copies_t *copies)
 {
-    uint32_t a, b, c;
+    uint32_t a, b;
+    ptrdiff_t source_back = copies->source_step - copies->rows * copies->source_row;
+    ptrdiff_t target_back = copies->target_step - copies->rows * copies->bytes;
+    if (copies->bytes == 1) {
+        MATCH_COPY_BY(MATCH_INSN_LOAD_BYTE_STEP, MATCH_INSN_STORE_BYTE)
+    } else if (copies->bytes == 2) {
+        MATCH_COPY_BY(MATCH_INSN_LOAD2_STEP, MATCH_INSN_STORE2)
+    } else if (copies->bytes == 4) {
+        MATCH_COPY_BY(MATCH_INSN_LOAD4_STEP, MATCH_INSN_STORE4)
+    } else {
+        MATCH_COPY(MATCH_COPY_THREE_BYTES, , , copies->source_row - 2, copies->rows);
+    }
+}
+
+#define MATCH_COPY_OPERANDS(source_step, target_step) \
+    "+r"(source), "+r"(target), "=&r"(a), "=&r"(b) \
+        : "r"(copies->columns), "r"(source_step), "r"(target_step), "r"(words >> 1) : "memory"
+
+/* A row of pixels of two words and more. */
+MATCH_INLINE void match_copy_words(uint8_t *target, const uint8_t *source, const match_copies_t *copies)
+{
+    uint32_t a, b;
+    int32_t words = copies->bytes >> 2;
     ptrdiff_t behind = 4 * (words - 1);
-    if (words == 1) {
-        __asm__ volatile(MATCH_INSN_LOOP("%3", 3)
-                         MATCH_INSN_LOAD4_STEP("%2", "%0", "%4")
-                         "nop\n"
-                         MATCH_INSN_STORE4_STEP("%2", "%1", "%5")
-                         MATCH_INSN_LOOP_END
-                         : "+r"(source), "+r"(target), "=&r"(a)
-                         : "r"(copies->rows), "r"(copies->source_step), "r"(copies->target_step)
-                         : "memory");
-    } else if (words == 2) {
+    if (words == 2) {
         __asm__ volatile(MATCH_INSN_LOOP("%4", 4)
                          MATCH_INSN_LOAD4("%2", "%0")
                          MATCH_INSN_LOAD4_STEP("%3", "%0", "%5")
                          MATCH_INSN_STORE4("%2", "%1")
                          MATCH_INSN_STORE4_STEP("%3", "%1", "%6")
                          MATCH_INSN_LOOP_END
-                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b)
-                         : "r"(copies->rows), "r"(copies->source_step - behind), "r"(copies->target_step - behind)
-                         : "memory");
-    } else if (words == 3) {
-        __asm__ volatile(MATCH_INSN_LOOP("%5", 6)
-                         MATCH_INSN_LOAD4("%2", "%0")
-                         MATCH_INSN_LOAD4("%3", "%0")
-                         MATCH_INSN_LOAD4_STEP("%4", "%0", "%6")
-                         MATCH_INSN_STORE4("%2", "%1")
-                         MATCH_INSN_STORE4("%3", "%1")
-                         MATCH_INSN_STORE4_STEP("%4", "%1", "%7")
-                         MATCH_INSN_LOOP_END
-                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b), "=&r"(c)
-                         : "r"(copies->rows), "r"(copies->source_step - behind), "r"(copies->target_step - behind)
-                         : "memory");
+                         : MATCH_COPY_OPERANDS(copies->source_step - behind, copies->target_step - behind));
     } else if (words & 1) {
         __asm__ volatile(MATCH_INSN_OUTER_LOOP("%4", 8)
-                         MATCH_INSN_LOOP("%5", 4)
+                         MATCH_INSN_LOOP("%7", 4)
                          MATCH_INSN_LOAD4("%2", "%0")
                          MATCH_INSN_LOAD4("%3", "%0")
                          MATCH_INSN_STORE4("%2", "%1")
                          MATCH_INSN_STORE4("%3", "%1")
                          MATCH_INSN_LOOP_END
-                         MATCH_INSN_LOAD4_STEP("%2", "%0", "%6")
+                         MATCH_INSN_LOAD4_STEP("%2", "%0", "%5")
                          "nop\n"
-                         MATCH_INSN_STORE4_STEP("%2", "%1", "%7")
+                         MATCH_INSN_STORE4_STEP("%2", "%1", "%6")
                          MATCH_INSN_LOOP_END
-                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b)
-                         : "r"(copies->rows), "r"(words >> 1), "r"(copies->source_step - behind),
-                           "r"(copies->target_step - behind)
-                         : "memory");
+                         : MATCH_COPY_OPERANDS(copies->source_step - behind, copies->target_step - behind));
     } else {
         __asm__ volatile(MATCH_INSN_OUTER_LOOP("%4", 7)
-                         MATCH_INSN_LOOP("%5", 4)
+                         MATCH_INSN_LOOP("%7", 4)
                          MATCH_INSN_LOAD4("%2", "%0")
                          MATCH_INSN_LOAD4("%3", "%0")
                          MATCH_INSN_STORE4("%2", "%1")
                          MATCH_INSN_STORE4("%3", "%1")
                          MATCH_INSN_LOOP_END
-                         "add %0, %0, %6\n"
-                         "add %1, %1, %7\n"
+                         "add %0, %0, %5\n"
+                         "add %1, %1, %6\n"
                          MATCH_INSN_LOOP_END
-                         : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b)
-                         : "r"(copies->rows), "r"(words >> 1), "r"(copies->source_step - 4 * words),
-                           "r"(copies->target_step - 4 * words)
-                         : "memory");
-    }
-}
-
-#else
-
-MATCH_INLINE void match_copy_window(uint8_t *target, const uint8_t *source, const match_copies_t *copies, int32_t words)
-{
-    for (int32_t row = 0; row < copies->rows; row++) {
-        for (int32_t word = 0; word < words; word++) {
-            match_store4(target + 4 * word, match_load4(source + 4 * word));
-        }
-        source += copies->source_step;
-        target += copies->target_step;
+                         : MATCH_COPY_OPERANDS(copies->source_step - 4 * words, copies->target_step - 4 * words));
     }
 }
 
 #endif
 
-MATCH_INLINE void match_copy_some_windows(uint8_t *target, ptrdiff_t target_step, const uint8_t *source,
-                                          ptrdiff_t source_step, int32_t count, const match_copies_t *given,
-                                          int32_t words)
+MATCH_INLINE void match_copy_columns(uint8_t *target, const uint8_t *source, const match_copies_t *copies)
 {
-    match_copies_t copies = *given;
-    for (; count > 0; count--, target += target_step, source += source_step) {
-        match_copy_window(target, source, &copies, words);
+#if defined(MATCH_PULP_INSN)
+    if (copies->bytes <= 4) {
+        match_copy_small_pixels(target, source, copies);
+        return;
+    }
+#endif
+    for (int32_t row = copies->rows; row > 0; row--, target += copies->bytes, source += copies->source_row) {
+#if defined(MATCH_PULP_INSN)
+        if (copies->bytes % 4 == 0) {
+            match_copy_words(target, source, copies);
+            continue;
+        }
+#endif
+        match_copy_rows(target, copies->target_step, source, copies->source_step, copies->columns, copies->bytes);
     }
 }
 
-/* Copy `count` windows, `target_step` and `source_step` bytes apart. */
-static inline void match_copy_windows(uint8_t *target, ptrdiff_t target_step, const uint8_t *source,
-                                      ptrdiff_t source_step, int32_t count, const match_copies_t *copies)
-{
-    if (copies->words == 1) {
-        match_copy_some_windows(target, target_step, source, source_step, count, copies, 1);
-    } else if (copies->words == 2) {
-        match_copy_some_windows(target, target_step, source, source_step, count, copies, 2);
-    } else if (copies->words == 3) {
-        match_copy_some_windows(target, target_step, source, source_step, count, copies, 3);
-    } else {
-        match_copy_some_windows(target, target_step, source, source_step, count, copies, copies->words);
-    }
-}
-
-/* What the windows of a row of outputs have in common. */
+/* What the windows of a row of outputs have in common: the rows that they see. */
 typedef struct {
-    const uint8_t *input; /* the first row that they see of the input, NULL if there is none */
+    const uint8_t *input; /* the first one inside the input, NULL if there is none */
     match_range_t rows;
-    ptrdiff_t row_step; /* bytes between rows that they see */
-    int32_t row_bytes;
-    bool dense;         /* whether a window's row is consecutive bytes */
-    int32_t last;       /* column of the input that the last window begins at that can be copied by words */
+    ptrdiff_t row_step;   /* bytes between them */
 } match_windows_t;
-
-/* The last column at which a window can begin so that it lies inside the input, and so do the words of its rows. */
-static inline int32_t match_last_column(const match_tile_t *tile, const match_windows_t *windows, int32_t last_row)
-{
-    int32_t last = tile->input_width - tile->filter_width;
-    int32_t behind = -windows->row_bytes & 3;
-    ptrdiff_t below = (ptrdiff_t)(tile->input_height - 1 - last_row) * tile->input_row_stride;
-    for (; last >= 0 && behind > below; last--) {
-        behind -= tile->channels_in;
-    }
-    return last;
-}
 
 static inline match_windows_t match_windows_of(const match_tile_t *tile, int32_t y)
 {
     int32_t first = y * tile->stride_y - tile->pad_top;
-    match_range_t rows = match_range_of(first, tile->dilation_y, tile->filter_height, tile->input_height);
-    bool gapless = tile->dilation_x == 1 && tile->input_pixel_stride == tile->channels_in;
     match_windows_t windows = {
-        .rows = rows,
+        .rows = match_range_of(first, tile->dilation_y, tile->filter_height, tile->input_height),
         .row_step = (ptrdiff_t)tile->dilation_y * tile->input_row_stride,
-        .row_bytes = tile->filter_width * tile->channels_in,
-        .dense = gapless || tile->filter_width == 1,
-        .last = -1,
     };
-    if (rows.inside > 0) {
-        int32_t last_row = first + (rows.before + rows.inside - 1) * tile->dilation_y;
-        windows.input = match_input_pixel(tile, first + rows.before * tile->dilation_y, 0);
-        if (windows.dense) {
-            windows.last = match_last_column(tile, &windows, last_row);
-        }
+    if (windows.rows.inside > 0) {
+        windows.input = match_input_pixel(tile, first + windows.rows.before * tile->dilation_y, 0);
     }
     return windows;
 }
 
-/* Fill the filter rows of `count` windows that lie in the padding above and below: the same for all windows of the row,
- * but for what words leave behind the rows inside. */
-static inline void match_pad_rows(const match_tile_t *tile, const match_windows_t *windows, int32_t count,
-                                  uint8_t *columns, ptrdiff_t step)
+/* Fill `count` columns, `step` bytes apart, of `bytes` bytes each. */
+static inline void match_fill_columns(uint8_t *target, ptrdiff_t step, int32_t value, int32_t count, int32_t bytes)
 {
-    if (windows->rows.inside == tile->filter_height) {
+    if (step == bytes) {
+        match_fill(target, value, count * bytes);
         return;
     }
-    int32_t end = windows->rows.before + windows->rows.inside;
-    for (; count > 0; count--, columns += step) {
-        match_fill(columns, tile->pad_value, windows->rows.before * windows->row_bytes);
-        match_fill(columns + end * windows->row_bytes, tile->pad_value,
-                   (tile->filter_height - end) * windows->row_bytes);
+    for (; count > 0; count--, target += step) {
+        match_fill(target, value, bytes);
     }
 }
 
-/* A window of which some columns lie in the padding, pixels apart, or words behind the input: its rows in the input, the
- * first of them at `target`. Not inline, for it takes registers that other windows need not save. */
-static __attribute__((noinline)) void match_border_window(const match_tile_t *tile, const match_windows_t *windows,
-                                                          int32_t first, uint8_t *target)
+/* Lay out `count` columns of the input, each `step` columns behind the last, from number `first` on, `target_step` bytes
+ * apart. Where windows reach above or below the input, what lies in the padding is there already. */
+static inline void match_im2col(const match_tile_t *tile, const match_windows_t *windows, int32_t first, int32_t step,
+                                int32_t count, uint8_t *target, ptrdiff_t target_step)
 {
     int32_t channels = tile->channels_in;
-    int32_t rows = windows->rows.inside;
-    match_range_t range = match_range_of(first, tile->dilation_x, tile->filter_width, tile->input_width);
-    if (range.inside < tile->filter_width) {
-        match_fill(target, tile->pad_value, rows * windows->row_bytes);
+    int32_t bytes = tile->filter_height * channels;
+    match_range_t range = {count, 0};
+    if (windows->rows.inside > 0) {
+        range = match_range_of(first, step, count, tile->input_width);
     }
-    if (rows == 0 || range.inside == 0) {
+    if (range.inside < count && windows->rows.inside == tile->filter_height) {
+        int32_t end = range.before + range.inside;
+        match_fill_columns(target, target_step, tile->pad_value, range.before, bytes);
+        match_fill_columns(target + end * target_step, target_step, tile->pad_value, count - end, bytes);
+    }
+    if (range.inside == 0) {
         return;
     }
-    uint8_t *inside = target + range.before * channels;
-    const uint8_t *input = windows->input + (first + range.before * tile->dilation_x) * tile->input_pixel_stride;
-    if (windows->dense) {
-        match_copy_rows(inside, windows->row_bytes, input, windows->row_step, rows, range.inside * channels);
-        return;
-    }
-    ptrdiff_t pixel_step = (ptrdiff_t)tile->dilation_x * tile->input_pixel_stride;
-    for (int32_t i = 0; i < rows; i++, inside += windows->row_bytes, input += windows->row_step) {
-        match_copy_rows(inside, channels, input, pixel_step, range.inside, channels);
-    }
-}
-
-/* Lay out the windows of output columns x .. x + count - 1, `step` bytes apart; rows in the padding stay as they are. Up
- * to four bytes behind a window are overwritten. */
-static inline void match_im2col(const match_tile_t *tile, const match_windows_t *windows, int32_t x, int32_t count,
-                                uint8_t *columns, ptrdiff_t step)
-{
-    int32_t rows = windows->rows.inside;
-    match_copies_t copies = {rows, (windows->row_bytes + 3) >> 2, windows->row_step, windows->row_bytes};
-    uint8_t *target = columns + windows->rows.before * windows->row_bytes;
-    int32_t first = x * tile->stride_x - tile->pad_left;
-    while (count > 0) {
-        int32_t some = 1;
-        if (first < 0 || first > windows->last) {
-            match_border_window(tile, windows, first, target);
-        } else {
-            int32_t last = first + (count - 1) * tile->stride_x;
-            some = last <= windows->last ? count : match_steps(windows->last + 1 - first, tile->stride_x);
-            match_copy_windows(target, step, windows->input + first * tile->input_pixel_stride,
-                               (ptrdiff_t)tile->stride_x * tile->input_pixel_stride, some, &copies);
-            if (windows->rows.before + rows < tile->filter_height) {
-                for (int32_t i = 0; i < some; i++) {
-                    match_store4(target + i * step + rows * windows->row_bytes, match_word_of(tile->pad_value));
-                }
-            }
-        }
-        count -= some;
-        first += some * tile->stride_x;
-        target += some * step;
-    }
+    match_copies_t copies = {
+        .columns = range.inside,
+        .rows = windows->rows.inside,
+        .bytes = channels,
+        .source_row = windows->row_step,
+        .source_step = (ptrdiff_t)step * tile->input_pixel_stride,
+        .target_step = target_step,
+    };
+    match_copy_columns(target + range.before * target_step + windows->rows.before * channels,
+                       windows->input + (first + range.before * step) * tile->input_pixel_stride, &copies);
 }
 
 #endif

@@ -9,9 +9,12 @@
 #define MATCH_INSN_TEXT(text) #text
 #define MATCH_INSN_NUMBER(expression) MATCH_INSN_TEXT(expression)
 
-/* Loads and stores of words that step by 4 and of bytes that step by 1, the same in both. */
-#define MATCH_INSN_LOAD4(value, pointer) ".insn i 0x0b, 2, " value ", " pointer ", 4\n"
+/* Loads and stores of words that step by 4 or other bytes, of halves by 2 and of bytes by 1, the same in both. */
+#define MATCH_INSN_LOAD4(value, pointer) MATCH_INSN_LOAD4_BY(value, pointer, 4)
+#define MATCH_INSN_LOAD4_BY(value, pointer, bytes) ".insn i 0x0b, 2, " value ", " pointer ", " #bytes "\n"
 #define MATCH_INSN_STORE4(value, pointer) ".insn s 0x2b, 2, " value ", 4(" pointer ")\n"
+#define MATCH_INSN_LOAD2(value, pointer) ".insn i 0x0b, 5, " value ", " pointer ", 2\n"
+#define MATCH_INSN_STORE2(value, pointer) ".insn s 0x2b, 1, " value ", 2(" pointer ")\n"
 #define MATCH_INSN_LOAD_BYTE(value, pointer) ".insn i 0x0b, 4, " value ", " pointer ", 1\n"
 #define MATCH_INSN_STORE_BYTE(value, pointer) ".insn s 0x2b, 0, " value ", 1(" pointer ")\n"
 
@@ -29,6 +32,10 @@
     ".insn r 0x0b, 7, 0x20, " value ", " pointer ", " step "\n"                                   /* p.lbu */
 #define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 4, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sb */
+#define MATCH_INSN_LOAD2_STEP(value, pointer, step) \
+    ".insn r 0x0b, 7, 0x28, " value ", " pointer ", " step "\n"                                   /* p.lhu */
+#define MATCH_INSN_STORE2_STEP(value, pointer, step) \
+    ".insn r 0x2b, 5, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sh */
 #define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
     ".insn r 0x03, 7, 0x20, " value ", " pointer ", " index "\n"                                  /* p.lbu */
 #define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
@@ -61,6 +68,10 @@
     ".insn r 0x2b, 3, 0x08, " value ", " pointer ", " step "\n"                                   /* cv.lbu */
 #define MATCH_INSN_STORE_BYTE_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x10, " step ", " pointer ", " value "\n"                                   /* cv.sb */
+#define MATCH_INSN_LOAD2_STEP(value, pointer, step) \
+    ".insn r 0x2b, 3, 0x09, " value ", " pointer ", " step "\n"                                   /* cv.lhu */
+#define MATCH_INSN_STORE2_STEP(value, pointer, step) \
+    ".insn r 0x2b, 3, 0x11, " step ", " pointer ", " value "\n"                                   /* cv.sh */
 #define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
     ".insn r 0x2b, 3, 0x0c, " value ", " pointer ", " index "\n"                                  /* cv.lbu */
 #define MATCH_INSN_LOAD4_STEP(value, pointer, step) \

@@ -3,12 +3,12 @@
 #include <stdbool.h>
 
 #include "match_pulp_dot.h"
+#include "match_pulp_words.h"
 
 /* The vectors of a product, each of which has loops of its own. */
 typedef enum {
-    VECTOR_WORDS, /* words without gaps */
-    VECTOR_BYTES, /* words and up to three bytes behind them */
-    VECTOR_ROWS,  /* rows of words */
+    VECTOR_WORDS, /* two words or more */
+    VECTOR_BYTES, /* a word or more, and up to three bytes behind them */
     VECTOR_SHORT, /* fewer bytes than a word has */
 } vector_t;
 
@@ -33,7 +33,7 @@ MATCH_INLINE place_t place_of(const match_finish_t *finish, const match_product_
 {
     return (place_t){
         .x = {product->x, product->x + product->x_step},
-        .weights = product->weights + (ptrdiff_t)first * product->rows * product->length,
+        .weights = product->weights + (ptrdiff_t)first * product->length,
         .parameters = match_parameters_of(finish, form, first),
         .output = {product->output + first, product->output + product->output_step + first},
     };
@@ -98,10 +98,7 @@ MATCH_INLINE void multiply(const match_product_t *product, place_t *place, match
                            int pixels, match_begin_t begin, vector_t vector)
 {
     int32_t length = product->length;
-    if (vector == VECTOR_ROWS) {
-        match_runs_t runs = {length, product->rows, product->row_step};
-        place->weights = match_dot_rows(place->x, place->weights, &runs, pixels, begin, block);
-    } else if (vector == VECTOR_WORDS) {
+    if (vector == VECTOR_WORDS) {
         place->weights = match_dot_words(place->x, place->weights, length, channels, pixels, begin, block);
     } else if (vector == VECTOR_BYTES) {
         place->weights = match_dot_bytes(place->x, place->weights, length, channels, pixels, begin, block);
@@ -154,32 +151,47 @@ MATCH_INLINE void leave(sums_t *sums, const match_block_t *block, int channels, 
     }
 }
 
-/* The fours of channels of one pixel or two. Sums begin with their addends, where the form has some and they are not
- * partial: that takes no longer than to begin with 0. */
-MATCH_INLINE void fast_pixels(const match_finish_t *finish, const match_product_t *product, int32_t blocks,
-                              place_t place, int pixels, match_form_t form, vector_t vector, way_t way)
+/* The blocks of four channels of one pixel or two, behind which `place` is then. Sums begin with their addends, where the
+ * form has some and they are not partial: that takes no longer than to begin with 0. */
+MATCH_INLINE void fast_pixels(const match_finish_t *finish, int32_t length, int32_t blocks, place_t *place, int pixels,
+                              match_form_t form, vector_t vector, way_t way)
 {
-    match_product_t vectors = {.length = product->length, .rows = product->rows, .row_step = product->row_step};
+    match_product_t vectors = {.length = length};
     bool begun = way == SUMS_WHOLE && vector != VECTOR_SHORT;
     sums_t sums = {0};
     if (way != SUMS_WHOLE) {
-        sums = sums_of(finish, &place, pixels);
+        sums = sums_of(finish, place, pixels);
     }
     for (; blocks > 0; blocks--) {
         match_block_t block;
-        match_begin_t addends = {place.parameters,
+        match_begin_t addends = {place->parameters,
                                  begun && form != MATCH_FORM_32 ? (int)match_parameter_bytes(form) : 0};
-        multiply(&vectors, &place, &block, MATCH_BLOCK_CHANNELS, pixels, addends, vector);
+        multiply(&vectors, place, &block, MATCH_BLOCK_CHANNELS, pixels, addends, vector);
         if (way != SUMS_WHOLE && sums.in[0] != NULL) {
             take_up(&sums, &block, MATCH_BLOCK_CHANNELS, pixels);
         }
         if (way == SUMS_LEFT) {
             leave(&sums, &block, MATCH_BLOCK_CHANNELS, pixels);
+            place->output[0] += MATCH_BLOCK_CHANNELS;
+            place->output[1] += MATCH_BLOCK_CHANNELS;
         } else {
-            store_outputs(finish->clip_high, &place, &block, MATCH_BLOCK_CHANNELS, pixels, form, begun);
+            store_outputs(finish->clip_high, place, &block, MATCH_BLOCK_CHANNELS, pixels, form, begun);
         }
     }
 }
+
+/* What is needed once for each pixel or two. */
+typedef struct {
+    int32_t pixels; /* left */
+    int32_t blocks;
+    ptrdiff_t x_step;
+    ptrdiff_t output_step; /* from behind the outputs */
+    const int8_t *weights;
+    const uint8_t *parameters;
+} kept_t;
+
+/* It stays in memory: the blocks need all registers, which compilers would store and load for it. */
+#define MATCH_IN_MEMORY(kept) __asm__("" : "+m"(kept))
 
 /* The fours of channels of all pixels. Each form and kind of vectors is a function of its own, as the compiler shares
  * out registers by function: what is live in these loops just fits them. */
@@ -188,79 +200,102 @@ MATCH_INLINE void fast(const match_finish_t *given, const match_product_t *produ
 {
     match_finish_t finish = *given;
     place_t place = place_of(&finish, product, product->first, form);
-    int32_t blocks = (product->last - product->first) >> 2;
-    int32_t pixels = product->pixels;
-    for (; vector != VECTOR_SHORT && pixels >= 2; pixels -= 2) {
-        fast_pixels(&finish, product, blocks, place, 2, form, vector, way);
-        move_on(product, &place, 2);
+    int32_t length = product->length;
+    kept_t kept = {
+        .pixels = product->pixels,
+        .blocks = (product->last - product->first) >> 2,
+        .x_step = 2 * product->x_step,
+        .weights = place.weights,
+        .parameters = place.parameters,
+    };
+    kept.output_step = 2 * product->output_step - 4 * kept.blocks;
+    if (vector != VECTOR_SHORT && kept.pixels >= 2) {
+        do {
+            MATCH_IN_MEMORY(kept);
+            fast_pixels(&finish, length, kept.blocks, &place, 2, form, vector, way);
+            MATCH_IN_MEMORY(kept);
+#pragma GCC unroll 2
+            for (int j = 0; j < MATCH_BLOCK_PIXELS; j++) {
+                place.x[j] += kept.x_step;
+                place.output[j] += kept.output_step;
+            }
+            place.weights = kept.weights;
+            place.parameters = kept.parameters;
+            kept.pixels -= 2;
+        } while (kept.pixels >= 2);
     }
-    for (; pixels > 0; pixels--) {
-        fast_pixels(&finish, product, blocks, place, 1, form, vector, way);
+    for (; kept.pixels > 0; kept.pixels--) {
+        place_t one = place;
+        fast_pixels(&finish, length, kept.blocks, &one, 1, form, vector, way);
         move_on(product, &place, 1);
     }
 }
 
 /* The last channels, fewer than four, of all pixels, by twos and ones. */
-MATCH_INLINE void last_channels(const match_finish_t *finish, const match_product_t *product, match_form_t form,
-                                vector_t vector, way_t way)
+MATCH_INLINE void last_channels(const match_finish_t *finish, const match_product_t *product, int32_t first,
+                                match_form_t form)
 {
-    (void)way;
-    int32_t channels = (product->last - product->first) & 3;
-    place_t place = place_of(finish, product, product->last - channels, form);
+    int32_t channels = product->last - first;
+    place_t place = place_of(finish, product, first, form);
     for (int32_t pixel = 0; pixel < product->pixels; pixel++) {
         place_t at = place;
         if (channels >= 2) {
             match_block_t block;
-            multiply(product, &at, &block, 2, 1, MATCH_FROM_0, vector);
+            multiply(product, &at, &block, 2, 1, MATCH_FROM_0, VECTOR_BYTES);
             store_outputs(finish->clip_high, &at, &block, 2, 1, form, false);
         }
         if (channels & 1) {
             match_block_t block;
-            multiply(product, &at, &block, 1, 1, MATCH_FROM_0, vector);
+            multiply(product, &at, &block, 1, 1, MATCH_FROM_0, VECTOR_BYTES);
             store_outputs(finish->clip_high, &at, &block, 1, 1, form, false);
         }
         move_on(product, &place, 1);
     }
 }
 
-typedef void part_t(const match_finish_t *finish, const match_product_t *product);
-
-#define MATCH_PART(name, loops, form, vector, way) \
+#define MATCH_FOURS(name, loops, form, vector, way) \
     static __attribute__((noinline)) void name(const match_finish_t *finish, const match_product_t *product) \
     { \
         loops(finish, product, form, vector, way); \
     }
+#define MATCH_LAST(name, form) \
+    static __attribute__((noinline)) void name(const match_finish_t *finish, const match_product_t *product, \
+                                               int32_t first) \
+    { \
+        last_channels(finish, product, first, form); \
+    }
 
-MATCH_PART(words_32, fast, MATCH_FORM_32, VECTOR_WORDS, SUMS_WHOLE)
-MATCH_PART(words_high, fast, MATCH_FORM_HIGH, VECTOR_WORDS, SUMS_WHOLE)
-MATCH_PART(words_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_WORDS, SUMS_WHOLE)
-MATCH_PART(bytes_32, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_WHOLE)
-MATCH_PART(bytes_high, fast, MATCH_FORM_HIGH, VECTOR_BYTES, SUMS_WHOLE)
-MATCH_PART(bytes_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES, SUMS_WHOLE)
-MATCH_PART(rows_32, fast, MATCH_FORM_32, VECTOR_ROWS, SUMS_WHOLE)
-MATCH_PART(rows_high, fast, MATCH_FORM_HIGH, VECTOR_ROWS, SUMS_WHOLE)
-MATCH_PART(rows_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_ROWS, SUMS_WHOLE)
-MATCH_PART(short_32, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_RESUMED)
-MATCH_PART(short_high, fast, MATCH_FORM_HIGH, VECTOR_SHORT, SUMS_RESUMED)
-MATCH_PART(short_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_SHORT, SUMS_RESUMED)
-MATCH_PART(resumed_32, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_RESUMED)
-MATCH_PART(resumed_high, fast, MATCH_FORM_HIGH, VECTOR_BYTES, SUMS_RESUMED)
-MATCH_PART(resumed_high_signed, fast, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES, SUMS_RESUMED)
-MATCH_PART(left, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_LEFT)
-MATCH_PART(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
-MATCH_PART(last_32, last_channels, MATCH_FORM_32, VECTOR_BYTES, SUMS_WHOLE)
-MATCH_PART(last_high, last_channels, MATCH_FORM_HIGH, VECTOR_BYTES, SUMS_WHOLE)
-MATCH_PART(last_high_signed, last_channels, MATCH_FORM_HIGH_SIGNED, VECTOR_BYTES, SUMS_WHOLE)
+#if defined(MATCH_PULP_INSN)
 
-/* By form, in the order of match_form_t from MATCH_FORM_HIGH on, and by vectors. */
-static part_t *const fours[][3] = {
-    [VECTOR_WORDS] = {words_high, words_high_signed, words_32},
-    [VECTOR_BYTES] = {bytes_high, bytes_high_signed, bytes_32},
-    [VECTOR_ROWS] = {rows_high, rows_high_signed, rows_32},
-    [VECTOR_SHORT] = {short_high, short_high_signed, short_32},
-};
-static part_t *const resumed[] = {resumed_high, resumed_high_signed, resumed_32};
-static part_t *const lasts[] = {last_high, last_high_signed, last_32};
+MATCH_INLINE void fast_words(const match_finish_t *finish, const match_product_t *product, match_form_t form,
+                             vector_t vector, way_t way)
+{
+    (void)vector;
+    (void)way;
+    match_words_product(finish, product, form);
+}
+
+#else
+#define fast_words fast
+#endif
+
+/* All loops of a form. */
+#define MATCH_LOOPS(name, form) \
+    MATCH_FOURS(words_##name, fast_words, form, VECTOR_WORDS, SUMS_WHOLE) \
+    MATCH_FOURS(bytes_##name, fast, form, VECTOR_BYTES, SUMS_WHOLE) \
+    MATCH_FOURS(short_##name, fast, form, VECTOR_SHORT, SUMS_RESUMED) \
+    MATCH_FOURS(resumed_##name, fast, form, VECTOR_BYTES, SUMS_RESUMED) \
+    MATCH_LAST(last_##name, form)
+#define MATCH_LOOPS_OF(name) {words_##name, bytes_##name, short_##name, resumed_##name, last_##name}
+
+MATCH_LOOPS(32, MATCH_FORM_32)
+MATCH_LOOPS(high, MATCH_FORM_HIGH)
+MATCH_LOOPS(high_signed, MATCH_FORM_HIGH_SIGNED)
+MATCH_FOURS(left, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_LEFT)
+MATCH_FOURS(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
+
+const match_loops_t match_loops_32[] = {MATCH_LOOPS_OF(32)};
+const match_loops_t match_loops_high[] = {MATCH_LOOPS_OF(high), MATCH_LOOPS_OF(high_signed)};
 
 /* A block becomes outputs or partial sums, of any form. */
 static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, match_block_t *block,
@@ -330,43 +365,20 @@ static __attribute__((noinline)) void other_short(const match_finish_t *finish, 
     }
 }
 
-static vector_t vector_of(const match_product_t *product)
+void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *loops, match_product_t *product)
 {
-    return product->rows > 1         ? VECTOR_ROWS
-           : product->length < 4     ? VECTOR_SHORT
-           : product->length % 4 > 0 ? VECTOR_BYTES
-                                     : VECTOR_WORDS;
-}
-
-/* The loops for the fours of channels; NULL where there are none. */
-static part_t *fours_of(const match_finish_t *finish, vector_t vector)
-{
-    int form = (int)finish->form - (int)MATCH_FORM_HIGH;
+    bool few = product->length < 4;
+    bool words = product->length % 4 == 0 && product->length >= 8;
+    const match_loops_t *form = finish->form == MATCH_FORM_HIGH_SIGNED ? loops + 1 : loops;
+    product->rest = few ? other_short : other;
     if (finish->sums_out != NULL) {
-        return vector == VECTOR_SHORT ? short_left : left;
-    }
-    if (form < 0) {
-        return NULL;
-    }
-    return finish->sums_in != NULL && vector != VECTOR_SHORT ? resumed[form] : fours[vector][form];
-}
-
-void match_pulp_matmul(const match_finish_t *finish, const match_product_t *product)
-{
-    vector_t vector = vector_of(product);
-    part_t *part = fours_of(finish, vector);
-    int32_t first = product->first;
-    int32_t channels = product->last - first;
-    if (part != NULL && channels >= MATCH_BLOCK_CHANNELS) {
-        part(finish, product);
-        first += channels & ~3;
-    }
-    if (first == product->last) {
-        return;
-    }
-    if (match_is_fast(finish) && vector != VECTOR_SHORT) {
-        lasts[(int)finish->form - (int)MATCH_FORM_HIGH](finish, product);
+        product->fours = few ? short_left : left;
+    } else if (finish->form < MATCH_FORM_HIGH) {
+        product->fours = NULL;
+    } else if (finish->sums_in != NULL) {
+        product->fours = few ? form->few : form->resumed;
     } else {
-        (vector == VECTOR_SHORT ? other_short : other)(finish, product, first);
+        product->fours = few ? form->few : words ? form->words : form->bytes;
+        product->rest = few ? other_short : form->last;
     }
 }

@@ -12,7 +12,7 @@ static bool is_gapless(const match_tile_t *tile)
            tile->output_row_stride == tile->output_width * tile->output_pixel_stride;
 }
 
-static void pointwise(const match_tile_t *tile, match_form_t form)
+static void pointwise(const match_tile_t *tile, match_form_t form, const match_loops_t *loops)
 {
     match_finish_t finish = match_finish_of(tile, form);
     int32_t rows = tile->output_height;
@@ -23,11 +23,11 @@ static void pointwise(const match_tile_t *tile, match_form_t form)
     }
     match_product_t product = {
         .x_step = tile->input_pixel_stride,
-        .rows = 1,
         .length = tile->channels_in,
         .weights = tile->weights,
         .output_step = tile->output_pixel_stride,
     };
+    match_pulp_choose_loops(&finish, loops, &product);
     match_blocks_t blocks = match_share_blocks(rows, columns, tile->channels_out);
     for (match_part_t part; match_next_part(&blocks, &part);) {
         product.x = match_input_pixel(tile, part.y, part.x);
@@ -41,15 +41,15 @@ static void pointwise(const match_tile_t *tile, match_form_t form)
 
 void match_pulp_pointwise(const match_tile_t *tile)
 {
-    pointwise(tile, MATCH_FORM_64);
+    pointwise(tile, MATCH_FORM_64, NULL);
 }
 
 void match_pulp_pointwise_high(const match_tile_t *tile)
 {
-    pointwise(tile, MATCH_FORM_HIGH);
+    pointwise(tile, MATCH_FORM_HIGH, match_loops_high);
 }
 
 void match_pulp_pointwise_int32(const match_tile_t *tile)
 {
-    pointwise(tile, MATCH_FORM_32);
+    pointwise(tile, MATCH_FORM_32, match_loops_32);
 }

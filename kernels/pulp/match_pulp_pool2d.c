@@ -103,7 +103,12 @@ static __attribute__((noinline)) void sum_large_window(const window_t *window, i
 MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
 {
     if (window->rows * window->columns > MOST_PIXELS) {
-        sum_large_window(window, channel, acc);
+        int32_t sums[4] = {0}; /* apart, so that those of other windows need not lie in memory */
+        sum_large_window(window, channel, sums);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            acc[i] += sums[i];
+        }
         return;
     }
     halves_t sums = {0, 0};
@@ -164,13 +169,15 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
     int32_t padded = tile->filter_height * tile->filter_width - seen.rows * seen.columns;
     int32_t padding = padded * tile->pad_value;
     int32_t k = share.first;
+    uint8_t *place = output + k;
     for (; k + 4 <= share.last; k += 4) {
         int32_t acc[4] = {padding, padding, padding, padding};
         sum_window(&seen, k, acc);
 #pragma GCC unroll 4
         for (int32_t i = 0; i < 4; i++) {
-            output[k + i] = requantize(finish, k + i, acc[i], form);
+            acc[i] = requantize(finish, k + i, acc[i], form);
         }
+        match_store_bytes4(&place, acc);
     }
     if (k < share.last) {
         int32_t acc[4] = {padding, padding, padding, padding};

@@ -44,8 +44,7 @@ static inline match_run_t match_first_run(const match_tile_t *tile, int32_t pixe
 {
     int32_t length = pixels * tile->channels_out;
     int32_t elements = tile->output_height * tile->output_width * tile->channels_out;
-    int32_t each = (elements + match_core_count() - 1) / match_core_count();
-    match_share_t share = match_share_by(elements, (each + 3) / 4 * 4);
+    match_share_t share = match_share_by(elements, (match_each(elements) + 3) / 4 * 4);
     match_run_t run = {.first = share.first, .left = share.last - share.first, .pixels = pixels, .length = length};
     if (share.first >= length) {
         int32_t pixel = share.first / length * pixels;

@@ -21,17 +21,25 @@ static inline match_share_t match_share_by(int32_t items, int32_t each)
     return (match_share_t){first < items ? first : items, last < items ? last : items};
 }
 
+/* Of items that are shared out each core's number, but for the last cores. A division takes as many cycles as a core
+ * alone need not wait. */
+static inline int32_t match_each(int32_t items)
+{
+    int32_t cores = match_core_count();
+    return cores == 1 ? items : (items + cores - 1) / cores;
+}
+
 /* Consecutive items, the same number for all cores but the last ones. */
 static inline match_share_t match_share(int32_t items)
 {
-    return match_share_by(items, (items + match_core_count() - 1) / match_core_count());
+    return match_share_by(items, match_each(items));
 }
 
 /* The same of channels that are computed by fours: where more than `singles` are left behind the fours, which are
  * computed one by one, a core takes one more four instead. */
 static inline match_share_t match_share_channels(int32_t channels, int32_t singles)
 {
-    int32_t each = (channels + match_core_count() - 1) / match_core_count();
+    int32_t each = match_each(channels);
     return match_share_by(channels, each % 4 > singles ? (each + 3) / 4 * 4 : each);
 }
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from match.codegen.aot import prepare
@@ -219,15 +219,17 @@ def _functions(part: Any) -> list[str]:
 
 @contextmanager
 def _tamed() -> Generator[None]:
-    """Keeps TVM from advising to tune operators for a PC, and from reading its build options anew for every shape."""
+    """Keeps TVM from looking for tuned operators, advising to tune some, and reading its options for every shape."""
     logger, scope, compiler = logging.getLogger("strategy"), tvm.autotvm.GLOBAL_SCOPE, tvm.relay.backend.te_compiler
-    level, silent, libinfo = logger.level, scope.silent, compiler.libinfo
+    level, silent, libinfo, select = logger.level, scope.silent, compiler.libinfo, compiler.select_implementation
     logger.setLevel(logging.ERROR)
     scope.silent = True
     compiler.libinfo = cache(libinfo)
+    compiler.select_implementation = partial(select, use_autotvm=False)
     try:
         yield
     finally:
         logger.setLevel(level)
         scope.silent = silent
         compiler.libinfo = libinfo
+        compiler.select_implementation = select

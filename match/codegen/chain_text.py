@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from match.codegen.nest import LoopNest
 from match.codegen.operand_text import OperandText
-from match.dispatch.plan import LayerPlan, StagePlan
+from match.dispatch.plan import LayerPlan
 from match.ir.chain import channel_dims
 from match.ir.layer import Axis, Layer, Op, input_axes
 
@@ -34,13 +34,9 @@ class StageText:
         return self.plan.layer.stages[self.number]
 
     @property
-    def _stage(self) -> StagePlan:
-        return self.plan.stages[self.number]
-
-    @property
     def kernel(self) -> str:
         """Its C function."""
-        return self._stage.kernel
+        return self.plan.operators[self.number].kernel
 
     @property
     def first(self) -> bool:
@@ -50,7 +46,7 @@ class StageText:
     @property
     def last(self) -> bool:
         """Whether it writes the chain's output."""
-        return self.number == len(self.plan.stages) - 1
+        return self.number == len(self.plan.operators) - 1
 
     def spans(self) -> Iterator[tuple[str, str]]:
         """Variables with the rows and columns that it reads, and of the last operator those that it writes."""
@@ -72,7 +68,7 @@ class StageText:
         """How many channels of a tensor the tile has."""
         dim = channel_dims(self.plan.layer.stages)[tensor]
         depth = len(self.nest)
-        if dim is None or not self.nest.of(dim, depth):
+        if dim is None or not (self.nest.of(dim, depth) or self.nest.cut_outside(dim)):
             stages = self.plan.layer.stages
             return str(stages[tensor].input_channels if tensor < len(stages) else stages[-1].k)
         return f"({self.nest.bound(dim, depth)} - {self.nest.start(dim, depth)})"
@@ -109,12 +105,13 @@ class StageText:
             yield from self._window()
         yield "clip_low", str(self.layer.clip[0])
         yield "clip_high", str(self.layer.clip[1])
-        if self._stage.negative_step:
-            yield "negative_step", f"INT64_C({self._stage.negative_step})"
-        if self._stage.shift:
-            yield "shift", str(self._stage.shift)
-        if self._stage.requantizer and self._stage.requantizer.exceptions:
-            yield "exceptions", str(self._stage.requantizer.exceptions)
+        operator = self.plan.operators[self.number]
+        if operator.negative_step:
+            yield "negative_step", f"INT64_C({operator.negative_step})"
+        if operator.shift:
+            yield "shift", str(operator.shift)
+        if operator.requantizer and operator.requantizer.exceptions:
+            yield "exceptions", str(operator.requantizer.exceptions)
 
     def output_strides(self, output: OperandText) -> Iterator[tuple[str, str]]:
         """Those of what it writes."""

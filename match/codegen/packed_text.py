@@ -11,6 +11,7 @@ from match.ir.layer import Component, Dim, Role
 from match.mapping.schedule import Schedule, block_bytes, component_bytes
 
 _PER_LINE = 20
+_DECIMAL = tuple(map(str, range(256)))
 
 
 def packed_text(plan: LayerPlan) -> str:
@@ -64,4 +65,4 @@ def _lines(part: bytes, stride: int, channels: tuple[int, int]) -> Iterator[str]
 def _rows(piece: bytes, head: str) -> Iterator[str]:
     for at in range(0, len(piece), _PER_LINE):
         lead = head if at == 0 else ""
-        yield f"    {lead}{', '.join(map(str, piece[at : at + _PER_LINE]))},"
+        yield f"    {lead}{', '.join([_DECIMAL[byte] for byte in piece[at : at + _PER_LINE]])},"

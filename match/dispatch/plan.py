@@ -36,11 +36,15 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class StagePlan:
-    """An operator of a chain: how it is requantized, its kernel, and numbers of it that `LayerPlan` has for a layer."""
+class OperatorPlan:
+    """An operator on a module: its kernel, a C function, and how its outputs are requantized.
 
-    requantizer: Requantizer | None
+    `negative_step` is that of the requantization, 0 if there is none. `shift` is that of all output channels where the
+    requantizer has one shift for all of them, else 0.
+    """
+
     kernel: str
+    requantizer: Requantizer | None = None
     negative_step: int = 0
     shift: int = 0
 
@@ -57,39 +61,54 @@ class ScratchPlan:
 class LayerPlan:
     """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
 
+    `symbol` is the C function, `api` what it calls. `operators` has an entry for each of `layer.operators`: for one, or
+    for those of a chain, whose intermediate tensors lie where `chain_scratch` says.
+
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
-    `block_bytes` long (see `match.dispatch.packed_constants.pack_constants`). `symbol` is the C function, `api` what it
-    calls. `shift` is that of all output channels where the requantizer has one shift for all of them, else 0.
+    `block_bytes` long (see `match.dispatch.packed_constants.pack_constants`).
 
     `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
     `constants_at` says where the constants are: in the layer's own C, or where the network puts them. `source` is what
     the model calls the layer, empty if that is not known.
-
-    Of a chain `stages` has each operator's kernel, and requantizer, kernel, step and shift are those of the last one;
-    `chain_scratch` says where its intermediate tensors lie.
     """
 
     symbol: str
     target: str
     module: str
     layer: Layer
-    requantizer: Requantizer | None
     schedule: Schedule
-    kernel: str
-    negative_step: int
+    operators: tuple[OperatorPlan, ...]
     constants: bytes
     api: ModuleApi
-    shift: int = 0
     external: ExternalApi | None = None
     constants_at: Literal["code", "network"] = "code"
     source: str = ""
-    stages: tuple[StagePlan, ...] = ()
     chain_scratch: ScratchPlan = ScratchPlan()
 
     @property
     def requantizers(self) -> tuple[Requantizer | None, ...]:
         """Of each operator of the layer."""
-        return tuple(stage.requantizer for stage in self.stages) or (self.requantizer,)
+        return tuple(operator.requantizer for operator in self.operators)
+
+    @property
+    def requantizer(self) -> Requantizer | None:
+        """Of the last operator, which writes the output."""
+        return self.operators[-1].requantizer
+
+    @property
+    def kernel(self) -> str:
+        """The C function of the last operator."""
+        return self.operators[-1].kernel
+
+    @property
+    def negative_step(self) -> int:
+        """Of the last operator."""
+        return self.operators[-1].negative_step
+
+    @property
+    def shift(self) -> int:
+        """Of the last operator."""
+        return self.operators[-1].shift
 
 
 @dataclass(frozen=True)

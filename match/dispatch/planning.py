@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from match.dispatch.packed_constants import pack_constants
-from match.dispatch.plan import LayerPlan, ScratchPlan, StagePlan
+from match.dispatch.plan import LayerPlan, OperatorPlan, ScratchPlan
 from match.dispatch.request import Request, Workload
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
@@ -21,33 +21,27 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
     """
     layer, module, forms = schedule.layer, request.module, request.forms
     nested = len(schedule.memories) > len(module.memories)
-    stages = tuple(_stage(module, own, form) for own, form in zip(layer.operators, forms, strict=True))
-    last = stages[-1]
     return LayerPlan(
         symbol=workload.symbol,
         source=workload.source,
         target=target.name,
         module=module.name,
         layer=layer,
-        requantizer=last.requantizer,
         schedule=schedule,
-        kernel=last.kernel,
-        negative_step=last.negative_step,
+        operators=tuple(_operator(module, own, form) for own, form in zip(layer.operators, forms, strict=True)),
         constants=pack_constants(module, layer, request.requantizers, [form.constants for form in forms], schedule),
         api=module.api,
-        shift=last.shift,
         external=target.external.api if nested and target.external else None,
-        stages=stages if layer.stages else (),
         chain_scratch=_scratch(request, schedule) if layer.stages else ScratchPlan(),
     )
 
 
-def _stage(module: HwModule, layer: Layer, form: Form) -> StagePlan:
+def _operator(module: HwModule, layer: Layer, form: Form) -> OperatorPlan:
     requantization, requantizer = form.constants.requantization, form.requantizer
     one_shift = requantization is not None and requantizer is not None and not requantizer.per_channel_shift
-    return StagePlan(
-        requantizer,
+    return OperatorPlan(
         module.kernel(layer, requantizer),
+        requantizer,
         requantization.negative_step if requantization else 0,
         int(requantization.shift[0]) if requantization and one_shift else 0,
     )

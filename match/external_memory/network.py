@@ -18,7 +18,7 @@ from match.codegen.steps import CallStep
 from match.codegen.workspace import Place
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.choice import Again, search_again
+from match.dispatch.choice import Again, price, search_again
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.errors import CapacityError
 from match.external_memory.describe import buffers, describe, with_constants
@@ -61,6 +61,39 @@ class _Decided:
     cuts: Mapping[int, Cut]
     images: Mapping[int, int]
     strips: Mapping[int, Strips]
+
+
+def place_cheapest(
+    ways: Sequence[tuple[Partitioned, Built]],
+    target: MatchTarget,
+    model: Model,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> Placed:
+    """The cheapest of several ways to cut a network into layers, each as `place_network` puts it; of equals the first.
+
+    Raises:
+        CapacityError: if none fits both memories.
+        CostModelError: if a cost model fails.
+    """
+    placed: list[Placed] = []
+    for number, (partitioned, built) in enumerate(ways, 1):
+        try:
+            placed.append(place_network(partitioned, built, target, model, options, stopwatch))
+        except CapacityError:
+            if number == len(ways) and not placed:
+                raise
+    return min(placed, key=lambda one: _cost(one, options))
+
+
+def _cost(placed: Placed, options: Options) -> float:
+    """What the objective counts: predicted cycles with waits for external memory, or what offers cost."""
+    assert placed.network.memory is not None
+    if options.objective == "latency":
+        return placed.network.memory.plan.latency.cycles
+    decisions = placed.partitioned.decisions
+    taken = (offer.cost for one in decisions for offer in one.candidates if offer.module == one.module)
+    return sum(price(cost, options) for cost in taken if cost is not None)
 
 
 def place_network(

@@ -40,6 +40,7 @@ class LayerConstants:
     above it, and the weight of the one above in 1/1024.
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     normalization: of a normalization.
+    channel_tables: of a lookup by channel, uint8, shape (K, 256): as a lookup's `table` for each channel.
     """
 
     weights: npt.NDArray[np.int8] | None
@@ -50,3 +51,4 @@ class LayerConstants:
     zero_points: tuple[int, int] | None = None
     positions: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = None
     normalization: Normalization | None = None
+    channel_tables: npt.NDArray[np.uint8] | None = None

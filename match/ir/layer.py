@@ -51,6 +51,7 @@ class Op(enum.StrEnum):
     AVG_POOL2D = "avg_pool2d"
     MAX_POOL2D = "max_pool2d"
     LOOKUP = "lookup"
+    CHANNEL_LOOKUP = "channel_lookup"
     QUANTIZE = "quantize"
     DEQUANTIZE = "dequantize"
     MULTIPLY = "multiply"
@@ -64,7 +65,7 @@ class Op(enum.StrEnum):
     OWN = "own"
 
 
-ELEMENTWISE = frozenset({Op.LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
+ELEMENTWISE = frozenset({Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
 Broadcast = Literal["", "pixel", "channel", "outer"]

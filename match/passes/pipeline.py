@@ -21,6 +21,7 @@ from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.repetition import ConcatenateRepetitions
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
+from match.passes.tables_of_one import FuseTables
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import tvm
 
@@ -50,6 +51,7 @@ def integer_relay(
         FuseInterpolations(),
         ComposeArithmetic(),
         Integerize(arithmetic, exact),
+        FuseTables(),
         ConcatenateRepetitions(),
         AddExtrema(),
         RemoveIdle(),

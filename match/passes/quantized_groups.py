@@ -65,7 +65,7 @@ def _rule(fusions: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr |
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
-    return _table(call.args[0], output, new) or _moved(call.args[0], output, new)
+    return _table(call.args[0], output, new) or _sloped(call.args[0], output, new) or _moved(call.args[0], output, new)
 
 
 def _clamped(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, tuple[int, int]]:
@@ -415,6 +415,30 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     slopes = float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
     a, b = (new(real.x) for real in reals)
     return plane_of(a, b, outputs, (types[0], types[1]), slopes, clip, output.dtype)
+
+
+def _sloped(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A PReLU: a table for each channel."""
+    if not is_call(expr, "nn.prelu"):
+        return None
+    real, slopes = dequantized(expr.args[0]), _real_constant(expr.args[1])
+    if real is None or slopes is None:
+        return None
+    own, slope = real.quantization, slopes.reshape(-1, 1)
+    values = (own.levels - own.zero_point).astype(np.float32) * own.scale
+    outputs = quantize(np.where(values > 0, values, values * slope), output, value_range(output.dtype))
+    behind = len(shape(expr)) - 1 - int(expr.attrs.axis) % len(shape(expr))
+    return integer_form.channel_lookup(new(real.x), outputs, own.dtype, output.dtype, behind)
+
+
+def _real_constant(expr: relay.Expr) -> Float32Array | None:
+    """The numbers of a constant, which may be quantized; None for other expressions."""
+    real = dequantized(expr)
+    values = constant(expr if real is None else real.x)
+    if values is None or real is None:
+        return values
+    own = real.quantization
+    return (values.astype(np.int64) - own.zero_point).astype(np.float32) * own.scale
 
 
 def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -12,6 +12,7 @@ from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
     Addition,
     Average,
+    ChannelLookup,
     Convolution,
     Layer,
     Lookup,
@@ -21,6 +22,7 @@ from match.relay.operators import (
 )
 from match.relay.readers import (
     read_addition,
+    read_channel_lookup,
     read_layer,
     read_lookup,
     read_matrices,
@@ -72,7 +74,7 @@ class _Conversion:
         product = read_multiplication(call) or read_matrices(call)
         if product is not None:
             return self._mark(call, self._product(product, new))
-        lookup = read_lookup(call)
+        lookup = read_lookup(call) or read_channel_lookup(call)
         if lookup is not None:
             offset = _OFFSET if lookup.dtype == "int8" else 0
             return self._mark(call, self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new))
@@ -102,7 +104,7 @@ class _Conversion:
         if expr not in self._shifted:
             return new(expr)
         if expr not in self._converted:
-            lookup = read_lookup(expr)
+            lookup = read_lookup(expr) or read_channel_lookup(expr)
             self._converted[expr] = (
                 self._lookup(lookup, new) if lookup else integer_form.lookup(new(expr), _SIGNED, "uint8", "int8")
             )
@@ -184,7 +186,7 @@ class _Conversion:
         zero = resize.zero + (_OFFSET if resize.dtype == "int8" else 0)
         return replace(resize, zero=zero, dtype="uint8").build(self._unsigned(resize.x, new))
 
-    def _lookup(self, lookup: Lookup, new: New) -> relay.Expr:
+    def _lookup(self, lookup: Lookup | ChannelLookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""
         x_dtype = "uint8" if lookup.x in self._shifted else lookup.x_dtype
         return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))

@@ -155,7 +155,8 @@ class Prices:
         if lacking:
             columns: tuple[Any, ...] = tuple(map(np.array, zip(*lacking, strict=True)))
             every = Tile(*columns)._replace(fy=self.layer.fy, fx=self.layer.fx)
-            self._calls.update(zip(lacking, self.kernels(every).tolist(), strict=True))
+            answers = np.broadcast_to(self.kernels(every), len(lacking))
+            self._calls.update(zip(lacking, answers.tolist(), strict=True))
 
     def move(
         self, operand: int, spans: Mapping[Dim, Span], extents: Mapping[Dim, int], limits: Lengths | None = None

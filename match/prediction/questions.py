@@ -64,25 +64,27 @@ class Questions:
         return [checked(value, partial(self.text, method, argument)) for value, argument in asked]
 
     def ask_arrays(self, method: str, argument: Tile | Block, wanted: Flags | None = None) -> Floats:
-        """The answers of a method for a tile or a block whose numbers are arrays that broadcast.
+        """The answers of a method for a tile or a block whose numbers are arrays; it broadcasts with them.
 
         A cost model that takes no arrays is asked one by one, for what is `wanted` alone; the others are 0.
         """
         columns, shape = _columns(argument)
         if self.takes_arrays:
-            answers = np.broadcast_to(self._answers(method, argument), shape)
+            answers = self._answers(method, argument)
             if answers.size and not (answers.min() >= 0 and answers.max() <= MOST):  # so none is NaN
+                answers = np.broadcast_to(answers, shape)
                 wrong = np.flatnonzero(~((answers >= 0) & (answers <= MOST)))[:1]
                 (one,) = _elements(argument, columns, wrong)
                 checked(answers.ravel()[wrong].item(), partial(self.text, method, one))
-            chosen = np.arange(answers.size)
+            chosen = range(math.prod(shape))
         else:
             chosen = np.arange(math.prod(shape)) if wanted is None else np.flatnonzero(np.broadcast_to(wanted, shape))
             answers = np.zeros(math.prod(shape))
             answers[chosen] = self.ask_each(method, [*_elements(argument, columns, chosen)])
             answers = answers.reshape(shape)
-        sample = chosen[:: max(1, -(-len(chosen) // SAMPLE))]
-        examples = zip(_elements(argument, columns, sample), answers.ravel()[sample].tolist(), strict=True)
+        sample = np.array(chosen[:: max(1, -(-len(chosen) // SAMPLE))], np.int64)
+        known = np.broadcast_to(answers, shape)[np.unravel_index(sample, shape)]
+        examples = zip(_elements(argument, columns, sample), known.tolist(), strict=True)
         self._asked += [(method, one, value) for one, value in examples]
         return answers
 

@@ -268,6 +268,16 @@ def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str) -> rela
     return relay.take(relay.const(outputs.astype(dtype)), _index(x, x_dtype))
 
 
+def channel_lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, axes_behind: int = 0) -> relay.Expr:
+    """Any function of an 8-bit value and its channel: `outputs` (channels, 256), each row in ascending order of x.
+
+    `axes_behind` are how many axes stand behind the channels', of which the integer form has none.
+    """
+    first = 256 * np.arange(len(outputs), dtype=np.int32).reshape(-1, *[1] * axes_behind)
+    index = relay.add(_index(x, x_dtype), relay.const(first))
+    return relay.take(relay.const(outputs.astype(dtype).reshape(-1)), index)
+
+
 def lookup_pair(a: relay.Expr, b: relay.Expr, outputs: Int64Array, dtypes: tuple[str, str], dtype: str) -> relay.Expr:
     """Any function of two 8-bit values: `outputs` has shape (256, 256), in ascending order of a and b."""
     row = relay.multiply(_index(a, dtypes[0]), relay.const(256, "int32"))

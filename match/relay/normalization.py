@@ -113,6 +113,10 @@ def _half_inverse_root(x: relay.Expr) -> relay.Expr:
 
 def read_normalization(root: relay.Expr) -> RowNormalization | None:
     """The normalization that a typed expression is, every operator of it; None for other expressions."""
+    requantized = read_requantized(root)
+    product_of_gains = reached(requantized[0], "annotation.stop_fusion") if requantized else None
+    if requantized is None or product_of_gains is None or not is_call(product_of_gains, "multiply"):
+        return None
     calls = inside(root)
     spreads = [
         spread
@@ -121,9 +125,7 @@ def read_normalization(root: relay.Expr) -> RowNormalization | None:
     ]
     summed = [reached(call, "sum", "cast") for call in calls]
     sources = [x for x in summed if x is not None and is_8bit(x)]
-    requantized = read_requantized(root) if len(spreads) == len(sources) == 1 else None
-    product_of_gains = reached(requantized[0], "annotation.stop_fusion") if requantized else None
-    if requantized is None or product_of_gains is None or not is_call(product_of_gains, "multiply"):
+    if len(spreads) != 1 or len(sources) != 1:
         return None
     gains, x = constant(product_of_gains.args[1]), sources[0]
     if gains is None or gains.shape != shape(x)[-1:]:

@@ -204,5 +204,19 @@ class Lookup:
         return integer_form.lookup(x, self.outputs, self.x_dtype, self.dtype)
 
 
+@dataclass(frozen=True, eq=False)
+class ChannelLookup:
+    """A table for each channel of x, (channels, 256), each in ascending order of x."""
+
+    x: relay.Expr
+    outputs: Int64Array
+    x_dtype: str
+    dtype: str
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, on another input."""
+        return integer_form.channel_lookup(x, self.outputs, self.x_dtype, self.dtype)
+
+
 Layer = Convolution | Dense | Average
 """An operator that accumulates and requantizes."""

@@ -19,6 +19,7 @@ from match.relay.integer_form import is_real_sums
 from match.relay.operators import (
     Addition,
     Average,
+    ChannelLookup,
     Convolution,
     Dense,
     Dequantize,
@@ -234,6 +235,19 @@ def read_lookup(expr: relay.Expr) -> Lookup | None:
     if x is None or table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
         return None
     return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
+
+
+def read_channel_lookup(expr: relay.Expr) -> ChannelLookup | None:
+    """A table for each channel."""
+    if not is_call(expr, "take") or not shape(expr) or not is_call(expr.args[1], "add"):
+        return None
+    table, (index, first) = constant(expr.args[0]), expr.args[1].args
+    x, offsets, channels = _indexed(index), constant(first), shape(expr)[-1]
+    if x is None or table is None or offsets is None or str(table.dtype) not in ("int8", "uint8"):
+        return None
+    if table.shape != (256 * channels,) or not np.array_equal(offsets, 256 * np.arange(channels)):
+        return None
+    return ChannelLookup(x, table.astype(np.int64).reshape(channels, 256), dtype(x), str(table.dtype))
 
 
 def _indexed(index: relay.Expr) -> relay.Expr | None:

@@ -6,6 +6,7 @@ TVM's own mutators recurse in Python and so fail on deep networks; these walk th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, TypeGuard
 
 import numpy.typing as npt
@@ -95,9 +96,13 @@ def operands(expr: relay.Expr) -> list[relay.Expr]:
 
 def operator_name(expr: relay.Expr) -> str:
     """The operator that `expr` calls, or "" if it is no call of an operator."""
-    if isinstance(expr, relay.Call) and isinstance(expr.op, tvm.ir.Op):
-        return str(expr.op.name)
-    return ""
+    return _names().get(expr.op.handle.value, "") if isinstance(expr, relay.Call) else ""
+
+
+@cache
+def _names() -> dict[int, str]:
+    """The name of each operator by its address, which is its own for good; to ask TVM for a name takes three calls."""
+    return {tvm.ir.Op.get(str(name)).handle.value: str(name) for name in tvm.ir.Op.list_op_names()}
 
 
 def is_call(expr: relay.Expr, *names: str) -> TypeGuard[relay.Call]:

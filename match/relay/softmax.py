@@ -92,39 +92,33 @@ class Softmax:
 
 def read_softmax(root: relay.Expr) -> Softmax | None:
     """The softmax that a typed expression is, every operator of it; None for other expressions."""
+    levels = reached(root, "cast", "clip")
+    shift = reached(levels, "add", "right_shift", "add", ("right_shift", 1)) if levels else None
+    if levels is None or shift is None or not is_call(levels, "add"):
+        return None  # before its operators are gathered: a step of an LSTM may stand on all the steps before
     calls = inside(root)
     largest = [call for call in calls if is_call(call, "max")]
     tables = [table for call in calls if is_call(call, "take") and (table := constant(call.args[0])) is not None]
     if len(largest) != 1 or len(tables) != 1 or tables[0].shape != (256,):
         return None
-    x, written = largest[0].args[0], _written(root)
-    if written is None or shape(x)[-1] > LONGEST_ROW or not is_8bit(x):
-        return None
-    zero, steps = written
-    found = Softmax(x, dtype(x), tables[0].astype(np.int64), dtype(root), zero, steps)
-
-    def build(value: relay.Expr) -> relay.Expr:
-        return softmax(value, shape(x)[-1], found.exponentials, found.dtype, zero, steps)
-
-    return found if same(root, x, build) else None
-
-
-def _written(root: relay.Expr) -> tuple[int, Steps | None] | None:
-    """The zero and the steps of the outputs, if the expression is a softmax."""
-    levels = reached(root, "cast", "clip")
-    shift = reached(levels, "add", "right_shift", "add", ("right_shift", 1)) if levels else None
-    if levels is None or shift is None or not is_call(levels, "add"):
-        return None
-    zero, added = scalar(levels.args[1]), reached(shift, "minimum") or shift
+    x, zero, added = largest[0].args[0], scalar(levels.args[1]), reached(shift, "minimum") or shift
     added = scalar(added.args[1]) if is_call(added, "add") else None
+    if zero is None or added is None or shape(x)[-1] > LONGEST_ROW or not is_8bit(x):
+        return None
     factors = [
         factor
-        for call in inside(root)
+        for call in calls
         if is_call(call, "multiply") and dtype(call) == "int64" and (factor := scalar(call.args[1])) is not None
     ]
-    if zero is None or added is None or len(factors) > 1:
+    if len(factors) > 1:
         return None
-    return int(zero), Steps(int(factors[0]), SHIFT - int(added)) if factors else None
+    steps = Steps(int(factors[0]), SHIFT - int(added)) if factors else None
+    found = Softmax(x, dtype(x), tables[0].astype(np.int64), dtype(root), int(zero), steps)
+
+    def build(value: relay.Expr) -> relay.Expr:
+        return softmax(value, shape(x)[-1], found.exponentials, found.dtype, found.zero, steps)
+
+    return found if same(root, x, build) else None
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:

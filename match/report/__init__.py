@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from match.report.build import build
-from match.report.schema import SCHEMA_VERSION, Report
+from match.report.schema import REPORT, SCHEMA_VERSION, Report
 from match.report.table import show
 from match.report.text import decode, encode
 
-__all__ = ["SCHEMA_VERSION", "Report", "build", "decode", "encode", "show"]
+__all__ = ["REPORT", "SCHEMA_VERSION", "Report", "build", "decode", "encode", "show"]

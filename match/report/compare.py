@@ -13,11 +13,10 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from match.errors import InputError, ModelError
-from match.report.schema import LayerSummary, OptionsSummary, Report, RequantizationSummary, ScheduleSummary
+from match.report.schema import REPORT, LayerSummary, OptionsSummary, Report, RequantizationSummary, ScheduleSummary
 from match.report.text import decode
 
 SCHEMA_VERSION = 1
-REPORT = "report.json"
 
 Aspect = Literal["macs", "module", "cycles", "bound", "bytes", "l1", "schedule", "requantization"]
 

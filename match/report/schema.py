@@ -16,6 +16,9 @@ from match.run.size import Size
 
 SCHEMA_VERSION = 1
 
+REPORT = "report.json"
+"""What its file in a project is called."""
+
 Bound = Literal["compute", "dma", "overhead"]
 AdviceKind = Literal[
     "idle module",

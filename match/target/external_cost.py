@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from match.ir.layer import Layer
+from match.target.chain import ChainCost
 from match.target.cost import Block, CostModel, MappingView, Tile
 from match.target.hardware import External
 
@@ -58,6 +59,11 @@ class _WholeMappings(ExternalCost):
 
 
 def external_cost(module: CostModel, external: External, main_memory: str) -> CostModel:
-    """The cost model `module` for schedules whose first memory is the main memory, called `main_memory`."""
+    """The cost model `module` for schedules whose first memory is the main memory, called `main_memory`.
+
+    Of a chain, each operator's cost model is the module's with the external memory's transfers.
+    """
+    if isinstance(module, ChainCost):
+        return ChainCost(tuple(external_cost(model, external, main_memory) for model in module.models))
     whole = type(module).latency is not CostModel.latency
     return (_WholeMappings if whole else ExternalCost)(module, external, main_memory)

@@ -96,8 +96,8 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    quantize and a softmax match_quantize_t and match_softmax_t (match_tile.h); of a concatenation a lookup's for each
-    input. Of a module's own operator its constants.
+    lookup by channel the same for each channel; of a quantize and a softmax match_quantize_t and match_softmax_t
+    (match_tile.h); of a concatenation a lookup's for each input. Of a module's own operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
@@ -105,6 +105,8 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), QUANTIZE_BYTES)
     if layer.op is Op.SOFTMAX:
         return Component(TABLE, (), SOFTMAX_BYTES)
+    if layer.op is Op.CHANNEL_LOOKUP:
+        return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
     tables = 2 if layer.op is Op.CONCATENATE else 1
     return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))
 

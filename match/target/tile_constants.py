@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +120,8 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(requantization(constants, requantizer, spans))
     if constants.table is not None:
         components.append(constants.table.tobytes())
+    if constants.channel_tables is not None:
+        components.append(channels(constants.channel_tables, spans).tobytes())
     if constants.quantization is not None:
         components.append(quantization(constants.quantization))
     if constants.zero_points is not None:
@@ -164,10 +167,10 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
     return channels(weights, spans)[..., start : start + extent].tobytes()
 
 
-def word_rows(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> bytes:
-    """The same, zeros behind each output channel's filter up to a multiple of `word` bytes."""
+def columns(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> bytes:
+    """The same by columns, (K, FX, FY, C), zeros behind each filter up to a multiple of `word` bytes."""
     start, extent = spans[Dim.C]
-    part = channels(weights, spans)[..., start : start + extent]
+    part = channels(weights, spans)[..., start : start + extent].transpose(0, 2, 1, 3)
     filters = part.reshape(len(part), -1)
     return np.pad(filters, ((0, 0), (0, -filters.shape[1] % word))).tobytes()
 
@@ -224,10 +227,10 @@ def _upper_halves(part: Requantization, requantizer: Requantizer) -> bytes:
     return entries.tobytes()
 
 
-def channels(weights: npt.NDArray[np.int8], spans: Spans) -> npt.NDArray[np.int8]:
-    """The filters of a range of output channels."""
+def channels(arrays: npt.NDArray[Any], spans: Spans) -> npt.NDArray[Any]:
+    """The filters, or tables, of a range of output channels."""
     start, extent = spans[Dim.K]
-    return weights[start : start + extent]
+    return arrays[start : start + extent]
 
 
 def parameters_of(constants: LayerConstants) -> Requantization:

@@ -47,3 +47,11 @@ NE16: dict[Op, tuple[Constraint, ...]] = {
     ),
     Op.DENSE: (uint8_input, accumulator_fits),
 }
+
+NE16_CHAINS: tuple[tuple[Op, ...], ...] = (
+    (Op.DEPTHWISE_CONV2D, Op.CONV2D),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D),
+    (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.CONV2D),
+    (Op.CONV2D, Op.CONV2D),
+)
+"""Convolutions that NE16 executes tile by tile, one after the other."""

@@ -21,7 +21,7 @@ from match.target.operands import (
 )
 from match.target.tile_constants import requantization
 from match.targets.gap9 import packing
-from match.targets.gap9.constraints import NE16
+from match.targets.gap9.constraints import NE16, NE16_CHAINS
 from match.targets.gap9.memory import L1
 from match.targets.pulp.cluster import EXCEPT, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED
 from match.targets.pulp.memory import L1_API
@@ -88,8 +88,9 @@ class Ne16(HwModule):
         self.cost_model = self._costs[NORM_QUANT[-1]]
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """Convolutions and dense layers; see `constraints.NE16`."""
-        return tuple(Pattern(op, constraints) for op, constraints in NE16.items())
+        """Convolutions and dense layers, and some chains of convolutions; see `constraints`."""
+        chains = (Pattern(last, before=tuple(before)) for *before, last in NE16_CHAINS)
+        return (*(Pattern(op, constraints) for op, constraints in NE16.items()), *chains)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters as bit planes of 16 channels, and the form's parameters.

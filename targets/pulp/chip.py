@@ -18,6 +18,7 @@ API = TargetApi(
 
 CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_add.c",
+    "kernels/pulp/match_pulp_channel_lookup.c",
     "kernels/pulp/match_pulp_concatenate.c",
     "kernels/pulp/match_pulp_conv2d.c",
     "kernels/pulp/match_pulp_dense.c",

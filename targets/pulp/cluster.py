@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match.cost_models.pulp_cluster import WORD, PulpClusterCost, is_pointwise
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_loops import WORD, is_pointwise
 from match.ir.constants import LayerConstants
 from match.ir.layer import BY_PIXEL, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
@@ -14,7 +15,7 @@ from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import FILTER, standard_operands
-from match.target.tile_constants import Spans, output_spans, pack, parameter_bytes, word_rows
+from match.target.tile_constants import Spans, columns, output_spans, pack, parameter_bytes
 from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
 
@@ -42,6 +43,7 @@ _KERNELS = {
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
     Op.LOOKUP: "match_pulp_lookup",
+    Op.CHANNEL_LOOKUP: "match_pulp_channel_lookup",
     Op.MULTIPLY: "match_pulp_multiply",
     Op.SQUARED_DIFFERENCE: "match_pulp_squared_difference",
     Op.CONCATENATE: "match_pulp_concatenate",
@@ -101,11 +103,11 @@ class Cluster(HwModule):
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
 
         Convolutions and dense layers keep int32 partial sums, and hand out sums that nothing requantizes. A filter of a
-        convolution that is no pointwise one takes whole words.
+        convolution that is no pointwise one takes whole words, and lies column by column, (K, FX, FY, C).
         """
         partial_bytes = _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0
         operands = standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes)
-        return tuple(_with_word_rows(operand, layer) for operand in operands) if _has_word_rows(layer) else operands
+        return tuple(_with_whole_words(operand, layer) for operand in operands) if _has_columns(layer) else operands
 
     def pack(
         self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
@@ -113,9 +115,9 @@ class Cluster(HwModule):
         """Filters, parameters, a table, if there are any."""
         spans = output_spans(layer, spans)
         packed = pack(constants, requantizer, spans)
-        if constants.weights is None or not _has_word_rows(layer):
+        if constants.weights is None or not _has_columns(layer):
             return packed
-        return (word_rows(constants.weights, spans), *packed[1:])
+        return (columns(constants.weights, spans), *packed[1:])
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
@@ -140,12 +142,12 @@ class Cluster(HwModule):
         return self._costs.get(requantizer, self.cost_model)
 
 
-def _has_word_rows(layer: Layer) -> bool:
-    """Whether the kernel reads filters of whole words, each window being copied into as many."""
+def _has_columns(layer: Layer) -> bool:
+    """Whether the kernel reads filters column by column, in whole words, as it lays out windows."""
     return layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer))
 
 
-def _with_word_rows(operand: Operand, layer: Layer) -> Operand:
+def _with_whole_words(operand: Operand, layer: Layer) -> Operand:
     """The operand with each output channel's filter, if it has some, rounded up to a multiple of 4 bytes."""
     window = layer.fy * layer.fx
     row = Axis(Dim.C, window * layer.c, stride=window, window=window, multiple=WORD)

@@ -34,6 +34,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.AVG_POOL2D: (uint8_input,),
     Op.MAX_POOL2D: (uint8_input, no_dilation),
     Op.LOOKUP: (),
+    Op.CHANNEL_LOOKUP: (),
     Op.MULTIPLY: (uint8_input,),
     Op.SQUARED_DIFFERENCE: (uint8_input,),
     Op.CONCATENATE: (),

@@ -28,3 +28,13 @@ int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile)
     call_t self = {kernel, tile};
     return pulp_cluster_fork(pulp_cluster_cores(), call, &self);
 }
+
+int32_t match_team_start(match_kernel_t kernel, const match_tile_t *tile)
+{
+    return pulp_cluster_run(kernel, tile);
+}
+
+int32_t match_team_wait(void)
+{
+    return pulp_cluster_wait();
+}

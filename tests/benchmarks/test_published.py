@@ -21,7 +21,7 @@ from benchmarks.published.match_runtime import runtime_cycles
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Prediction, Result, Results, schema, table
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.dispatch.plan import LayerDecision, LayerPlan
+from match.dispatch.plan import LayerDecision, LayerPlan, OperatorPlan
 from match.errors import OptionError
 from match.frontend.relay import from_relay
 from match.ir.layer import Dim, Layer, Op, Padding
@@ -145,7 +145,7 @@ def decision(layer: Layer, module: str, loops: tuple[Loop, ...]) -> LayerDecisio
     depths = {o.name: max([0, *(depth for depth, loop in enumerate(loops, 1) if loop.dim in o.dims)]) for o in operands}
     placements = tuple(Placement(name, "L1", depth) for name, depth in depths.items())
     schedule = Schedule(layer, operands, (memory,), loops, placements)
-    plan = LayerPlan("f", "gap9", module, layer, None, schedule, "kernel", 0, b"", Cluster(memory).api)
+    plan = LayerPlan("f", "gap9", module, layer, schedule, (OperatorPlan("kernel"),), b"", Cluster(memory).api)
     return LayerDecision("l", layer.op, module, layer.macs, 1, 1.0, (), plan)
 
 

@@ -19,9 +19,11 @@ from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.kept import Forms
 from match.target.chain import ChainCost, cost_of, operands_of, tile_multiples_of
+from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget, Pattern
-from tests.analysis.simulate.layers import accumulator, random_mapping
+from tests.analysis.simulate.layers import accumulator, random_mapping, random_outer_memory
 from tests.codegen.layers import Case, Uint8, make
+from tests.codegen.mock_target import EXTERNAL_API
 
 SIZES = (1, 2, 3, 5, 9, 12, 14, 28)
 CHANNELS = (1, 2, 3, 5, 8, 12, 16, 17, 32, 40)
@@ -96,19 +98,28 @@ def _accumulator(case: Case) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def planned(target: MatchTarget, chain: ChainCase, rng: random.Random, symbol: str) -> tuple[LayerPlan, ChainCost]:
-    """The chain with a random schedule onto the target's first module, and its cost model there."""
+    """The chain with a random schedule onto the target's first module, and its cost model there.
+
+    Of one in three some operands lie in the mock's external memory, whose blocks pass main memory.
+    """
     answer, workload = asked(target, chain, symbol)
     assert isinstance(answer, Request), answer
     module, forms, layer = target.modules[0], answer.requantizers, workload.layer
     operands, memories = operands_of(module, layer, forms), aligned_memories(module, *forms)
     model = cost_of(module, layer, forms)
+    outside = rng.random() < 1 / 3
+    if outside:
+        assert target.external is not None
+        memories = (random_outer_memory(rng, [operand.name for operand in operands]), *memories)
+        model = external_cost(model, target.external, memories[0].name)
     assert isinstance(model, ChainCost)
     for _ in range(500):
         try:
             loops, placements = random_mapping(rng, layer, operands, memories, tile_multiples_of(module, layer))
             schedule = Schedule(layer, operands, memories, loops, placements)
             scratch = int(model.scratch(layer, largest_tile(layer, schedule.extents(len(loops)))))
-            return plan_layer(answer, replace(schedule, scratch=scratch), workload, target), model
+            plan = plan_layer(answer, replace(schedule, scratch=scratch), workload, target)
+            return replace(plan, external=EXTERNAL_API, constants_at="network") if outside else plan, model
         except ScheduleError:
             continue
     raise AssertionError(f"no schedule for {layer}")

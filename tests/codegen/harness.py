@@ -17,7 +17,7 @@ from match.analysis.trace import LayerTrace, read_trace
 from match.codegen import layer as codegen
 from match.codegen.shared_text import plan_files
 from match.dispatch.packed_constants import pack_constants
-from match.dispatch.plan import LayerPlan
+from match.dispatch.plan import LayerPlan, OperatorPlan
 from match.ir.layer import Role
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Loop, Placement, Schedule
@@ -71,11 +71,15 @@ def scheduled(
         target="chip",
         module=module.name,
         layer=case.layer,
-        requantizer=requantizer,
         schedule=schedule,
-        kernel=module.kernel(case.layer, requantizer),
-        negative_step=requant.negative_step if requant else 0,
-        shift=int(requant.shift[0]) if requant and requantizer and not requantizer.per_channel_shift else 0,
+        operators=(
+            OperatorPlan(
+                module.kernel(case.layer, requantizer),
+                requantizer,
+                requant.negative_step if requant else 0,
+                int(requant.shift[0]) if requant and requantizer and not requantizer.per_channel_shift else 0,
+            ),
+        ),
         constants=pack_constants(module, case.layer, [requantizer], [case.constants], schedule),
         api=module.api,
         external=EXTERNAL_API if two else None,

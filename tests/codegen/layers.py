@@ -55,6 +55,9 @@ class Case:
         if layer.op is Op.DEQUANTIZE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0]]
+        if layer.op is Op.CHANNEL_LOOKUP:
+            assert self.constants.channel_tables is not None
+            return self.constants.channel_tables[np.arange(layer.k), self.inputs[0]]
         if layer.op is Op.LOOKUP:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0]].astype(np.uint8)
@@ -198,6 +201,7 @@ _UNWEIGHTED = (
     Op.CONCATENATE,
     Op.SLICE,
     Op.TRANSPOSE,
+    Op.CHANNEL_LOOKUP,
     Op.SOFTMAX,
     Op.NORMALIZE,
     Op.RESIZE,
@@ -298,5 +302,8 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
             shift=np.full(layer.k, 30, np.int64),
             clip=layer.clip,
         )
-    constants = LayerConstants(None, requantization, None, table, quantization, zero_points, positions, normalization)
+    tables = rng.integers(0, 256, (layer.k, 256), np.uint8) if op is Op.CHANNEL_LOOKUP else None
+    constants = LayerConstants(
+        None, requantization, None, table, quantization, zero_points, positions, normalization, tables
+    )
     return Case(layer, constants, inputs)

@@ -45,9 +45,19 @@ def random_chains(target: MatchTarget, rng: random.Random, seed: int) -> list[Ch
 
 @seeded(EACH_RUN, swept=90)
 def test_chains_compute_what_their_operators_compute(seed: int) -> None:
-    """Outputs, traces and predictions of chains that run one after the other, on as many cores as the seed says."""
+    """On a cluster, on as many cores as the seed says."""
+    check(get_target("gap8"), seed)
+
+
+@seeded(1, swept=19)
+def test_chains_on_an_accelerator_compute_what_their_operators_compute(seed: int) -> None:
+    """NE16 as a model behind its registers; filters are bit planes, and the cluster requantizes its sums."""
+    check(get_target("gap9", modules=["ne16"]), seed)
+
+
+def check(target: MatchTarget, seed: int) -> None:
+    """Outputs, traces and predictions of random chains on the target's module that run one after the other."""
     rng = random.Random(seed)
-    target = get_target("gap8")
     chains = random_chains(target, rng, seed)
     planned_chains = [planned(target, chain, rng, f"net_{number}_chain") for number, chain in enumerate(chains)]
     plans = [plan for plan, _ in planned_chains]

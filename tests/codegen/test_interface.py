@@ -13,7 +13,7 @@ import pytest
 
 import match
 from match import zoo
-from match.compiler import CompiledModel
+from match.compiled.model import CompiledModel
 
 pytestmark = pytest.mark.cc
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from match.cost_models.diana import DIANA_CORE, DianaDigitalCost
 from match.ir.layer import Dim, Layer, Op, Padding
-from match.prediction.blocks import tile_of
+from match.prediction.blocks import Span, tile_of
 from match.target.cost import Block
 
 pytestmark = pytest.mark.unit
@@ -99,22 +100,30 @@ def test_tvms_code_on_the_core(op: str, macs: int, outputs: int, milliseconds: f
     assert DIANA_CORE.cycles(op, macs, outputs) / 260e3 == pytest.approx(milliseconds, rel=0.1)
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: f"{layer.op}{layer.fy}x{layer.fx}")
-def test_cutting_a_tile_never_pays(layer: Layer) -> None:
+CUT = (Dim.K, Dim.OY, Dim.OX)
+
+
+@st.composite
+def cut_tiles(draw: st.DrawFn) -> tuple[Layer, dict[Dim, Span], Dim, int]:
+    """A layer, the spans of a tile of it, and a dimension along which that is cut into tiles of a size."""
+    layer = draw(st.sampled_from(LAYERS))
+    spans = layer.spans
+    for dim in draw(st.sets(st.sampled_from(CUT))):
+        start = draw(st.integers(0, layer.size(dim) - 1))
+        spans[dim] = (start, draw(st.integers(1, layer.size(dim) - start)))
+    dim = draw(st.sampled_from(CUT))
+    return layer, spans, dim, draw(st.integers(1, spans[dim][1]))
+
+
+@settings(max_examples=500)
+@given(cut_tiles())
+def test_cutting_a_tile_never_pays(cut_tile: tuple[Layer, dict[Dim, Span], Dim, int]) -> None:
+    layer, spans, dim, size = cut_tile
     model = DianaDigitalCost()
-    rng = random.Random(3)
-    for _ in range(300):
-        spans = layer.spans
-        for dim in (Dim.K, Dim.OY, Dim.OX):
-            if rng.random() < 0.5:
-                start = rng.randrange(layer.size(dim))
-                spans[dim] = (start, rng.randint(1, layer.size(dim) - start))
-        dim = rng.choice([Dim.K, Dim.OY, Dim.OX])
-        start, extent = spans[dim]
-        size = rng.randint(1, extent)
-        parts = [(first, min(size, start + extent - first)) for first in range(start, start + extent, size)]
-        cut = [model.compute(layer, tile_of(layer, {**spans, dim: part})) for part in parts]
-        assert model.compute(layer, tile_of(layer, spans)) <= sum(cut), (spans, dim, parts)
+    start, extent = spans[dim]
+    parts = [(first, min(size, start + extent - first)) for first in range(start, start + extent, size)]
+    cut = [model.compute(layer, tile_of(layer, {**spans, dim: part})) for part in parts]
+    assert model.compute(layer, tile_of(layer, spans)) <= sum(cut)
 
 
 @pytest.mark.parametrize("layer", LAYERS[:8], ids=lambda layer: f"{layer.op}{layer.fy}x{layer.fx}")
@@ -126,19 +135,22 @@ def test_more_input_never_costs_less(layer: Layer) -> None:
     assert costs[0] >= 0
 
 
-def test_tiles_of_a_layer_cost_no_less_than_the_whole_whatever_its_padding() -> None:
+@st.composite
+def padded_layers(draw: st.DrawFn) -> Layer:
+    """Convolutions along rows, of which windows may reach over both ends of the input."""
+    fy = draw(st.integers(1, 5))
+    stride = draw(st.integers(1, min(3, fy)))
+    top, bottom = draw(st.integers(0, fy - 1)), draw(st.integers(0, fy - 1))
+    iy = draw(st.integers(max(1, fy - top - bottom), 9))
+    oy = (iy + top + bottom - fy) // stride + 1
+    return conv(16, 3, 16, fy=fy, stride=(stride, 1), iy=iy, oy=oy, padding=Padding(top, 0, bottom, 0))
+
+
+@settings(max_examples=300)
+@given(padded_layers())
+def test_tiles_of_a_layer_cost_no_less_than_the_whole_whatever_its_padding(layer: Layer) -> None:
     """Where a window reaches over both ends of the input, a tile's rows do not tell where it lies."""
-    rng = random.Random(5)
-    for _ in range(400):
-        fy = rng.randint(1, 5)
-        stride = rng.randint(1, min(3, fy))
-        top, bottom, iy = rng.randrange(fy), rng.randrange(fy), rng.randint(1, 9)
-        oy = (iy + top + bottom - fy) // stride + 1
-        if iy + top + bottom < fy:
-            continue
-        layer = conv(16, 3, 16, fy=fy, stride=(stride, 1), iy=iy, oy=oy, padding=Padding(top, 0, bottom, 0))
-        for size in range(1, oy):
-            parts = [(start, min(size, oy - start)) for start in range(0, oy, size)]
-            spans = layer.spans
-            cut = [BARE.compute(layer, tile_of(layer, {**spans, Dim.OY: part})) for part in parts]
-            assert compute(BARE, layer) <= sum(cut), (layer, size)
+    for size in range(1, layer.oy):
+        parts = [(start, min(size, layer.oy - start)) for start in range(0, layer.oy, size)]
+        cut = [BARE.compute(layer, tile_of(layer, {**layer.spans, Dim.OY: part})) for part in parts]
+        assert compute(BARE, layer) <= sum(cut), size

@@ -20,6 +20,7 @@ from match.target.hardware import External
 from tests.codegen.mock_target import EXTERNAL_API
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_layer, random_schedule
 from tests.search.problems import searched
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
@@ -41,16 +42,16 @@ def test_only_blocks_into_main_memory_have_another_price() -> None:
         assert getattr(model, method)(LAYER) == getattr(MODULE, method)(LAYER) > 0
 
 
-def test_prediction_and_simulation_ask_it() -> None:
-    rng = random.Random(1)
+@seeded(20)
+def test_prediction_and_simulation_ask_it(seed: int) -> None:
+    rng = random.Random(seed)
     model = external_cost(MODULE, EXTERNAL, "L2")
-    for _ in range(20):
-        schedule = random_schedule(rng, random_layer(rng), 5, (Memory("L2", 1 << 30), Memory("L1", 1 << 30)))
-        timeline = simulate(schedule, model)
-        assert timeline.cycles == pytest.approx(predict(schedule, model).cycles, rel=1e-12)
-        moves = [e for e in timeline.events if e.action.memory == "L2" and e.action.kind is not Kind.WAIT]
-        assert moves
-        assert all(event.end - event.begin >= event.action.bytes for event in moves)
+    schedule = random_schedule(rng, random_layer(rng), 5, (Memory("L2", 1 << 30), Memory("L1", 1 << 30)))
+    timeline = simulate(schedule, model)
+    assert timeline.cycles == pytest.approx(predict(schedule, model).cycles, rel=1e-12)
+    moves = [e for e in timeline.events if e.action.memory == "L2" and e.action.kind is not Kind.WAIT]
+    assert moves
+    assert all(event.end - event.begin >= event.action.bytes for event in moves)
 
 
 @pytest.mark.parametrize("dma", [Mchan(), IoDma(100e6)])

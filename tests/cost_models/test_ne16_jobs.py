@@ -12,6 +12,7 @@ from match.cost_models.ne16 import Ne16Cost
 from match.ir.layer import Layer, Op, Padding
 from match.prediction.blocks import tile_of
 from tests.kernels.toolchain import PROJECT, STRICT, compile_c
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.cc
 
@@ -26,11 +27,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c(SOURCES, tmp_path_factory.mktemp("ne16") / "jobs", *STRICT)
 
 
-def layers() -> list[Layer]:
+def layers(rng: random.Random, count: int) -> list[Layer]:
     """Whole layers with what decides on jobs: odd and even channels, widths and heights, strides, all paddings."""
-    rng = random.Random(5)
     found: list[Layer] = []
-    while len(found) < 300:
+    while len(found) < count:
         op = rng.choice([Op.CONV2D, Op.DEPTHWISE_CONV2D])
         filter_size = 3 if op is Op.DEPTHWISE_CONV2D else rng.choice([1, 3, 3])
         stride = rng.choice([1, 2])
@@ -66,13 +66,15 @@ def fields(layer: Layer) -> tuple[int, ...]:
     return layer.k, layer.oy, layer.ox, layer.stride[0], padding.top, padding.left, layer.iy, layer.ix
 
 
-def test_accesses_are_the_drivers(driver: Path) -> None:
-    cases = layers()
+@seeded(10)
+def test_accesses_are_the_drivers(seed: int, driver: Path) -> None:
+    """Of layers that one run of the program is told."""
+    cases = layers(random.Random(seed), 30)
     modes = {(Op.CONV2D, 1): 1, (Op.CONV2D, 3): 3, (Op.DEPTHWISE_CONV2D, 3): 0}
     lines = [(modes[case.op, case.fy], *fields(case)) for case in cases]
     text = "\n".join(" ".join(map(str, line)) for line in lines)
     result = subprocess.run([driver], input=text, capture_output=True, text=True, check=True)
     counts = [int(line) for line in result.stdout.split()]
-    assert len(set(counts)) > 10
+    assert len(set(counts)) > 1
     wrong = [(c, got, predicted(c)) for c, got in zip(cases, counts, strict=True) if predicted(c) != pytest.approx(got)]
     assert wrong == []

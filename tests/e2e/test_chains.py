@@ -30,7 +30,7 @@ def compiled(name: str, target: str, l1: int, objective: str, fuse: bool) -> mat
 
 
 def chains(model: match.CompiledModel) -> list[LayerDecision]:
-    return [layer for layer in model.layers if layer.plan and layer.plan.stages]
+    return [layer for layer in model.layers if layer.plan and layer.plan.layer.stages]
 
 
 def moved(model: match.CompiledModel) -> int:
@@ -73,13 +73,34 @@ def test_what_lies_between_operators_is_in_no_main_memory() -> None:
         assert roles.count(Role.INPUT) == 1 + ("add" in layer.op)
         assert layer.plan.schedule.scratch > 0
         assert layer.runner_up
-        assert layer.op.count("+") == len(layer.plan.stages) - 1
+        assert layer.op.count("+") == len(layer.plan.operators) - 1
 
 
-def test_networks_in_external_memory_are_cut_operator_by_operator() -> None:
-    """Whose layers pass through main memory in pieces."""
-    small_memory = match.compile(small("mobilenet_v2", "uint8"), "gap8", l1=16000, l2=128 * 1024)
-    assert small_memory.report.memory
-    assert not chains(small_memory)
-    assert not small_memory.report.options.fuse
-    assert any(layer.module != CPU for layer in small_memory.layers)
+@pytest.mark.parametrize(
+    ("name", "l2"),
+    [("mobilenet_v2", 128 * 1024), pytest.param("mobilenet_v2", 200 * 1024, marks=pytest.mark.sweep)],
+)
+def test_chains_in_external_memory(name: str, l2: int) -> None:
+    """Constants of chains are fetched, or pass main memory in pieces, as those of layers."""
+    fused, alone = (match.compile(small(name, "uint8"), "gap8", l1=16000, l2=l2, fuse=fuse) for fuse in (True, False))
+    assert fused.report.memory
+    assert fused.report.totals.cycles < alone.report.totals.cycles
+    nested = [layer for layer in chains(fused) if layer.plan and layer.plan.external]
+    assert len(chains(fused)) > len(nested) > (0 if l2 < 200 * 1024 else -1)
+    (tensor,) = fused.report.model.inputs
+    sample = {tensor.name: noise(small(name, "uint8"), 1)[0]}
+    outputs, traces = fused.trace(sample, sanitize=True)
+    expected = alone.run(sample)
+    assert all(np.array_equal(outputs[key], value) for key, value in expected.items())
+    planned = {layer.plan.symbol: layer for layer in fused.layers if layer.plan}
+    for trace in traces:
+        assert trace.actions == fused.simulate(planned[trace.symbol]).actions, trace.symbol
+
+
+def test_a_network_that_chains_do_not_fit_in_is_cut_operator_by_operator() -> None:
+    """The blocks of a chain take more main memory than those of its operators."""
+    short = match.compile(small("mobilenet_v2", "uint8"), "gap8", l1=16000, l2=100 * 1024)
+    assert short.report.memory
+    assert short.report.options.fuse
+    assert not chains(short)
+    assert any(layer.module != CPU for layer in short.layers)

@@ -60,6 +60,7 @@ static const entry_t entries[] = {
     {"match_pulp_add", match_pulp_add, false},
     {"match_pulp_add_int32", match_pulp_add_int32, false},
     {"match_pulp_lookup", match_pulp_lookup, false},
+    {"match_pulp_channel_lookup", match_pulp_channel_lookup, false},
     {"match_pulp_multiply", match_pulp_multiply, false},
     {"match_pulp_multiply_high", match_pulp_multiply_high, false},
     {"match_pulp_multiply_int32", match_pulp_multiply_int32, false},

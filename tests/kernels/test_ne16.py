@@ -107,7 +107,7 @@ def exact_scratch(geometry: Geometry, block: int) -> int:
     rows, columns = geometry.output
     row = 4 * columns * min(geometry.channels_out, block)
     least = 2 if geometry.filter == (3, 3) and geometry.stride[0] == 2 else 3
-    part = min(rows * row, max(12288, least * row))
+    part = min(rows * row, max(8192, least * row))
     return min(4 * rows * columns * geometry.channels_out, 2 * part)
 
 

@@ -68,7 +68,7 @@ def align4(size: int) -> int:
 def conv2d_scratch(geometry: Geometry, cores: int) -> int:
     """As match_pulp.h gives it."""
     column = align4(geometry.filter[0] * geometry.filter[1] * geometry.channels_in) + 4
-    return cores * min(8 * column, max(512, 2 * column))
+    return cores * min(16 * column, max(512, 2 * column))
 
 
 def depthwise_scratch(geometry: Geometry, cores: int) -> int:
@@ -85,9 +85,9 @@ def random_weights(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarr
     return rng.integers(-128, 128, shape, np.int8)
 
 
-def word_rows(weights: np.ndarray[tuple[int, ...], np.dtype[np.int8]]) -> Bytes:
-    """A convolution's filters as match_pulp.h has them: zeros behind each up to whole words."""
-    rows = weights.reshape(len(weights), -1)
+def by_columns(weights: np.ndarray[tuple[int, ...], np.dtype[np.int8]]) -> Bytes:
+    """A convolution's filters as match_pulp.h has them: column by column, zeros behind each up to whole words."""
+    rows = weights.transpose(0, 2, 1, 3).reshape(len(weights), -1)
     return np.pad(rows, ((0, 0), (0, align4(rows.shape[1]) - rows.shape[1]))).view(np.uint8)
 
 
@@ -136,7 +136,7 @@ def test_conv2d(
         f"match_pulp_conv2d{requantization.suffix}",
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
-        weights=word_rows(weights),
+        weights=by_columns(weights),
         parameters=requantization.packed(),
         output=target.block,
         scratch=conv2d_scratch(geometry, CORES),
@@ -173,7 +173,7 @@ def test_grouped_conv2d(
         f"match_pulp_grouped_conv2d{requantization.suffix}",
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
-        weights=word_rows(weights),
+        weights=by_columns(weights),
         parameters=requantization.packed(),
         output=target.block,
         scratch=conv2d_scratch(geometry, CORES),
@@ -321,7 +321,7 @@ def accumulate_on(
             f"match_pulp_{kernel}{requantization.suffix}",
             fields_of(part, source, target, requantization, 11),
             input=source.block,
-            weights=word_rows(cut) if kernel == "conv2d" else cut.view(np.uint8),
+            weights=by_columns(cut) if kernel == "conv2d" else cut.view(np.uint8),
             parameters=requantization.packed(),
             output=target.block,
             scratch=conv2d_scratch(part, cores),
@@ -516,6 +516,30 @@ def test_lookup(
     table = rng.integers(0, 256, 256, np.uint8)
     output = lookup_on(harness, geometry, source, target, table)
     expect(output, target, table[source.tile])
+
+
+@EXAMPLES
+@given(pointwise, margins, margins, seeds)
+def test_channel_lookup(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    """Each channel through a table of its own."""
+    rng = np.random.default_rng(seed)
+    source = embed(rng.integers(0, 256, (*geometry.output, geometry.channels_out), np.uint8), before)
+    target = empty_output(geometry, behind)
+    tables = rng.integers(0, 256, (geometry.channels_out, 256), np.uint8)
+    output = harness.kernel(
+        "match_pulp_channel_lookup",
+        geometry.fields(**strides_of(source), **output_strides_of(target), clip_low=5, clip_high=7),
+        input=source.block,
+        parameters=tables.reshape(-1),
+        output=target.block,
+    )
+    expect(output, target, tables[np.arange(geometry.channels_out), source.tile])
 
 
 def lookup_on(harness: Harness, geometry: Geometry, source: View, target: View, table: Bytes) -> Bytes:
@@ -953,7 +977,7 @@ def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int,
         f"{kernel}{requantization.suffix}",
         fields_of(geometry, source, target, requantization, 9),
         input=source.block,
-        weights=word_rows(weights) if kernel == "match_pulp_conv2d" else weights.view(np.uint8),
+        weights=by_columns(weights) if kernel == "match_pulp_conv2d" else weights.view(np.uint8),
         parameters=requantization.packed(),
         output=target.block,
         scratch=scratch,
@@ -1015,22 +1039,22 @@ def pool_on(harness: Harness, geometry: Geometry, form: str) -> Bytes:
 @pytest.mark.parametrize("short", ["input", "weights", "parameters", "output", "scratch"])
 def test_a_byte_too_few_is_caught(harness: Harness, short: str) -> None:
     """The tests above see every access outside a block: each block one byte shorter stops the kernel."""
-    geometry = Geometry(3, 5, (8, 8), (3, 3), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    geometry = Geometry(3, 5, (8, 64), (3, 3), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
     rng = np.random.default_rng(1)
     x = random_input(rng, geometry)
     weights = random_weights(rng, (5, 3, 3, 3))
     requantization = random_requantization(rng, conv2d(x, weights, geometry, 0), step=False)
     arrays = {
         "input": x.reshape(-1),
-        "weights": word_rows(weights).reshape(-1),
+        "weights": by_columns(weights).reshape(-1),
         "parameters": requantization.packed(),
-        "output": np.zeros(8 * 8 * 5, np.uint8),
+        "output": np.zeros(8 * 64 * 5, np.uint8),
     }
     scratch = conv2d_scratch(geometry, CORES)
-    fields = geometry.fields(input_row_stride=30, input_pixel_stride=3, output_row_stride=40, output_pixel_stride=5)
+    fields = geometry.fields(input_row_stride=198, input_pixel_stride=3, output_row_stride=320, output_pixel_stride=5)
     harness.kernel("match_pulp_conv2d", fields, **arrays, scratch=scratch)
     if short == "scratch":
-        scratch -= 6  # the last column of 27 bytes is followed by five that words may overwrite or not
+        scratch -= 8  # the last of 54 windows ends at byte 504 of 512, and a byte behind it is read
     else:
         arrays[short] = arrays[short][:-1]
     with pytest.raises(HarnessError, match="AddressSanitizer: use-after-poison"):

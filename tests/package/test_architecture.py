@@ -38,6 +38,7 @@ STATIONS = (
     "report",
     "external_memory",
     "validation",
+    "compiled",
     "compiler",
     "devtools",
     "cli",
@@ -47,6 +48,7 @@ STATIONS = (
 
 MAY_IMPORT_RELAY = (
     "compiler",
+    "compiled",
     "relay",
     "frontend",
     "passes",

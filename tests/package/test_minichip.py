@@ -14,7 +14,7 @@ import match
 pytestmark = pytest.mark.cc
 
 if TYPE_CHECKING:
-    from match.compiler import CompiledModel
+    from match.compiled.model import CompiledModel
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "minichip"
 

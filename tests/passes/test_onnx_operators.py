@@ -136,6 +136,14 @@ def constants_beside(model):
 
 
 @network
+def slopes_of_each_channel(model):
+    """PReLU with slopes above and below 0 and 1."""
+    model.conv(4)
+    model.add("PRelu", model.constant(np.array([0.3, -0.2, 1.7, 0]).reshape(4, 1, 1)))
+    model.conv(3)
+
+
+@network
 def one_matrix_for_all(model):
     first = model.conv(1)
     model.current, model.channels = "x", 3

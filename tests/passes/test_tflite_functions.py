@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import tflite
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from match.arithmetic import tflite_functions
 from match.arithmetic.interface import QuantizedType
@@ -45,28 +47,38 @@ def unary(name: str, quantizations: tuple[float, int, float, int]) -> bytes:
     return model.build([x], [output])
 
 
-def random_unary(name: str, rng: np.random.Generator) -> tuple[float, int, float, int]:
-    scale, zero_point = float(np.float32(2 ** rng.uniform(-20, 6))), int(rng.integers(-128, 128))
+@st.composite
+def numbers_of(draw: st.DrawFn, name: str) -> tuple[float, int, float, int]:
+    """Scale and zero point of the input, then of the output."""
+
+    def power_of_two(low: float, high: float) -> float:
+        return float(np.float32(2 ** draw(st.floats(low, high))))
+
+    scale, zero_point = power_of_two(-20, 6), draw(st.integers(-128, 127))
     if name == "LOGISTIC":
         return scale, zero_point, 1 / 256, -128
     if name == "TANH":
         return scale, zero_point, 1 / 128, 0
-    return scale, zero_point, float(np.float32(scale * 2 ** rng.uniform(-6, 12))), int(rng.integers(-128, 128))
+    return scale, zero_point, float(np.float32(scale * power_of_two(-6, 12))), draw(st.integers(-128, 127))
 
 
 @pytest.mark.parametrize("name", ["LOGISTIC", "TANH", "HARD_SWISH"])
 def test_tables(name: str) -> None:
     """Every input, for scales from where the function is a line to where it is a step."""
-    rng = np.random.default_rng(1)
     distinct: set[int] = set()
-    for _ in range(150):
-        scale, zero_point, output_scale, output_zero_point = numbers = random_unary(name, rng)
+
+    @settings(max_examples=150)
+    @given(numbers_of(name))
+    def property_holds(numbers: tuple[float, int, float, int]) -> None:
+        scale, zero_point, output_scale, output_zero_point = numbers
         x = QuantizedType(np.float32(scale), zero_point, "int8")
         output = QuantizedType(np.float32(output_scale), output_zero_point, "int8")
         found = getattr(tflite_functions, name.lower())(x, output)
         (expected,) = Micro(unary(name, numbers), 1)(EVERY_VALUE.reshape(1, 256))
-        np.testing.assert_array_equal(found, expected.reshape(-1), str(numbers))
-        distinct |= set(expected.reshape(-1).tolist())
+        np.testing.assert_array_equal(found, expected.reshape(-1))
+        distinct.update(expected.reshape(-1).tolist())
+
+    property_holds()
     assert len(distinct) > 250
 
 

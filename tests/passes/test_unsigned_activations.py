@@ -127,6 +127,17 @@ def test_resizes_round_away_from_the_same_value() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_tables_of_channels_convert_themselves(dtype: str) -> None:
+    """A signed result is stored 128 higher where others read it; an output of the network has the table that it had."""
+    x = var()
+    low = np.iinfo(dtype).min
+    outputs = np.random.default_rng(6).integers(low, low + 256, (int(x.type_annotation.shape[-1]), 256))
+    alone = integer_form.channel_lookup(x, outputs, "int8", dtype)
+    assert unsigned(x, alone) == calls(typed(x, alone))
+    assert [name for name, _ in unsigned(x, relay.reverse(alone, 1))].count("take") == (2 if dtype == "int8" else 1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_squared_differences_have_the_tables_they_had(dtype: str) -> None:
     """Outputs with a sign become 128 more; the tables are of the inputs in their order, which stays."""
     x = var()

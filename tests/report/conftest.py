@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from match.compilation.options import Numerics, Options
-from match.dispatch.plan import LayerDecision, LayerPlan, Offer
+from match.dispatch.plan import LayerDecision, LayerPlan, Offer, OperatorPlan
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.ir.requantization import RequantizationFit, Requantizer
@@ -63,7 +63,7 @@ def report() -> Report:
             1024,
             COST.cycles,
             (taken, slower),
-            LayerPlan("match_conv", "chip", "array", LAYER, REQUANTIZER, SCHEDULE, "kernel", 0, b"", API),
+            LayerPlan("match_conv", "chip", "array", LAYER, SCHEDULE, (OperatorPlan("kernel", REQUANTIZER),), b"", API),
             source="model/relu",
             input_shapes=((1, 8, 8, 8),),
             output_shapes=((1, 8, 8, 16),),

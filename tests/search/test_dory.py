@@ -55,7 +55,7 @@ def blocks(layer: Layer, tile: Tile) -> int:
     inputs = round_up(rows * columns * (n if layer.channelwise else layer.c) * (4 if layer.op is Op.QUANTIZE else 1))
     filters = round_up(n * layer.fy * layer.fx * (1 if layer.channelwise else layer.c)) if layer.weight_dtype else 0
     parameters = parameter_bytes(layer) * (1 if layer.op is Op.ADD else n)
-    table = {Op.LOOKUP: 256, Op.QUANTIZE: 1040, Op.DEQUANTIZE: 1024}.get(layer.op, 0)
+    table = {Op.LOOKUP: 256, Op.CHANNEL_LOOKUP: 256 * n, Op.QUANTIZE: 1040, Op.DEQUANTIZE: 1024}.get(layer.op, 0)
     outputs = round_up(n * h * w * (4 if layer.op is Op.DEQUANTIZE else 1))
     return inputs * (2 if layer.op is Op.ADD else 1) + filters + parameters + table + outputs
 

@@ -161,6 +161,15 @@ class Builds:
 
         return build
 
+    def channel_lookup(self) -> Build:
+        """A random table for each of 16 channels."""
+        tables = np.stack([self._table() for _ in range(16)])
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.channel_lookup(x, tables, self.dtype, self.dtype)
+
+        return build
+
     def multiplication(self) -> Build:
         """The product of two maps."""
         scaled, offsets = self.requantization(1, 32), (self._low + 3, self._low + 100)

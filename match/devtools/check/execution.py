@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.compilation.stopwatch import Progress, unheard
-from match.compiler import CompiledModel
+from match.compiled.model import CompiledModel
 from match.compiler import compile as compile_model
 from match.devtools.check.chain_probes import chain_probes
 from match.devtools.check.external_run import external_run_problems

@@ -112,6 +112,9 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, builds.average())
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, builds.maximum())
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, builds.lookup())
+    yield Probe(
+        Op.CHANNEL_LOOKUP, "a table for each channel of an 8x8x16 map", dtype, shape, 1, builds.channel_lookup()
+    )
     yield Probe(Op.MULTIPLY, "a product of two 8x8x16 maps", dtype, shape, 2, builds.multiplication())
     outer = "a product of one channel of 8x8 and one pixel of 16"
     yield Probe(Op.MULTIPLY, outer, dtype, (1, 8, 8, 1), 1, builds.outer_product())

@@ -183,7 +183,11 @@ def comparison(build: Callable[..., relay.Expr]) -> Handler:
             table = multiply(
                 (values.levels - values.zero_point) << _COMPARISON_LEFT_SHIFT, np.float64(values.scale)
             ).astype(np.int32)
-            sides.append(tables.lookup(read.expr(operator, at), table, values))
+            constant = read.constant(operator, at)
+            if constant is None:
+                sides.append(tables.lookup(read.expr(operator, at), table, values))
+            else:
+                sides.append(relay.const(table[constant.astype(np.int64) - values.levels[0]]))
         return build(*sides)
 
     return handler

@@ -19,7 +19,7 @@ from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay import relay
+from match.relay import integer_form, relay
 
 _RSQRT_SHIFT = 20
 
@@ -103,19 +103,21 @@ def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """PRELU: a table for one slope, else arithmetic."""
+    """PRELU: a table for one slope, or for each channel's, else arithmetic."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     slopes = read.quantization(operator, read.tensor(operator, 1))
     identity = _ratio(inputs, output)
     factor = np.float64(inputs.scale) * np.float64(slopes.scale) / np.float64(output.scale)
     alpha = read.constant(operator, 1)
-    if alpha is not None and alpha.size == 1:
-        slope = int(alpha.reshape(-1)[0]) - slopes.zero_point
-
-        def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
-            return np.where(x >= 0, multiply(x, identity), multiply(x * slope, factor))
-
-        return _table(read, operator, function)
+    channels = read.tensor(operator).shape[-1]
+    if alpha is not None and alpha.size in (1, alpha.shape[-1]) and alpha.size in (1, channels):
+        slope = alpha.reshape(-1, 1).astype(np.int64) - slopes.zero_point
+        levels = inputs.levels - inputs.zero_point
+        relative = np.where(levels >= 0, multiply(levels, identity), multiply(levels * slope, factor))
+        outputs = _saturated(relative + output.zero_point, output)
+        if alpha.size == 1:
+            return lookup(read.expr(operator), outputs[0], inputs)
+        return integer_form.channel_lookup(read.expr(operator), outputs, inputs.dtype, output.dtype)
     x = integers.wide(read.expr(operator), inputs.zero_point)
     by_slope = relay.multiply(x, integers.wide(read.expr(operator, 1), slopes.zero_point))
     positive = relay.greater_equal(x, int64(0))

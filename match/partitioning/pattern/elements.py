@@ -14,7 +14,7 @@ from match.partitioning.pattern.layers import byte_table, covered, element_wise,
 from match.partitioning.pattern.types import Match
 from match.relay import relay
 from match.relay.normalization import DEVIATION_FRACTION, RowNormalization
-from match.relay.operators import Dequantize, Lookup, Quantize
+from match.relay.operators import ChannelLookup, Dequantize, Lookup, Quantize
 from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, shape
 from match.relay.softmax import FACTOR_ONE, SHIFT, Softmax
@@ -24,6 +24,12 @@ def lookup(root: relay.Expr, found: Lookup) -> Match:
     """A table."""
     layer = element_wise(Op.LOOKUP, shape(found.x), found.x_dtype, found.dtype)
     return _alone(root, found.x, layer, LayerConstants(None, None, table=byte_table(found)))
+
+
+def channel_lookup(root: relay.Expr, found: ChannelLookup) -> Match:
+    """A table for each channel."""
+    layer = element_wise(Op.CHANNEL_LOOKUP, shape(found.x), found.x_dtype, found.dtype)
+    return _alone(root, found.x, layer, LayerConstants(None, None, channel_tables=byte_table(found)))
 
 
 def quantize(root: relay.Expr, found: Quantize) -> Match:

@@ -53,6 +53,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     lookup = readers.read_lookup(root)
     if lookup is not None:
         return elements.lookup(root, lookup)
+    by_channel = readers.read_channel_lookup(root)
+    if by_channel is not None:
+        return elements.channel_lookup(root, by_channel)
     moved = concatenation(root) or slicing(root) or transposition(root)
     if moved is not None:
         return moved

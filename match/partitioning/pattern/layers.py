@@ -14,7 +14,7 @@ from match.ir.layer import Layer, Op
 from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.types import Rejection
 from match.relay import relay
-from match.relay.operators import Lookup
+from match.relay.operators import ChannelLookup, Lookup
 from match.relay.rewrite import dtype, operands, shape
 from match.relay.value_ranges import Range
 
@@ -54,11 +54,11 @@ def element_wise(op: Op, shape: Sequence[int], x_dtype: str, dtype: str) -> Laye
     )
 
 
-def byte_table(lookup: Lookup) -> npt.NDArray[np.uint8]:
-    """The output's byte for each input byte, both as unsigned numbers."""
+def byte_table(lookup: Lookup | ChannelLookup) -> npt.NDArray[np.uint8]:
+    """The output's byte for each input byte, both as unsigned numbers, along the last axis."""
     table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
     # From the order of the values, -128 first, to that of their bytes, 0 first.
-    return np.roll(table, 128) if lookup.x_dtype == "int8" else table
+    return np.roll(table, 128, axis=-1) if lookup.x_dtype == "int8" else table
 
 
 def rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: str, macs: int = 0) -> Rejection:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from match.ir.layer import Dim, Operand, Role
 from match.prediction.arrays import Flags, Floats, Ints
 from match.search.exact.residencies import Residencies, Way
-from match.search.exact.tables import TILED, Box, Figures, Tables
+from match.search.exact.tables import TILED, Box, Figures, Tables, within
 
 
 class Bound(NamedTuple):
@@ -60,40 +60,53 @@ class HeldOperand(NamedTuple):
     buffers: Floats
 
 
-def tile_bound(tables: Tables, box: Box, kernels: Floats) -> Bound:
-    """Of all mappings with a tile, for the tiles of a box; tables.
+class LeastFigures(NamedTuple):
+    """Figures of an operand in all outer blocks, the least that a mapping with a tile of each size has; tables.
 
-    `kernels` are the cycles of all kernel calls, with the overhead and their launches.
+    moved: bytes of all blocks. transfer: DMA cycles of all blocks. end: those that no kernel hides, see `Figures`.
     """
-    prices = tables.prices
-    transfer, moved, core = np.zeros(()), np.zeros(()), np.zeros(())
-    for operand, figures in zip(prices.operands, tables.figures, strict=True):
-        outside = np.prod([tables.outer_counts[dim] for dim in TILED if dim not in operand.dims], dtype=float)
-        transfer = transfer + outside * _least(operand, figures.transfer, box)
-        moved = moved + outside * _least(operand, figures.moved, box)
-        core = core + outside * _least(operand, figures.end, box)
-    if not prices.overlap:
-        issues = prices.issue * len(prices.operands) * tables.outer_blocks
-        return Bound(kernels + issues + transfer, moved)
-    outputs = [operand.role is Role.OUTPUT for operand in prices.operands]
-    begun, finished = (prices.issue * tables.outer_blocks * some for some in (not all(outputs), sum(outputs)))
-    return Bound(np.maximum(kernels + begun + finished + core, prices.overhead + begun + transfer), moved)
+
+    moved: Floats
+    transfer: Floats
+    end: Floats
 
 
-def _least(operand: Operand, table: npt.NDArray[Any], box: Box) -> npt.NDArray[Any]:
-    """The least figure of an operand for each tile of a box; an axis for each tiled dimension.
+def least_figures(tables: Tables) -> tuple[LeastFigures, ...]:
+    """Those of each operand."""
+    every: list[LeastFigures] = []
+    for operand, figures in zip(tables.prices.operands, tables.figures, strict=True):
+        outside = math.prod(tables.outer_counts[dim] for dim in TILED if dim not in operand.dims)
+        least = (_least(operand, table) for table in (figures.moved, figures.transfer, figures.end))
+        every.append(LeastFigures(*(float(outside) * table for table in least)))
+    return tuple(every)
+
+
+def _least(operand: Operand, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The least figure of an operand for each tile; an axis for each tiled dimension.
 
     Along a dimension of the operand, a mapping holds the operand whole or cuts it as the tile does. The smaller of the
     two figures counts: the last entry of `table` along an axis is that of the whole. Along input channels that the tile
     cuts, only an input can be whole.
     """
-    for axis, (dim, part) in enumerate(zip(TILED, box, strict=True)):
-        if table.shape[axis] > 1:
-            whole = table.take([-1], axis)
-            table = table[(*[slice(None)] * axis, part)]
-            if dim is not Dim.C or operand.role is Role.INPUT:
-                table = np.minimum(table, whole)
+    for axis, dim in enumerate(TILED):
+        if table.shape[axis] > 1 and (dim is not Dim.C or operand.role is Role.INPUT):
+            table = np.minimum(table, table.take([-1], axis))
     return table
+
+
+def tile_bound(tables: Tables, least: Sequence[LeastFigures], box: Box, kernels: Floats) -> Bound:
+    """Of all mappings with a tile, for the tiles of a box; tables.
+
+    `least` are those of `tables`, `kernels` the cycles of all kernel calls, with the overhead and their launches.
+    """
+    prices = tables.prices
+    moved, transfer, end = (_total(within(table, box) for table in one) for one in zip(*least, strict=True))
+    if not prices.overlap:
+        issues = prices.issue * len(prices.operands) * tables.outer_blocks
+        return Bound(kernels + issues + transfer, moved)
+    outputs = [operand.role is Role.OUTPUT for operand in prices.operands]
+    begun, finished = (prices.issue * tables.outer_blocks * some for some in (not all(outputs), sum(outputs)))
+    return Bound(np.maximum(kernels + (begun + finished + end), prices.overhead + begun + transfer), moved)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from match.prediction.arrays import Ints
 from match.prediction.blocks import axes_of, axis_lengths, round_up, touched
 from match.prediction.prices import Prices
 from match.search.exact.tables import TILED, Tables, along_axis
-from match.target.cost import Tile
+from match.target.cost import Tile, ceil_div
 
 
 def least_bytes(prices: Prices, operand: Operand) -> int:
@@ -75,11 +75,20 @@ def least_kernels(tables: Tables) -> float:
 
 
 def anywhere(axis: Axis, extent: int) -> Ints:
-    """Outputs of tiles along an axis and what each reads of the input, for tiles anywhere; shape (2, tiles)."""
-    start, size = (values.ravel() for values in np.indices((extent, extent + 1)))
-    inside = (size > 0) & (start + size <= extent)
-    pairs = np.stack([size[inside], touched(axis, start[inside], size[inside])], axis=1)
-    return np.unique(pairs, axis=0).T
+    """Outputs of tiles along an axis and what each reads of the input, for tiles anywhere; shape (2, tiles).
+
+    Tiles of a size differ only where windows reach beyond the input: so many starts from either end are all there are.
+    """
+    step = max(axis.stride, 1)
+    front = min(extent, ceil_div(max(axis.before, 0), step))
+    beyond = (extent - 1) * axis.stride - axis.before + axis.window - axis.limit
+    behind = min(extent, ceil_div(max(beyond, 0), step))
+    size = np.arange(1, extent + 1)[:, None]
+    last = extent - size
+    starts = np.minimum(last, np.arange(front)), np.maximum(0, last - np.arange(behind + 1))
+    start = np.concatenate(starts, axis=1)
+    pairs = np.stack([np.broadcast_to(size, start.shape), touched(axis, start, size)], axis=-1)
+    return np.unique(pairs.reshape(-1, 2), axis=0).T
 
 
 def lengths_anywhere(operand: Operand, axis: Axis, extent: int) -> Ints:

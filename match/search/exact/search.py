@@ -16,7 +16,7 @@ from match.ir.layer import Dim
 from match.mapping.schedule import Loop, Placement
 from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.predict import latency
-from match.search.exact.bounds import Bound, TileGroup, tile_bound
+from match.search.exact.bounds import Bound, TileGroup, least_figures, tile_bound
 from match.search.exact.residencies import Residencies, residencies
 from match.search.exact.tables import TILED, Box, Tables
 
@@ -32,6 +32,9 @@ CHUNKS = 4, 16, 64, 256, 1024
 
 FEW = 4
 """Mappings that are predicted before those of more tiles are bounded."""
+
+RANKED = (Dim.K, Dim.OY, Dim.OX, Dim.C)
+"""Of mappings of equal cost the first has larger tiles along K, then OY, and so on, and its loops in this order."""
 
 BELOW = 1 - 1e-12
 """What keeps a bound below what it bounds, whatever the order of additions."""
@@ -127,6 +130,7 @@ class Search:
         prices = tables.prices
         self.tables = tables
         self.prices = prices
+        self.least_figures = least_figures(tables)
         self.by_latency = objective == "latency"
         self.byte_energy = prices.byte_energy(prices.memory.name) if objective == "energy" else None
         self.rank = most
@@ -163,7 +167,7 @@ class Search:
             return Candidates.none()
         kernels, last_kernels = tables.kernels(box)
         kernels = prices.overhead + kernels
-        bound = tile_bound(tables, box, kernels)
+        bound = tile_bound(tables, self.least_figures, box, kernels)
         keys = [np.broadcast_to(key, fits.shape) for key in self.keys(self.sure(bound, kernels))]
         index = np.array(np.nonzero(fits & self.may_win(*keys)))
         figures: list[Any] = [figure[*index] for figure in (room, kernels, last_kernels, *keys)]
@@ -275,12 +279,13 @@ class Search:
 
     def ranked(self, objective: float, second: float, nest: OrderedLoops) -> Rank:
         """The rank of a mapping that costs so much, or its bound."""
-        tile = tuple(self.tile(nest).values())
+        extents = self.tile(nest)
+        tile = tuple(extents[dim] for dim in RANKED)
         return Rank(
             objective,
             second,
             -math.prod(tile),
-            tuple(TILED.index(loop.dim) for loop in nest.loops),
+            tuple(RANKED.index(loop.dim) for loop in nest.loops),
             tuple((placement.depth, placement.buffers) for placement in nest.placements),
             tuple(-size for size in tile),
         )

@@ -25,7 +25,7 @@ from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import Span, array_limits
 from match.prediction.nested import Level, Nested, cost_of
 from match.prediction.prices import Lengths, Prices
-from match.search.exact.bounds import Bound, TileGroup, tile_bound
+from match.search.exact.bounds import Bound, TileGroup, least_figures, tile_bound
 from match.search.exact.least import least_bytes, least_kernels, least_transfers
 from match.search.exact.residencies import residencies
 from match.search.exact.search import BELOW, OrderedLoops, Rank, Search, nests
@@ -109,7 +109,7 @@ class TwoMemories:
         """
         found: list[tuple[float, float, tuple[int, ...]]] = []
         box = tables.box(0)
-        bound, fits = tile_bound(tables, box, cycles), tables.room(box, scratch=False)[1]
+        bound, fits = tile_bound(tables, least_figures(tables), box, cycles), tables.room(box, scratch=False)[1]
         least = np.broadcast_to(self.keys(bound.cycles, bound.moved, np.zeros(()))[0], fits.shape)
         every = np.array(np.nonzero(fits))
         every = every[:, np.argsort(least[*every], kind="stable")[:BOUNDED]]
@@ -148,7 +148,7 @@ class TwoMemories:
         kernels, _ = whole.kernels(box)
         transfers = np.zeros(())
         for operand, figures in zip(prices.operands, blocks.figures, strict=True):
-            others = [along_axis(dim, whole.counts[dim]) for dim in TILED[:-1] if dim not in operand.dims]
+            others = [along_axis(dim, whole.counts[dim]) for dim in TILED[1:] if dim not in operand.dims]
             transfers = transfers + within(figures.transfer, box) * math.prod(others)
         issues = whole.calls(box) * (prices.issue * len(prices.operands))
         return prices.overhead + kernels + issues + transfers / 2

@@ -30,6 +30,14 @@ uint32_t ne16_read(uint32_t word)
     return *at(NE16 + 4 * word);
 }
 
+void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last)
+{
+    volatile uint32_t *registers = at(NE16 + 4 * NE16_JOB);
+    for (uint32_t word = first; word <= last; word++) {
+        registers[word] = job->words[word];
+    }
+}
+
 /* Sleeps in the event unit; an event that has come already ends it at once. */
 void ne16_wait_event(void)
 {

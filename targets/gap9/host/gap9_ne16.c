@@ -52,16 +52,16 @@ int32_t gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
 
 int32_t gap9_ne16_wait(void)
 {
-    match_kernel_t kernel = ne16.kernel;
-    ne16.kernel = NULL;
-    if (kernel == NULL) {
+    if (ne16.kernel == NULL) {
         return MATCH_ERROR_COMPUTE;
     }
     if (match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
+        ne16.kernel = NULL;
         return MATCH_ERROR_TIMEOUT;
     }
-    kernel(ne16.tile);
+    ne16.kernel(ne16.tile);
     ne16_wait(0);
+    ne16.kernel = NULL;
     return ne16_model_status(&ne16.model);
 }
 
@@ -80,6 +80,13 @@ void ne16_write(uint32_t word, uint32_t value)
 uint32_t ne16_read(uint32_t word)
 {
     return ne16_model_read(&ne16.model, word);
+}
+
+void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last)
+{
+    for (uint32_t word = first; word <= last; word++) {
+        ne16_write(NE16_JOB + word, job->words[word]);
+    }
 }
 
 void ne16_wait_event(void)

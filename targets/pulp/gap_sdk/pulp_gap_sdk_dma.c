@@ -4,8 +4,6 @@
 #include "pulp.h"
 #include "pulp_copy.h"
 
-static int32_t pending;
-
 /* Place for the next command of a transfer, free again. */
 static pi_cl_dma_cmd_t *next_command(pulp_dma_t *transfer)
 {
@@ -39,7 +37,6 @@ static void start(pulp_dma_t *transfer, const void *local, const void *external,
     uint32_t rows = dense ? copy.rows : 1;
     transfer->count = 0;
     transfer->active = true;
-    pending += 1;
     for (uint32_t plane = 0; plane < copy.planes; plane++) {
         uint32_t inside = (uint32_t)(uintptr_t)local + plane * copy.local_plane_stride;
         uint32_t outside = (uint32_t)(uintptr_t)external + plane * copy.external_plane_stride;
@@ -69,11 +66,5 @@ int32_t pulp_dma_wait(pulp_dma_t *transfer)
         pi_cl_dma_cmd_wait(&transfer->commands[i]);
     }
     transfer->active = false;
-    pending -= 1;
     return MATCH_OK;
-}
-
-int32_t pulp_dma_pending(void)
-{
-    return pending;
 }

@@ -172,11 +172,6 @@ int32_t pulp_dma_wait(pulp_dma_t *transfer)
     return MATCH_OK;
 }
 
-int32_t pulp_dma_pending(void)
-{
-    return chip.transfers;
-}
-
 int32_t pulp_cluster_wait(void)
 {
     started_t started = chip.cluster_kernel;
@@ -184,7 +179,8 @@ int32_t pulp_cluster_wait(void)
     if (started.kernel == NULL) {
         return MATCH_ERROR_COMPUTE;
     }
-    if (match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
+    /* A kernel that the accelerator's has started is a part of that. */
+    if (!pulp_accelerator_pending() && match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
         return MATCH_ERROR_TIMEOUT;
     }
     return match_team_run(started.kernel, started.tile);

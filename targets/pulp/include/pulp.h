@@ -81,9 +81,6 @@ void pulp_dma_copy_out(pulp_dma_t *transfer, const void *local, void *external, 
  * be zero before its first use. */
 int32_t pulp_dma_wait(pulp_dma_t *transfer);
 
-/* Transfers started and not yet waited for. */
-int32_t pulp_dma_pending(void);
-
 /* Wait for the kernel that pulp_cluster_run started. */
 int32_t pulp_cluster_wait(void);
 

@@ -47,7 +47,6 @@ int32_t pulp_open_with(const pulp_setup_t *setup)
     if (!pulp_open_memory_reset(setup)) {
         return MATCH_ERROR_PLATFORM;
     }
-    pulp_open_dma_reset();
     if (running) {
         return MATCH_OK;
     }

@@ -17,9 +17,8 @@ typedef struct {
 
 extern volatile pulp_open_mailbox_t pulp_open_mailbox;
 
-/* Forget all blocks of L1 and L2, and all transfers. False if what is handed in leaves the L1 of blocks. */
+/* Forget all blocks of L1 and L2. False if what is handed in leaves the L1 of blocks. */
 bool pulp_open_memory_reset(const pulp_setup_t *setup);
-void pulp_open_dma_reset(void);
 
 /* On every core of the cluster, from its start. */
 _Noreturn void pulp_open_cluster_main(int32_t core);

@@ -4,13 +4,6 @@
 #include "pulp_open_cluster.h"
 #include "pulp_open_registers.h"
 
-static int32_t pending;
-
-void pulp_open_dma_reset(void)
-{
-    pending = 0;
-}
-
 static void command(uint32_t bytes, uint32_t options, const uint8_t *local, const uint8_t *external)
 {
     pulp_open_write(PULP_OPEN_DMA_COMMAND, bytes | options | PULP_OPEN_DMA_INCREMENT | PULP_OPEN_DMA_EVENT);
@@ -50,7 +43,10 @@ static void start(pulp_dma_t *transfer, const uint8_t *local, const uint8_t *ext
 {
     transfer->counter = pulp_open_read(PULP_OPEN_DMA_COMMAND);
     transfer->active = true;
-    pending += 1;
+    if (shape->planes == 1 && shape->rows == 1) { /* most are one piece */
+        command(shape->bytes, direction, local, external);
+        return;
+    }
     match_copy_t copy = pulp_copy_merged(shape);
     for (uint32_t i = 0; i < copy.planes; i++) {
         plane(&copy, direction, local, external);
@@ -80,11 +76,5 @@ int32_t pulp_dma_wait(pulp_dma_t *transfer)
     }
     pulp_open_write(PULP_OPEN_DMA_STATUS, counter);
     transfer->active = false;
-    pending -= 1;
     return MATCH_OK;
-}
-
-int32_t pulp_dma_pending(void)
-{
-    return pending;
 }

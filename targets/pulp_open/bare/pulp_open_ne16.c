@@ -19,6 +19,13 @@ uint32_t ne16_read(uint32_t word)
     return pulp_open_read(PULP_OPEN_NE16 + 4 * word);
 }
 
+void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last)
+{
+    for (uint32_t word = first; word <= last; word++) {
+        pulp_open_write(PULP_OPEN_NE16 + 4 * (NE16_JOB + word), job->words[word]);
+    }
+}
+
 void ne16_wait_event(void)
 {
     pulp_open_wait_event(PULP_OPEN_EVENT_NE16);

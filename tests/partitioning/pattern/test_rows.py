@@ -10,9 +10,11 @@ import pytest
 
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
+from match.partitioning.pattern import find
 from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products, rows
 from match.passes.pipeline import integer_relay
-from match.relay import relay, tvm
+from match.relay import fixed_point, relay, tvm
+from match.relay.fixed_point import alone
 from match.relay.softmax import softmax
 
 pytestmark = pytest.mark.tvm
@@ -227,3 +229,32 @@ def test_tvms_own_requantization_is_not_the_references() -> None:
     model = from_relay(tvm.IRModule.from_expr(relay.Function([x], total)))
     found = [row for row in rows(integer_relay(model)["main"], ()) if isinstance(row, tuple)]
     assert not all(map(is_reference, found))
+
+
+def recurrent(steps: int) -> tvm.IRModule:
+    """A cell of int32 that each step changes and hands out in 8 bits, as a step of an LSTM does."""
+    x = relay.var("x", shape=(1, 8), dtype="int8")
+    cell: relay.Expr = relay.cast(x, "int32")
+    outputs: list[relay.Expr] = []
+    for _ in range(steps):
+        cell = alone(relay.add(relay.right_shift(cell, relay.const(1)), relay.cast(x, "int32")))
+        outputs.append(relay.cast(relay.clip(cell, -128, 127), "int8"))
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.Tuple(outputs))))
+
+
+def test_steps_are_not_read_again_for_each_step_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[relay.Expr] = []
+    within = fixed_point.is_8bit
+
+    def counted(expr: relay.Expr) -> bool:
+        looked_at.append(expr)
+        return within(expr)
+
+    monkeypatch.setattr(fixed_point, "is_8bit", counted)
+    counts: list[int] = []
+    for steps in (6, 12):
+        module = recurrent(steps)
+        looked_at.clear()
+        rows(module["main"], find(module))
+        counts.append(len(looked_at))
+    assert 0 < counts[1] <= 2 * counts[0] + 10

@@ -64,7 +64,7 @@ static void test_shape(const match_copy_t *s)
     memcpy(expected, local, BYTES);
     copy(expected, external, s, true);
     pulp_dma_copy_in(&transfer, local, external, s);
-    check(pulp_dma_pending() == 1 && pulp_dma_wait(&transfer) == MATCH_OK, "status of a copy in", s);
+    check(pulp_dma_wait(&transfer) == MATCH_OK, "status of a copy in", s);
     check(memcmp(local, expected, BYTES) == 0, "copy in", s);
     fill(local);
     memcpy(expected, external, BYTES);
@@ -73,7 +73,7 @@ static void test_shape(const match_copy_t *s)
     check(pulp_dma_wait(&transfer) == MATCH_OK, "status of a copy out", s);
     check(memcmp(external, expected, BYTES) == 0, "copy out", s);
     check(pulp_dma_wait(&transfer) == MATCH_ERROR_TRANSFER, "a second wait", s);
-    check(pulp_dma_pending() == 0 && mchan_taken() == 0, "counters", s);
+    check(mchan_taken() == 0, "counters", s);
 }
 
 static void test_commands(const match_copy_t *s, uint32_t commands, uint32_t strided)

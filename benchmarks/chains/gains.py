@@ -1,0 +1,55 @@
+"""Predicted cycles of a network on a chip, operator by operator and with chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.frontend import Model
+from match.partitioning.choice import choose
+from match.partitioning.pattern import find
+from match.partitioning.pattern.rows import rows
+from match.passes.pipeline import integer_relay
+from match.target.registry import get_target
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Predicted cycles with everything in main memory, conversions of layouts and the control core included.
+
+    l1: bytes; None: the chip's own. chains: how many the network has.
+    """
+
+    network: str
+    target: str
+    l1: int | None
+    alone: float
+    fused: float
+    chains: int
+
+    @property
+    def less(self) -> float:
+        """Share of cycles that chains save; below 0 if they cost."""
+        return 1.0 - self.fused / self.alone if self.alone else 0.0
+
+
+def gains(model: Model, targets: Sequence[str], sizes: Sequence[int | None]) -> Iterator[Gain]:
+    """Of a network on some targets, each with some sizes of L1."""
+    for name in targets:
+        for size in sizes:
+            target = get_target(name, size)
+            module = integer_relay(model, target.activations)
+            listed = rows(module["main"], find(module))
+
+            fused, alone = (
+                choose(module["main"], listed, "network", target, _options(fuse=fuse), Stopwatch())
+                for fuse in (True, False)
+            )
+            chains = sum(1 for one in fused.decisions if one.plan and one.plan.stages)
+            yield Gain(model.name, name, size, alone.cost, fused.cost, chains)
+
+
+def _options(*, fuse: bool) -> Options:
+    return Options.parse("exact", "latency", "hardware", cache=True, fuse=fuse)

@@ -1,0 +1,140 @@
+"""What the loops of kernels/pulp go through: words of vectors, windows in place or copied, strips, shares of cores."""
+
+from __future__ import annotations
+
+from match.ir.layer import Layer, Op
+from match.target.cost import Tile, ceil_div, choose, larger, smaller
+
+WORD = 4
+"""Bytes of a vector that a core loads at once; shorter vectors are multiplied byte by byte."""
+
+
+def align4(size: int) -> int:
+    """Rounded up to whole words."""
+    return ceil_div(size, 4) * 4
+
+
+def columns_bytes(column: int) -> int:
+    """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
+    return smaller(16 * column, larger(512, 2 * column))
+
+
+def step(channels: int, pixels: int) -> int:
+    """Cycles of a step of `channels` x `pixels` accumulators: a word of every row and vector, all products of pairs.
+
+    A single product waits a cycle for its load.
+    """
+    return channels + pixels + channels * pixels + (channels == pixels == 1)
+
+
+def last_step(channels: int, pixels: int) -> int:
+    """Cycles of the last bytes of vectors that are no whole words, beside a step's, counted in the compiled code.
+
+    They are taken from the last four of every row and vector (`match_rest`): an address each, and of a vector the other
+    bytes masked. 6 instructions make the mask. Those of four channels lie apart: 4 cycles to jump there and back.
+    """
+    return channels + 2 * pixels + (6 if channels == 1 else 10)
+
+
+def short_step(channels: int) -> int:
+    """Cycles of a byte of `channels` rows and of a vector, all shorter than a word: addresses, loads and products."""
+    return 5 + 4 * channels
+
+
+def is_pointwise(layer: Layer) -> bool:
+    """Whether the convolution reads every pixel once and needs no im2col."""
+    return (layer.fy, layer.fx, layer.stride) == (1, 1, (1, 1)) and not any(layer.padding)
+
+
+def pixels_apart(layer: Layer) -> bool:
+    """Whether the pixels that a row of a window sees do not lie side by side: holes, or other groups' channels."""
+    return layer.fx > 1 and (layer.dilation[1] > 1 or layer.op is Op.GROUPED_CONV2D)
+
+
+def border_windows(layer: Layer) -> int:
+    """Output columns whose windows are no run of bytes within a row of the input; of few columns more than there are.
+
+    Spelled out, as it is asked for each tile.
+    """
+    if pixels_apart(layer):
+        return layer.ox
+    stride, left = layer.stride[1], layer.padding.left
+    before = -(-left // stride)
+    behind = layer.ox - 1 - (layer.ix - layer.fx + left) // stride
+    return before + behind if behind > 0 else before
+
+
+def is_in_place(layer: Layer, tile: Tile) -> bool:
+    """Whether windows are multiplied where they lie in the input: each one run of whole words."""
+    row = layer.fy == 1 and not pixels_apart(layer)
+    column = (layer.fx, layer.ix, layer.dilation[0]) == (1, 1, 1)
+    return (tile.c % WORD == 0) if (row or column) and layer.op is Op.CONV2D else False
+
+
+def across(layer: Layer, tile: Tile) -> int:
+    """Half cycles that two windows which share columns take longer for each of their words, as these cross borders."""
+    stride = layer.stride[1] * layer.fy * tile.c
+    return choose(stride % 2 > 0, 3, stride % WORD // 2 * 2)
+
+
+def are_shared(layer: Layer, tile: Tile) -> bool:
+    """Whether windows that are laid out share columns (`are_shared` of match_pulp_conv2d.c)."""
+    again = layer.fx - layer.stride[1]
+    if layer.dilation[1] > 1 or again <= 0:
+        return False
+    words = align4(layer.fy * layer.fx * tile.c) // WORD
+    longer = across(layer, tile) * ceil_div(tile.k, 4) * words
+    return longer <= 16 * again * layer.fy * ceil_div(tile.c, WORD)
+
+
+def border_rows(layer: Layer) -> int:
+    """Rows of outputs whose windows reach above or below the input."""
+    stride, top = layer.stride[0], layer.padding.top
+    reach = (layer.fy - 1) * layer.dilation[0] + 1
+    behind = layer.oy - 1 - (layer.iy - reach + top) // stride
+    return min(layer.oy, ceil_div(top, stride) + max(0, behind))
+
+
+def copied_column(layer: Layer, tile: Tile) -> float:
+    """Cycles of the pixels of a column that is laid out.
+
+    Pixels of up to a word are copied two at a time, with two steps to the next column; others by loops of two words.
+    Those that are no whole words take `KernelCycles.pixel` more.
+    """
+    rows, words = layer.fy, tile.c // WORD
+    small = choose(tile.c == 3, 3 + rows * 4.5, 3 + 2 * rows + rows % 2)
+    large = rows * choose(words == 2, 4, 2 * words + 3 - words % 2)
+    return choose(tile.c <= WORD, small, choose(tile.c % WORD == 0, large, rows * words * 2.5))
+
+
+def even(count: int) -> int:
+    """Rounded up to pairs."""
+    return ceil_div(count, 2) * 2
+
+
+def crossing(distance: int) -> float:
+    """How many words cross a border, of those that follow one another at this distance, bytes."""
+    rest = distance % WORD
+    return choose(rest == 0, 0, choose(rest == 2, 0.5, 0.75))
+
+
+def strip_columns(layer: Layer) -> int:
+    """Columns of outputs in a strip of a depthwise convolution; 0 if there is no kernel for its filter.
+
+    The kernels for strips read five columns but for 3x3 at stride 1.
+    """
+    columns = {(3, 3): 2, (5, 5): 1}.get((layer.fy, layer.fx), 0)
+    if layer.dilation != (1, 1) or layer.stride not in ((1, 1), (2, 2)):
+        return 0
+    return columns if layer.ix >= 5 or (layer.fy, layer.stride[0]) == (3, 1) else 0
+
+
+def share_of_channels(channels: int, cores: int, singles: int) -> int:
+    """Channels of the busiest core, computed by fours, with at most `singles` behind them (match_pulp_share.h)."""
+    each = ceil_div(channels, cores)
+    return choose(each % 4 > singles, align4(each), each)
+
+
+def seen_rows(layer: Layer, tile: Tile) -> int:
+    """Input rows that the tile's outputs see, padding included."""
+    return (tile.oy - 1) * layer.stride[0] + layer.window[0]

@@ -1,0 +1,311 @@
+/* Products of vectors of whole words with Xpulpv2 or CORE-V instructions: all fours of channels of some pixels are one piece
+ * of assembly, as its loops need all registers. What it works on is a record in memory. */
+#ifndef MATCH_PULP_WORDS_H
+#define MATCH_PULP_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "match_pulp_dot.h"
+#include "match_pulp_matmul.h"
+
+#if defined(MATCH_PULP_INSN)
+
+/* Words by number; the assembly counts in some of them. */
+typedef struct {
+    const uint8_t *x;          /* 0: the first pixel's vector, and how far it is to those of the next pixel and the next two */
+    ptrdiff_t x_step;          /* 1 */
+    ptrdiff_t x_pair;          /* 2 */
+    uint8_t *output;           /* 3: where the outputs begin, and how far it is to those of the next pixel, and from behind */
+    ptrdiff_t output_step;     /* 4: these to those of the next two */
+    ptrdiff_t output_pair;     /* 5 */
+    const int8_t *weights;     /* 6: of the first channel, */
+    const uint8_t *parameters; /* 7: and its parameters */
+    ptrdiff_t x_back;          /* 8: what vectors step back by, and weights on to the next four channels: */
+    ptrdiff_t weights_on;      /* 9: from behind the last word, or from it (MATCH_END) */
+    int32_t words;             /* 10: steps of the loop over words, one or more */
+    int32_t blocks;            /* 11: fours of channels */
+    int32_t pairs;             /* 12: of pixels */
+    int32_t most;              /* 13: the largest output */
+    int32_t length;            /* 14: of a vector, two words or more */
+} match_words_t;
+
+#define MATCH_WORDS_LOAD(value, word) "lw " value ", 4*" MATCH_INSN_NUMBER(word) "(a0)\n"
+
+#define MATCH_X0 "a1"
+#define MATCH_X1 "a2"
+#define MATCH_OUTPUT0 "a3"
+#define MATCH_OUTPUT1 "a4"
+#define MATCH_PARAMETERS "a5"
+#define MATCH_MOST "a6"
+#define MATCH_PAIRS "a7"
+#define MATCH_W0 "s1"
+#define MATCH_W1 "s2"
+#define MATCH_W2 "s3"
+#define MATCH_W3 "s4"
+#define MATCH_X_BACK "s5"
+#define MATCH_WEIGHTS_ON "s6"
+#define MATCH_WORDS "s7"
+#define MATCH_SUM00 "s8" /* of channel 0 and pixel 0 */
+#define MATCH_SUM01 "s9"
+#define MATCH_SUM10 "s10"
+#define MATCH_SUM11 "s11"
+#define MATCH_SUM20 "t0"
+#define MATCH_SUM21 "t1"
+#define MATCH_SUM30 "t2"
+#define MATCH_SUM31 "t3"
+#define MATCH_A "t4"
+#define MATCH_B "t5"
+#define MATCH_C "t6"
+#define MATCH_D "ra"
+
+/* A word of each vector, 14 and 9 instructions; X and W load one of a pixel and of a channel and step on. Loads stay away
+ * from what uses them, which would wait a cycle. */
+#define MATCH_WORD_2(DOT4, X, W) \
+    X(MATCH_A, MATCH_X0) \
+    W(MATCH_C, MATCH_W0) \
+    X(MATCH_B, MATCH_X1) \
+    W(MATCH_D, MATCH_W1) \
+    DOT4(MATCH_SUM00, MATCH_A, MATCH_C) \
+    DOT4(MATCH_SUM01, MATCH_B, MATCH_C) \
+    W(MATCH_C, MATCH_W2) \
+    DOT4(MATCH_SUM10, MATCH_A, MATCH_D) \
+    DOT4(MATCH_SUM11, MATCH_B, MATCH_D) \
+    W(MATCH_D, MATCH_W3) \
+    DOT4(MATCH_SUM20, MATCH_A, MATCH_C) \
+    DOT4(MATCH_SUM21, MATCH_B, MATCH_C) \
+    DOT4(MATCH_SUM30, MATCH_A, MATCH_D) \
+    DOT4(MATCH_SUM31, MATCH_B, MATCH_D)
+
+#define MATCH_WORD_1(DOT4, X, W) \
+    X(MATCH_A, MATCH_X0) \
+    W(MATCH_B, MATCH_W0) \
+    W(MATCH_C, MATCH_W1) \
+    W(MATCH_D, MATCH_W2) \
+    DOT4(MATCH_SUM00, MATCH_A, MATCH_B) \
+    W(MATCH_B, MATCH_W3) \
+    DOT4(MATCH_SUM10, MATCH_A, MATCH_C) \
+    DOT4(MATCH_SUM20, MATCH_A, MATCH_D) \
+    DOT4(MATCH_SUM30, MATCH_A, MATCH_B)
+
+#define MATCH_X_LAST(value, pointer) MATCH_INSN_LOAD4_STEP(value, pointer, MATCH_X_BACK)
+#define MATCH_W_LAST(value, pointer) MATCH_INSN_LOAD4_STEP(value, pointer, MATCH_WEIGHTS_ON)
+
+#define MATCH_WORD_INSTRUCTIONS_2 14
+#define MATCH_WORD_INSTRUCTIONS_1 9
+
+/* What the sums begin with: the products of the first word, or their addends. The parameters of the forms with addends
+ * are counted from a multiplier. */
+#define MATCH_BEGIN_32(pixels) MATCH_WORD_##pixels(MATCH_INSN_FIRST_DOT4, MATCH_INSN_LOAD4, MATCH_INSN_LOAD4)
+#define MATCH_BEGIN_ADDENDS(bytes) \
+    "lw " MATCH_SUM00 ", 0*" #bytes "-4(" MATCH_PARAMETERS ")\n" \
+    "lw " MATCH_SUM10 ", 1*" #bytes "-4(" MATCH_PARAMETERS ")\n" \
+    "lw " MATCH_SUM20 ", 2*" #bytes "-4(" MATCH_PARAMETERS ")\n" \
+    "lw " MATCH_SUM30 ", 3*" #bytes "-4(" MATCH_PARAMETERS ")\n"
+#define MATCH_BEGIN_OTHERS_1
+#define MATCH_BEGIN_OTHERS_2 \
+    "mv " MATCH_SUM01 ", " MATCH_SUM00 "\n" \
+    "mv " MATCH_SUM11 ", " MATCH_SUM10 "\n" \
+    "mv " MATCH_SUM21 ", " MATCH_SUM20 "\n" \
+    "mv " MATCH_SUM31 ", " MATCH_SUM30 "\n"
+#define MATCH_BEGIN_HIGH(pixels) MATCH_BEGIN_ADDENDS(12) MATCH_BEGIN_OTHERS_##pixels
+#define MATCH_BEGIN_SIGNED(pixels) MATCH_BEGIN_ADDENDS(16) MATCH_BEGIN_OTHERS_##pixels
+
+#define MATCH_BEGIN_INSTRUCTIONS_32_2 14
+#define MATCH_BEGIN_INSTRUCTIONS_32_1 9
+#define MATCH_BEGIN_INSTRUCTIONS_HIGH_2 8
+#define MATCH_BEGIN_INSTRUCTIONS_HIGH_1 4
+#define MATCH_BEGIN_INSTRUCTIONS_SIGNED_2 8
+#define MATCH_BEGIN_INSTRUCTIONS_SIGNED_1 4
+
+/* Behind the loop the vectors begin again, and weights go on with the next four channels: by themselves, or while the last
+ * word is loaded. */
+#define MATCH_NEXT_1 \
+    "add " MATCH_X0 ", " MATCH_X0 ", " MATCH_X_BACK "\n" \
+    "add " MATCH_W0 ", " MATCH_W0 ", " MATCH_WEIGHTS_ON "\n" \
+    "add " MATCH_W1 ", " MATCH_W1 ", " MATCH_WEIGHTS_ON "\n" \
+    "add " MATCH_W2 ", " MATCH_W2 ", " MATCH_WEIGHTS_ON "\n" \
+    "add " MATCH_W3 ", " MATCH_W3 ", " MATCH_WEIGHTS_ON "\n"
+#define MATCH_NEXT_2 MATCH_NEXT_1 "add " MATCH_X1 ", " MATCH_X1 ", " MATCH_X_BACK "\n"
+#define MATCH_END_32(pixels) MATCH_NEXT_##pixels
+#define MATCH_END_HIGH(pixels) MATCH_WORD_##pixels(MATCH_INSN_DOT4, MATCH_X_LAST, MATCH_W_LAST)
+#define MATCH_END_SIGNED(pixels) MATCH_END_HIGH(pixels)
+
+#define MATCH_END_INSTRUCTIONS_32_2 6
+#define MATCH_END_INSTRUCTIONS_32_1 5
+#define MATCH_END_INSTRUCTIONS_HIGH_2 14
+#define MATCH_END_INSTRUCTIONS_HIGH_1 9
+#define MATCH_END_INSTRUCTIONS_SIGNED_2 14
+#define MATCH_END_INSTRUCTIONS_SIGNED_1 9
+
+/* A channel's parameters in A, B, C, behind which the next ones lie then, and what becomes of one of its sums. */
+#define MATCH_CHANNEL_32 \
+    MATCH_INSN_LOAD4(MATCH_A, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4(MATCH_B, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4(MATCH_C, MATCH_PARAMETERS)
+#define MATCH_SCALE_32(sum) "mul " sum ", " sum ", " MATCH_B "\n"
+#define MATCH_SHIFT_32(sum) MATCH_INSN_ADD_SHIFT(sum, MATCH_A, MATCH_C)
+
+#define MATCH_CHANNEL_HIGH \
+    MATCH_INSN_LOAD4(MATCH_B, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4_BY(MATCH_A, MATCH_PARAMETERS, 8)
+#define MATCH_SCALE_HIGH(sum) "mulhsu " sum ", " sum ", " MATCH_B "\n"
+#define MATCH_SHIFT_HIGH(sum) MATCH_INSN_ADD_SHIFT(sum, MATCH_A, MATCH_A)
+
+#define MATCH_CHANNEL_SIGNED \
+    MATCH_INSN_LOAD4(MATCH_B, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4(MATCH_A, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4_BY(MATCH_C, MATCH_PARAMETERS, 8)
+#define MATCH_SCALE_SIGNED(sum) \
+    "slt " MATCH_D ", " sum ", " MATCH_C "\n" \
+    "mulhsu " sum ", " sum ", " MATCH_B "\n" \
+    "sub " sum ", " sum ", " MATCH_D "\n"
+#define MATCH_SHIFT_SIGNED(sum) MATCH_SHIFT_HIGH(sum)
+
+#define MATCH_OUTPUTS_1(form, sum, other) \
+    MATCH_CHANNEL_##form \
+    MATCH_SCALE_##form(sum) \
+    MATCH_SHIFT_##form(sum) \
+    MATCH_INSN_CLIP(sum, sum, MATCH_MOST)
+#define MATCH_OUTPUTS_2(form, sum, other) \
+    MATCH_CHANNEL_##form \
+    MATCH_SCALE_##form(sum) \
+    MATCH_SCALE_##form(other) \
+    MATCH_SHIFT_##form(sum) \
+    MATCH_SHIFT_##form(other) \
+    MATCH_INSN_CLIP(sum, sum, MATCH_MOST) \
+    MATCH_INSN_CLIP(other, other, MATCH_MOST)
+
+#define MATCH_OUTPUTS_INSTRUCTIONS_32_1 6
+#define MATCH_OUTPUTS_INSTRUCTIONS_32_2 9
+#define MATCH_OUTPUTS_INSTRUCTIONS_HIGH_1 5
+#define MATCH_OUTPUTS_INSTRUCTIONS_HIGH_2 8
+#define MATCH_OUTPUTS_INSTRUCTIONS_SIGNED_1 8
+#define MATCH_OUTPUTS_INSTRUCTIONS_SIGNED_2 13
+
+/* Four outputs of each pixel become a word: 3 and 6 instructions. */
+#define MATCH_STORE_1 \
+    MATCH_INSN_PACK_LOW(MATCH_A, MATCH_SUM10, MATCH_SUM00) \
+    MATCH_INSN_PACK_HIGH(MATCH_A, MATCH_SUM30, MATCH_SUM20) \
+    MATCH_INSN_STORE4(MATCH_A, MATCH_OUTPUT0)
+#define MATCH_STORE_2 \
+    MATCH_STORE_1 \
+    MATCH_INSN_PACK_LOW(MATCH_B, MATCH_SUM11, MATCH_SUM01) \
+    MATCH_INSN_PACK_HIGH(MATCH_B, MATCH_SUM31, MATCH_SUM21) \
+    MATCH_INSN_STORE4(MATCH_B, MATCH_OUTPUT1)
+
+#define MATCH_STORE_INSTRUCTIONS_1 3
+#define MATCH_STORE_INSTRUCTIONS_2 6
+
+/* All fours of channels of one pixel or two. */
+#define MATCH_BLOCKS(form, pixels) \
+    MATCH_WORDS_LOAD(MATCH_W0, 6) \
+    MATCH_WORDS_LOAD(MATCH_B, 14) \
+    MATCH_WORDS_LOAD(MATCH_PARAMETERS, 7) \
+    MATCH_WORDS_LOAD(MATCH_A, 11) \
+    "add " MATCH_W1 ", " MATCH_W0 ", " MATCH_B "\n" \
+    "add " MATCH_W2 ", " MATCH_W1 ", " MATCH_B "\n" \
+    "add " MATCH_W3 ", " MATCH_W2 ", " MATCH_B "\n" \
+    MATCH_INSN_OUTER_LOOP(MATCH_A, MATCH_BEGIN_INSTRUCTIONS_##form##_##pixels + 1 + MATCH_WORD_INSTRUCTIONS_##pixels + \
+                          MATCH_END_INSTRUCTIONS_##form##_##pixels + \
+                          4 * MATCH_OUTPUTS_INSTRUCTIONS_##form##_##pixels + MATCH_STORE_INSTRUCTIONS_##pixels) \
+    MATCH_BEGIN_##form(pixels) \
+    MATCH_INSN_LOOP(MATCH_WORDS, MATCH_WORD_INSTRUCTIONS_##pixels) \
+    MATCH_WORD_##pixels(MATCH_INSN_DOT4, MATCH_INSN_LOAD4, MATCH_INSN_LOAD4) \
+    MATCH_INSN_LOOP_END \
+    MATCH_END_##form(pixels) \
+    MATCH_OUTPUTS_##pixels(form, MATCH_SUM00, MATCH_SUM01) \
+    MATCH_OUTPUTS_##pixels(form, MATCH_SUM10, MATCH_SUM11) \
+    MATCH_OUTPUTS_##pixels(form, MATCH_SUM20, MATCH_SUM21) \
+    MATCH_OUTPUTS_##pixels(form, MATCH_SUM30, MATCH_SUM31) \
+    MATCH_STORE_##pixels \
+    MATCH_INSN_LOOP_END
+
+#define MATCH_WORDS_BEGIN \
+    MATCH_WORDS_LOAD(MATCH_X0, 0) \
+    MATCH_WORDS_LOAD(MATCH_OUTPUT0, 3) \
+    MATCH_WORDS_LOAD(MATCH_X_BACK, 8) \
+    MATCH_WORDS_LOAD(MATCH_WEIGHTS_ON, 9) \
+    MATCH_WORDS_LOAD(MATCH_WORDS, 10) \
+    MATCH_WORDS_LOAD(MATCH_MOST, 13)
+
+/* Pairs of pixels, behind which the record has the place of the next pixel. */
+#define MATCH_WORDS_2(form) \
+    MATCH_WORDS_BEGIN \
+    MATCH_WORDS_LOAD(MATCH_A, 1) \
+    MATCH_WORDS_LOAD(MATCH_B, 4) \
+    MATCH_WORDS_LOAD(MATCH_PAIRS, 12) \
+    "add " MATCH_X1 ", " MATCH_X0 ", " MATCH_A "\n" \
+    "add " MATCH_OUTPUT1 ", " MATCH_OUTPUT0 ", " MATCH_B "\n" \
+    "0:\n" \
+    MATCH_BLOCKS(form, 2) \
+    MATCH_WORDS_LOAD(MATCH_A, 2) \
+    MATCH_WORDS_LOAD(MATCH_B, 5) \
+    "addi " MATCH_PAIRS ", " MATCH_PAIRS ", -1\n" \
+    "add " MATCH_X0 ", " MATCH_X0 ", " MATCH_A "\n" \
+    "add " MATCH_X1 ", " MATCH_X1 ", " MATCH_A "\n" \
+    "add " MATCH_OUTPUT0 ", " MATCH_OUTPUT0 ", " MATCH_B "\n" \
+    "add " MATCH_OUTPUT1 ", " MATCH_OUTPUT1 ", " MATCH_B "\n" \
+    "bnez " MATCH_PAIRS ", 0b\n" \
+    "sw " MATCH_X0 ", 4*0(a0)\n" \
+    "sw " MATCH_OUTPUT0 ", 4*3(a0)\n"
+
+/* One pixel. */
+#define MATCH_WORDS_1(form) \
+    MATCH_WORDS_BEGIN \
+    MATCH_BLOCKS(form, 1)
+
+/* All registers but s0, which may be the compiler's frame pointer. */
+#define MATCH_RUN_WORDS(text) \
+    __asm__ volatile(text \
+                     : "+r"(record) \
+                     : \
+                     : "ra", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", \
+                       "s9", "s10", "s11", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "memory")
+
+/* The fours of channels of all pixels in a fast form. */
+MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_product_t *product, match_form_t form)
+{
+    int32_t blocks = (product->last - product->first) >> 2;
+    int32_t last = form == MATCH_FORM_32 ? 0 : 4; /* whether the last word is behind the loop, or the first before it */
+    match_words_t words = {
+        .x = product->x,
+        .x_step = product->x_step,
+        .x_pair = 2 * product->x_step,
+        .output = product->output + product->first,
+        .output_step = product->output_step,
+        .output_pair = 2 * product->output_step - 4 * blocks,
+        .weights = product->weights + (ptrdiff_t)product->first * product->length,
+        .parameters = match_parameters_of(finish, form, product->first) + last,
+        .x_back = last - product->length,
+        .weights_on = last + 3 * product->length,
+        .words = (product->length >> 2) - 1,
+        .blocks = blocks,
+        .pairs = product->pixels >> 1,
+        .most = finish->clip_high,
+        .length = product->length,
+    };
+    register match_words_t *record __asm__("a0") = &words;
+    if (words.pairs > 0) {
+        if (form == MATCH_FORM_32) {
+            MATCH_RUN_WORDS(MATCH_WORDS_2(32));
+        } else if (form == MATCH_FORM_HIGH) {
+            MATCH_RUN_WORDS(MATCH_WORDS_2(HIGH));
+        } else {
+            MATCH_RUN_WORDS(MATCH_WORDS_2(SIGNED));
+        }
+    }
+    if (product->pixels & 1) {
+        if (form == MATCH_FORM_32) {
+            MATCH_RUN_WORDS(MATCH_WORDS_1(32));
+        } else if (form == MATCH_FORM_HIGH) {
+            MATCH_RUN_WORDS(MATCH_WORDS_1(HIGH));
+        } else {
+            MATCH_RUN_WORDS(MATCH_WORDS_1(SIGNED));
+        }
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,273 @@
+"""A compiled network as a value: what it is predicted to cost, and what can be done with its C."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from match import run as runs
+from match import validation
+from match.analysis.simulate import Timeline, simulate
+from match.analysis.timeline import write_timeline
+from match.analysis.timeline.chrome_trace import Stretch
+from match.analysis.trace import LayerTrace
+from match.codegen.network import Network
+from match.codegen.project import export
+from match.compilation.options import Options
+from match.dispatch.plan import LayerDecision, Layers
+from match.errors import OptionError, ToolchainError
+from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
+from match.frontend import Model, ModelTensor
+from match.interrupt.unfinished import scratch_folder
+from match.partitioning.partitioner import Partitioned
+from match.relay import tvm
+from match.report import REPORT, Report, encode
+from match.report.layer_rows import html_table, layer_rows
+from match.report.measured import measurement
+from match.report.memory_areas import network_areas
+from match.report.memory_picture import memory_picture
+from match.report.schema import Measurement
+from match.target.chain import cost_of
+from match.target.external_cost import external_cost
+from match.target.hardware import MatchTarget
+from match.validation import ExactSummary, Validation
+
+
+class CompiledModel:
+    """A network compiled for a target: what it is predicted to cost, and its C."""
+
+    def __init__(
+        self,
+        network: Network,
+        target: MatchTarget,
+        report: Report,
+        *,
+        model: Model,
+        options: Options,
+        partitioned: Partitioned,
+        exact: Callable[[], ExactSummary] | None,
+    ) -> None:
+        """Made by `compile`; `exact` finds what the model's own requantization costs, where the network has another."""
+        self._network = network
+        self._target = target
+        self._model = model
+        self._options = options
+        self._partitioned = partitioned
+        self._exact = exact
+        self._layers = Layers(partitioned.decisions)
+        self._report = report
+        self._built: Path | None = None
+
+    def __repr__(self) -> str:
+        milliseconds = 1e3 * self.cycles / self._target.clock_hz
+        return (
+            f"<CompiledModel {self._network.name} for {self._target.name}: {len(self._layers)} layers, "
+            f"{self.cycles:,.0f} cycles predicted, {milliseconds:.3f} ms>"
+        )
+
+    @property
+    def layers(self) -> Layers:
+        """What was decided about each operator, in execution order; ``layers["conv2d_1"]`` is that of this name."""
+        return self._layers
+
+    @property
+    def inputs(self) -> tuple[ModelTensor, ...]:
+        """Name, shape and NumPy dtype of each input tensor, in the network's order."""
+        return self._network.inputs
+
+    @property
+    def outputs(self) -> tuple[ModelTensor, ...]:
+        """The same of each output tensor."""
+        return self._network.outputs
+
+    @property
+    def cycles(self) -> float:
+        """Predicted cycles of the network, at the target's clock, waits for external memory included."""
+        memory = self._network.memory
+        return memory.plan.latency.cycles if memory else sum(layer.cycles for layer in self._layers)
+
+    @property
+    def report(self) -> Report:
+        """Costs by layer and in total, as in `report.json`."""
+        return self._report
+
+    def save(self, directory: str | PathLike[str]) -> None:
+        """Write the C project with its `report.json` into a folder; a project that is already there is replaced.
+
+        Raises:
+            OutputError: if the folder cannot be written, or holds something that is not a project.
+        """
+        export(self._network, self._target, Path(directory), {REPORT: encode(self._report).decode()})
+
+    def run(
+        self,
+        inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+        *,
+        seed: int = 0,
+        on: str = "host",
+        sanitize: bool = False,
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Outputs by tensor name, computed by the generated C.
+
+        The first call builds the C in a folder of its own, which goes when this object does.
+
+        Args:
+            inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
+                along a new first axis; the outputs then have that axis too. None: a random sample.
+            seed: of the random sample.
+            on: what runs it: "host" is this machine, "qemu", "rtl" and "gvsoc" are simulators, as far as the target has
+                platforms for them.
+            sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
+
+        Raises:
+            InputError: if the inputs do not match the network's.
+            OptionError: if the network does not run there, or there are no sanitizers.
+            ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program
+                does.
+        """
+        return runs.run(self._project(), self._inputs(inputs, seed), on=on, sanitize=sanitize)
+
+    def measure(
+        self, inputs: Mapping[str, npt.NDArray[Any]] | None = None, *, seed: int = 0, on: str
+    ) -> tuple[dict[str, npt.NDArray[Any]], Measurement]:
+        """What `run` returns, and what the layers cost, as it was counted on `on`.
+
+        Arguments and errors are those of `run`; the build is another one.
+
+        Raises:
+            OptionError: if nothing is counted there, too.
+        """
+        outputs, counts = runs.measure(self._project(), self._inputs(inputs, seed), on=on)
+        return outputs, measurement(self._report.layers, counts)
+
+    def trace(
+        self, inputs: Mapping[str, npt.NDArray[Any]] | None = None, *, seed: int = 0, sanitize: bool = False
+    ) -> tuple[dict[str, npt.NDArray[Any]], tuple[LayerTrace, ...]]:
+        """What `run` returns, and the transfers, waits and kernel calls of each layer on a module, as they happened.
+
+        With several samples, the layers of the first come before those of the second. Arguments and errors are those of
+        `run`; the build is another one.
+        """
+        return runs.trace(self._project(), self._inputs(inputs, seed), sanitize=sanitize)
+
+    def validate(
+        self,
+        inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+        *,
+        labels: npt.NDArray[Any] | None = None,
+        samples: int | None = None,
+        seed: int = 0,
+        on: str = "host",
+        layers: bool = False,
+    ) -> Validation:
+        """Run the generated C beside TFLite Micro, onnxruntime or the network's own integers, and count differences.
+
+        Args:
+            inputs: as for `run`; none: random ones.
+            labels: the class of each sample, an index into the one output.
+            samples: how many random inputs, or the first of those given.
+            seed: of the first random input; the next has the next one.
+            on: what runs the C, as for `run`.
+            layers: compare operator by operator, too.
+
+        Raises:
+            InputError: if inputs or labels do not match the network's.
+            OptionError: if the network does not run there, or there are no samples.
+            ToolchainError: if the reference is not installed, or as for `run`.
+        """
+        return validation.validate(
+            self._project(),
+            self._model,
+            inputs=inputs,
+            labels=labels,
+            samples=samples,
+            seed=seed,
+            on=on,
+            partitioned=(lambda: self._partitioned) if layers else None,
+            rescaled=(lambda: tvm.IRModule.from_expr(self._partitioned.main)) if self._options.rescale else None,
+            exact=self._exact,
+        )
+
+    def simulate(self, layer: LayerDecision) -> Timeline:
+        """The predicted timeline of one of `layers`, tile by tile.
+
+        Raises:
+            OptionError: if the layer runs on the control core, which has no schedule.
+        """
+        plan = layer.plan
+        if plan is None:
+            raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
+        module = next(module for module in self._target.modules if module.name == plan.module)
+        cost = cost_of(module, plan.layer, plan.requantizers)
+        if plan.external and self._target.external:
+            cost = external_cost(cost, self._target.external, self._target.main_memory.name)
+        return simulate(plan.schedule, cost)
+
+    def save_timeline(self, path: str | PathLike[str]) -> None:
+        """Write the predicted timeline of one inference: a picture if `path` ends in .svg, .json for ui.perfetto.dev.
+
+        Raises:
+            OptionError: if `path` ends otherwise.
+            OutputError: if the file cannot be written.
+        """
+        write_timeline(
+            Path(path), self._network.name, map(self._stretch, self._layers), self._target.clock_hz, "predicted"
+        )
+
+    def save_memory_map(self, path: str | PathLike[str]) -> None:
+        """Write a picture of what lies where in which step: in main memory, external memory and scratchpads.
+
+        Raises:
+            OptionError: if `path` does not end in .svg.
+            OutputError: if the file cannot be written.
+        """
+        file = Path(path)
+        check_ending(file, MEMORY_MAP_ENDINGS, "a memory map")
+        names = {layer.plan.symbol: layer.name for layer in self._layers if layer.plan}
+        areas = network_areas(self._report, self._network, names)
+        title = f"{self._network.name} on {self._target.name}: what lies where in which step"
+        with whole_file(file) as unfinished:
+            unfinished.write_text(memory_picture(title, areas), encoding="utf-8")
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each layer, named by it, and the columns that ``--csv`` writes.
+
+        Raises:
+            ToolchainError: if pandas is not installed.
+        """
+        try:
+            pandas: Any = import_module("pandas")
+        except ImportError as error:
+            raise ToolchainError(
+                "to_pandas needs pandas, which is not installed: `pip install 'match-compiler[pandas]'`."
+            ) from error
+        return pandas.DataFrame(layer_rows(self._report)).set_index("layer")
+
+    def _repr_html_(self) -> str:
+        """A table of the layers, for notebooks."""
+        return html_table(repr(self).strip("<>"), self._report)
+
+    def _inputs(self, given: Mapping[str, npt.NDArray[Any]] | None, seed: int) -> Mapping[str, npt.NDArray[Any]]:
+        return runs.random_inputs(runs.read_manifest(self._project()), seed) if given is None else given
+
+    def _stretch(self, layer: LayerDecision) -> Stretch:
+        if layer.plan is None:
+            return Stretch(layer.name, layer.module, (), layer.cycles, layer.source)
+        timeline = self.simulate(layer)
+        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles, layer.source)
+
+    def _project(self) -> Path:
+        if self._built is None:
+            held = ExitStack()
+            weakref.finalize(self, held.close)
+            folder = held.enter_context(scratch_folder("match-"))
+            self.save(folder)
+            self._built = folder
+        return self._built

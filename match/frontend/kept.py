@@ -1,0 +1,65 @@
+"""Networks that earlier compilations read from model files, found by the files' bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from match.files.kept import Kept, content, sources
+from match.frontend.file import from_bytes, model_bytes
+from match.frontend.model import Model, ModelTensor, Rounding
+from match.relay import tvm
+
+STATIONS = "ir", "arithmetic", "relay", "frontend"
+"""Packages of the compiler whose sources decide what is read from a file."""
+
+LIBRARIES = "onnx", "tflite", "numpy"
+"""Packages that read it, beside TVM."""
+
+MOST_MODELS = 40
+SUFFIX = ".model"
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """What of a `Model` its file alone decides; `module` as TVM writes it."""
+
+    module: str
+    inputs: tuple[ModelTensor, ...]
+    outputs: tuple[ModelTensor, ...]
+    rounding: Rounding
+
+
+def kept_model(path: Path, folder: Path | None) -> Model:
+    """The network of a file, from the folder if an earlier compilation left it there, else left there for the next.
+
+    One with weights in other files is read each time.
+
+    Raises:
+        ModelError: as `match.frontend.load`.
+    """
+    data = model_bytes(path)
+    if folder is None:
+        return from_bytes(data, path)
+    kept = Kept(folder, SUFFIX, MOST_MODELS)
+    name = _name(data, path)
+    found = kept.look_up(name)
+    if found is not None:
+        entry = msgspec.msgpack.decode(found, type=_Entry)
+        module, digest = tvm.ir.load_json(entry.module), hashlib.sha256(data).hexdigest()
+        return Model(path.stem, digest, module, entry.inputs, entry.outputs, entry.rounding, data)
+    model = from_bytes(data, path)
+    if model.data == data:
+        entry = _Entry(tvm.ir.save_json(model.module), model.inputs, model.outputs, model.rounding)
+        kept.store([(name, msgspec.msgpack.encode(entry))])
+    return model
+
+
+def _name(data: bytes, path: Path) -> str:
+    """A digest of the file, of the format that it is read as, and of what reads it."""
+    compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
+    libraries = (tvm.__version__, *map(version, LIBRARIES))
+    described = (compiler, libraries, path.suffix.lower(), hashlib.sha256(data).hexdigest())
+    return hashlib.sha256(msgspec.json.encode(described)).hexdigest()
