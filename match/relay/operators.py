@@ -115,7 +115,7 @@ class Average:
 
 @dataclass(frozen=True, eq=False)
 class Addition:
-    """A quantized addition of two tensors."""
+    """A quantized addition of two tensors; `real` as in `match.relay.integer_form.real_sums`."""
 
     operands: tuple[relay.Expr, relay.Expr]
     multipliers: tuple[int, int]
@@ -123,10 +123,11 @@ class Addition:
     shift: int
     clip: tuple[int, int]
     dtype: str
+    real: bool = False
 
     def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
         """The expression, on other operands."""
-        return integer_form.add(a, b, self.multipliers, self.bias, self.shift, self.clip, self.dtype)
+        return integer_form.add(a, b, self.multipliers, self.bias, self.shift, self.clip, self.dtype, real=self.real)
 
 
 @dataclass(frozen=True, eq=False)
