@@ -26,6 +26,9 @@ from match.targets.gap9.memory import L1
 from match.targets.pulp.cluster import EXCEPT, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED
 from match.targets.pulp.memory import L1_API
 
+COST = Ne16Cost()
+"""With the vendor's SDK."""
+
 
 def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:
     """``(int32)(acc * M + B) >> S`` with unsigned M, as the accelerator's output stage computes it."""
@@ -76,14 +79,14 @@ class Ne16(HwModule):
         compute=ComputeApi(start="gap9_ne16_start"),
     )
 
-    def __init__(self, l1: Memory = L1) -> None:
-        """With `l1` as its scratchpad: GAP9's, if nothing is said."""
+    def __init__(self, l1: Memory = L1, cost: Ne16Cost = COST) -> None:
+        """With `l1` as its scratchpad, GAP9's, if nothing is said, and what a chip's driver and DMA cost."""
         self.memories = (l1,)
         self._costs: dict[Requantizer | None, CostModel] = {
-            **{form: Ne16Cost(multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
-            STREAM_OUT_HIGH[0]: Ne16Cost(stream_out=True, form="high"),
-            STREAM_OUT_HIGH[1]: Ne16Cost(stream_out=True, form="high_signed"),
-            **{form: Ne16Cost(stream_out=True, exceptions=form.exceptions) for form in STREAM_OUT},
+            **{form: replace(cost, multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
+            STREAM_OUT_HIGH[0]: replace(cost, stream_out=True, form="high"),
+            STREAM_OUT_HIGH[1]: replace(cost, stream_out=True, form="high_signed"),
+            **{form: replace(cost, stream_out=True, exceptions=form.exceptions) for form in STREAM_OUT},
         }
         self.cost_model = self._costs[NORM_QUANT[-1]]
 

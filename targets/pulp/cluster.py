@@ -29,6 +29,9 @@ HIGH = replace(tile_constants.HIGH, lowest=0)
 HIGH_SIGNED = replace(tile_constants.HIGH_SIGNED, lowest=0)
 """Kernels with these clip words from below at 0 alone: that and the upper end are one instruction."""
 
+COST = PulpClusterCost(cores=CORES)
+"""By upper words of products, as nearly all layers are requantized; with the vendor's SDK."""
+
 _ACCUMULATING = frozenset({Op.CONV2D, Op.DENSE})
 _PARTIAL_BYTES = 4
 _CHANNEL_GROUP = 16
@@ -74,17 +77,17 @@ class Cluster(HwModule):
         compute=ComputeApi(start="pulp_cluster_run"),
     )
 
-    def __init__(self, l1: Memory) -> None:
-        """With `l1` as its scratchpad."""
+    def __init__(self, l1: Memory, cost: PulpClusterCost = COST) -> None:
+        """With `l1` as its scratchpad, and what a chip's cores and DMA cost."""
         self.memories = (l1,)
-        self.cost_model: CostModel = PulpClusterCost(cores=CORES)
-        self._sums = PulpClusterCost(cores=CORES, form="sums")
+        self.cost_model: CostModel = cost
+        self._sums = replace(cost, form="sums")
         self._costs: dict[Requantizer, CostModel] = {
-            INT32: PulpClusterCost(cores=CORES, form="int32"),
-            HIGH_SIGNED: PulpClusterCost(cores=CORES, form="high_signed"),
-            INT64: PulpClusterCost(cores=CORES, form="int64"),
-            INT64_SIGNED: PulpClusterCost(cores=CORES, form="int64"),
-            **{form: PulpClusterCost(cores=CORES, form="int64", exceptions=form.exceptions) for form in EXCEPT},
+            INT32: replace(cost, form="int32"),
+            HIGH_SIGNED: replace(cost, form="high_signed"),
+            INT64: replace(cost, form="int64"),
+            INT64_SIGNED: replace(cost, form="int64"),
+            **{form: replace(cost, form="int64", exceptions=form.exceptions) for form in EXCEPT},
         }
 
     def patterns(self) -> tuple[Pattern, ...]:

@@ -5,16 +5,18 @@ GAP9 has the same cluster, DMA, event unit and accelerator. This one's descripti
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from match.cost_models.dma import IoDma
+from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.mapping.schedule import Memory
 from match.target.cost import CpuCostModel
 from match.target.hardware import External, ExternalPlatform, HwModule, MatchTarget, Platform
+from match.targets.gap9 import ne16
 from match.targets.gap9.ne16 import Ne16
 from match.targets.gap9.target import NE16_CHIP, NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
-from match.targets.pulp import chip, external
+from match.targets.pulp import chip, cluster, external
 from match.targets.pulp.cluster import Cluster
 from match.targets.pulp.external import HYPERRAM_BYTES
 from match.targets.pulp_open.memory import L1, L2
@@ -55,6 +57,15 @@ activations, the many inputs, the super resolution and the segmentation among th
 """
 
 
+_DMA = Mchan(call=160)
+"""What a transfer takes the core, start and wait together: the driver of `bare`, counted on GVSoC."""
+
+_OFFLOAD, _KERNEL = 1250, 700
+"""Cycles of a layer beside its tiles and transfers, and of a tile beside its kernel, fitted to layers on GVSoC.
+
+More than elsewhere, as the master fetches its instructions from L2, and a transfer has what it takes alone.
+"""
+
 _CLOCK = 50e6
 
 _EXTERNAL = External(
@@ -85,7 +96,10 @@ class PulpOpen(MatchTarget):
     external = _EXTERNAL
 
     def __init__(self) -> None:
-        self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16(L1))
+        self.modules: tuple[HwModule, ...] = (
+            Cluster(L1, replace(cluster.COST, dma=_DMA, offload=_OFFLOAD, kernel=_KERNEL)),
+            Ne16(L1, replace(ne16.COST, dma=_DMA, offload=_OFFLOAD, kernel=_KERNEL)),
+        )
         self.cpu_cost_model: CpuCostModel = _CONTROL_CORE
 
     @property
