@@ -21,8 +21,7 @@ static inline match_share_t match_share_by(int32_t items, int32_t each)
     return (match_share_t){first < items ? first : items, last < items ? last : items};
 }
 
-/* Of items that are shared out each core's number, but for the last cores. A division takes as many cycles as a core
- * alone need not wait. */
+/* The items that each core but the last ones has of so many. A core by itself need not wait for a division. */
 static inline int32_t match_each(int32_t items)
 {
     int32_t cores = match_core_count();
