@@ -13,7 +13,6 @@ from typing import Literal
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_loops import (
     WORD,
-    across,
     align4,
     are_shared,
     border_rows,
@@ -30,6 +29,7 @@ from match.cost_models.pulp_loops import (
     short_step,
     step,
     strip_columns,
+    unaligned,
 )
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
@@ -55,7 +55,6 @@ REQUANTIZATION_CHANNEL = 12
 
 Form = Literal["int32", "high", "high_signed", "int64", "sums"]
 """Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
-
 
 PAIR, SINGLE = 19, 15
 """Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
@@ -145,11 +144,11 @@ class KernelCycles:
     single: float = 20.5
     other_single: float = 142.3
     rare: float = 195.8
-    short: float = 24.3
-    short_block: float = 23.0
-    short_left: float = 4.84
-    short_single: float = 187.5
-    short_output: float = 40.6
+    short: float = 25.6
+    short_block: float = 23.2
+    short_left: float = 3.2
+    short_single: float = 179.8
+    short_output: float = 39.2
     sums: float = 2.99
     resumed: float = 1.79
     taken: float = 3.6
@@ -378,10 +377,9 @@ class PulpClusterCost(CostModel):
         return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
 
     def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
-        """Output channels of some pixels, whose vectors have `length` bytes.
+        """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel.
 
-        Two pixels at a time: blocks of four channels, then the last channels pixel by pixel. What a pair of pixels
-        takes does not depend on their number: arrays are multiplied with that in the end.
+        What a pair of pixels takes does not depend on their number: arrays are multiplied with that in the end.
         """
         pairs, single = divmod(pixels, 2)
         call, pair, one = self._product_parts(channels, length, tile)
@@ -515,7 +513,7 @@ class PulpClusterCost(CostModel):
         times = ceil_div(windows, at_once)
         work = whole * self._product(tile.k, at_once, length, tile)
         work = work + choose(some > 0, self._product(tile.k, some, length, tile), 0)
-        longer = choose(shared, across(layer, tile) / 4, 0)
+        longer = choose(shared, unaligned(layer, tile) / 4, 0)
         work = work + windows * ceil_div(tile.k, 4) * (length // WORD) * longer
         calls = times * choose(shared, 1, layer.fx)
         columns = choose(shared, windows * layer.stride[1] + times * (layer.fx - layer.stride[1]), windows * layer.fx)

@@ -15,7 +15,7 @@ def align4(size: int) -> int:
 
 
 def columns_bytes(column: int) -> int:
-    """Bytes of a core's windows as vectors of `column` bytes: two to eight of them, as many as fit 512 bytes."""
+    """Bytes of a core's windows as vectors of `column` bytes: two to sixteen of them, as many as fit 512 bytes."""
     return smaller(16 * column, larger(512, 2 * column))
 
 
@@ -71,7 +71,7 @@ def is_in_place(layer: Layer, tile: Tile) -> bool:
     return (tile.c % WORD == 0) if (row or column) and layer.op is Op.CONV2D else False
 
 
-def across(layer: Layer, tile: Tile) -> int:
+def unaligned(layer: Layer, tile: Tile) -> int:
     """Half cycles that two windows which share columns take longer for each of their words, as these cross borders."""
     stride = layer.stride[1] * layer.fy * tile.c
     return choose(stride % 2 > 0, 3, stride % WORD // 2 * 2)
@@ -83,7 +83,7 @@ def are_shared(layer: Layer, tile: Tile) -> bool:
     if layer.dilation[1] > 1 or again <= 0:
         return False
     words = align4(layer.fy * layer.fx * tile.c) // WORD
-    longer = across(layer, tile) * ceil_div(tile.k, 4) * words
+    longer = unaligned(layer, tile) * ceil_div(tile.k, 4) * words
     return longer <= 16 * again * layer.fy * ceil_div(tile.c, WORD)
 
 

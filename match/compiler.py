@@ -101,7 +101,9 @@ def compile(  # noqa: A001
         network = with_border(_named(_model(model, params, options.cache), name), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
-            rescaled = _rescaled(kept_integer_relay(network, chip.activations, options.cache), chip, options)
+            rescaled = _rescaled(
+                kept_integer_relay(network, chip.activations, options.cache, exact=options.exact), chip, options
+            )
             integer = rescaled.module
         partitioned = cut(integer, chip, options, network.name, stopwatch)
         check_l1(partitioned, l1, network.name)
@@ -200,7 +202,7 @@ def validate(
     def integers() -> tvm.IRModule:
         assert chip is not None, "what is rescaled, or compared by layers, needs the target"
         with tvm_failures(model.name):
-            return _rescaled(integer_relay(model, chip.activations), chip, options).module
+            return _rescaled(integer_relay(model, chip.activations, exact=options.exact), chip, options).module
 
     def cut_again() -> Partitioned:
         assert chip is not None, "without its target there are no layers to compare"
@@ -267,7 +269,7 @@ def partition(
         raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
-        integer = _rescaled(integer_relay(model, chip.activations), chip, options).module
+        integer = _rescaled(integer_relay(model, chip.activations, exact=options.exact), chip, options).module
         partitioned = cut(integer, chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module

@@ -47,7 +47,7 @@ def gains(model: Model, targets: Sequence[str], sizes: Sequence[int | None]) -> 
                 choose(module["main"], listed, "network", target, _options(fuse=fuse), Stopwatch())
                 for fuse in (True, False)
             )
-            chains = sum(1 for one in fused.decisions if one.plan and one.plan.stages)
+            chains = sum(1 for one in fused.decisions if one.plan and one.plan.layer.stages)
             yield Gain(model.name, name, size, alone.cost, fused.cost, chains)
 
 

@@ -12,6 +12,8 @@ from match.ir.requantization import Int64Array
 # Small shifts first: their sums fit the registers of small machines.
 _SHIFTS = range(14, 31)
 _NEIGHBOURS = (0, 1, -1)
+# Sums of 8-bit values that are worth less than 4 levels a step fit 32 bits.
+_CLOSE_SHIFT = 20
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,38 @@ def fit_plane(
     `slopes` are about how many output levels one step of a and of b is worth. For given multipliers every pair bounds B
     on both sides (on one, where the output is clamped); a B within all bounds is exact for all pairs.
     """
-    above, under = outputs > clip[0], outputs < clip[1]
-    limits = np.iinfo(np.int64)
     for shift in _SHIFTS:
-        centre = [round(slope * (1 << shift)) for slope in slopes]
+        centre = _multipliers(slopes, shift)
         for offsets in product(_NEIGHBOURS, repeat=2):
             first, second = (middle + offset for middle, offset in zip(centre, offsets, strict=True))
-            room = (outputs << shift) - (a[:, None] * first + b[None, :] * second)
-            least = int(np.max(room, where=above, initial=limits.min))
-            most = int(np.min(room, where=under, initial=limits.max)) + (1 << shift) - 1
+            least, most = _biases(outputs, a[:, None] * first + b[None, :] * second, shift, clip)
             if least <= most:
                 return Plane((first, second), least + (most - least) // 2, shift)
     return None
+
+
+def close_plane(
+    outputs: Int64Array, a: Int64Array, b: Int64Array, slopes: tuple[float, float], clip: tuple[int, int]
+) -> Plane | None:
+    """A plane within one step of `outputs[i, j]` for every pair a[i], b[j]; arguments as of `fit_plane`.
+
+    None where the outputs are those of no plane. Of a sum that is rounded in float32, a few pairs are off.
+    """
+    multipliers = _multipliers(slopes, _CLOSE_SHIFT)
+    sums = a[:, None] * multipliers[0] + b[None, :] * multipliers[1]
+    least, most = _biases(outputs, sums, _CLOSE_SHIFT, clip)
+    bias = least + (most - least) // 2
+    given = ((sums + bias) >> _CLOSE_SHIFT).clip(*clip)
+    return Plane(multipliers, bias, _CLOSE_SHIFT) if np.abs(given - outputs).max() <= 1 else None
+
+
+def _multipliers(slopes: tuple[float, float], shift: int) -> tuple[int, int]:
+    return round(slopes[0] * (1 << shift)), round(slopes[1] * (1 << shift))
+
+
+def _biases(outputs: Int64Array, sums: Int64Array, shift: int, clip: tuple[int, int]) -> tuple[int, int]:
+    """The least and the largest B that any pair leaves; the former is above the latter where no B suits all."""
+    limits = np.iinfo(np.int64)
+    room = (outputs << shift) - sums
+    least = int(np.max(room, where=outputs > clip[0], initial=limits.min))
+    return least, int(np.min(room, where=outputs < clip[1], initial=limits.max)) + (1 << shift) - 1

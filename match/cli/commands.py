@@ -418,6 +418,8 @@ def _progress(what: str, quiet: bool, verbose: bool) -> Generator[Callable[[str]
     """
     from rich.console import Console
 
+    if quiet and verbose:
+        raise OptionError("--quiet and --verbose were both given; leave one out.")
     console = Console(stderr=True)
     if quiet:
         yield lambda state: None

@@ -39,6 +39,11 @@ class Options:
     fuse: bool = True
     rescale: bool = False
 
+    @property
+    def exact(self) -> bool:
+        """Whether the model's own arithmetic is the only one allowed."""
+        return self.numerics is Numerics.EXACT
+
     @classmethod
     def parse(
         cls,

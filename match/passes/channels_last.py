@@ -8,7 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.relay import relay, tvm
-from match.relay.rewrite import New, constant, is_call, operands, operator_name, rebuild, rewrite, scalar, shape
+from match.relay.rewrite import (
+    New,
+    constant,
+    is_call,
+    keeps_order,
+    operands,
+    operator_name,
+    permutation,
+    rebuild,
+    rewrite,
+    scalar,
+    shape,
+)
 
 _TO_LAST = (0, 2, 3, 1)
 _TO_FIRST = (0, 3, 1, 2)
@@ -60,7 +72,7 @@ class _Layouts:
             followed = self._resize(call, new)
         elif is_call(call, "nn.depth_to_space") and str(call.attrs.layout) == "NCHW":
             followed = self._depth_to_space(call, new)
-        elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and _axes(call) == _TO_FIRST:
+        elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and permutation(call) == _TO_FIRST:
             self._last.add(call)
             followed = new(call.args[0])
         elif (x := _shuffled(call)) is not None and x in self._last:
@@ -283,7 +295,7 @@ def _shuffled(call: relay.Call) -> relay.Expr | None:
         return None
     turned = call.args[0]
     matrix = turned.args[0]
-    if not is_call(matrix, "reshape") or len(shape(matrix)) != 5 or _axes(turned) != (0, 2, 1, 3, 4):
+    if not is_call(matrix, "reshape") or len(shape(matrix)) != 5 or permutation(turned) != (0, 2, 1, 3, 4):
         return None
     x = matrix.args[0]
     whole = shape(x) == shape(call) and len(shape(x)) == 4 and shape(x)[2:] == shape(matrix)[3:]
@@ -296,15 +308,9 @@ def _fields(expr: relay.Expr) -> list[relay.Expr]:
 
 def _permuted(expr: relay.Expr, before: tuple[int, ...], axes: tuple[int, ...]) -> relay.Expr:
     """The transposition, as a reshape where only extents of 1 change their places."""
-    moving = [axis for axis in axes if before[axis] > 1]
-    if moving == sorted(moving):
+    if keeps_order(before, axes):
         return relay.reshape(expr, [before[axis] for axis in axes])
     return relay.transpose(expr, axes)
-
-
-def _axes(transpose: relay.Call) -> tuple[int, ...]:
-    axes, rank = transpose.attrs.axes, len(shape(transpose))
-    return tuple(reversed(range(rank))) if axes is None else tuple(int(axis) % rank for axis in axes)
 
 
 def _reordered(

@@ -9,11 +9,11 @@ import numpy as np
 
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
-from match.arithmetic.plane_fit import fit_plane
 from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.ir.step_function import reachable_sums
+from match.passes.planes import plane_of
 from match.passes.transposed_convolution import phase_convolution
 from match.relay import float_arithmetic, integer_form, relay, tvm
 from match.relay.integer_form import Int8Array, is_real_sums
@@ -30,11 +30,12 @@ class Integerize:
     """Rewrites quantized layers in NHWC whose parameters are constants, as the reference `arithmetic` computes them.
 
     Convolutions, dense layers, additions, average pooling and changes of scale are rewritten; other QNN operators stay.
-    A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536. A layer that no
-    line describes is scaled in floating point.
+    A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536, or if not `exact`
+    a plane within one step. A layer that no line describes is scaled in floating point.
     """
 
     arithmetic: Arithmetic
+    exact: bool = True
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -119,10 +120,7 @@ class Integerize:
         sign = -1 if is_call(call, "qnn.subtract") else 1
         outputs = self.arithmetic.add(a, b, output, clip, sign)
         slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
-        plane = fit_plane(outputs, a.levels, b.levels, slopes, clip)
-        if plane is None:
-            return integer_form.lookup_pair(new(left), new(right), outputs, (a.dtype, b.dtype), output.dtype)
-        return integer_form.add(new(left), new(right), plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
+        return plane_of(new(left), new(right), outputs, (a, b), slopes, clip, output.dtype, exact=self.exact)
 
     def _with_number(
         self,

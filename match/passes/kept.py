@@ -21,23 +21,25 @@ MOST_NETWORKS = 40
 SUFFIX = ".network"
 
 
-def kept_integer_relay(model: Model, activations: Literal["uint8"] | None, folder: Path | None) -> tvm.IRModule:
+def kept_integer_relay(
+    model: Model, activations: Literal["uint8"] | None, folder: Path | None, *, exact: bool = True
+) -> tvm.IRModule:
     """`integer_relay`, read from the folder if an earlier compilation left it there, else left there for the next."""
     if folder is None:
-        return integer_relay(model, activations)
+        return integer_relay(model, activations, exact=exact)
     kept = Kept(folder, SUFFIX, MOST_NETWORKS)
-    name = _name(model, activations)
+    name = _name(model, activations, exact=exact)
     found = kept.look_up(name)
     if found is not None:
         return tvm.ir.load_json(found.decode())
-    module = integer_relay(model, activations)
+    module = integer_relay(model, activations, exact=exact)
     kept.store([(name, tvm.ir.save_json(module).encode())])
     return module
 
 
-def _name(model: Model, activations: str | None) -> str:
+def _name(model: Model, activations: str | None, *, exact: bool) -> str:
     """A digest of the network, of what was asked for, and of what makes integer form of it."""
     compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
     network = hashlib.sha256(tvm.ir.save_json(model.module).encode()).hexdigest()
-    described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations)
+    described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations, exact)
     return hashlib.sha256(msgspec.json.encode(described)).hexdigest()

@@ -27,7 +27,7 @@ from match.relay import tvm
 
 
 def integer_relay(
-    model: Model, activations: Literal["uint8"] | None = None, *, remove_dead_channels: bool = True
+    model: Model, activations: Literal["uint8"] | None = None, *, exact: bool = True, remove_dead_channels: bool = True
 ) -> tvm.IRModule:
     """The network in integer form (docs/integer-form.md).
 
@@ -35,6 +35,8 @@ def integer_relay(
         model: as a front end returns it; it is not changed.
         activations: "uint8" stores all activations unsigned, for machines whose multipliers need that; None keeps the
             types of the model.
+        exact: False lets operators that the reference rounds in floating point be within one step of it, in integers
+            that modules take, where they would else stay with the control core.
         remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
     """
     tflite = model.rounding == Rounding.TFLITE
@@ -44,11 +46,11 @@ def integer_relay(
         FuseFixedPointGroups() if tflite else FuseRowFunctions(),
         OneRow(),
         PadsBehindReshapes(),
-        FuseQuantizedGroups(),
+        FuseQuantizedGroups(exact),
         ChannelsLast(),
         FuseInterpolations(),
         ComposeArithmetic(),
-        Integerize(arithmetic),
+        Integerize(arithmetic, exact),
         FuseTables(),
         ConcatenateRepetitions(),
         AddExtrema(),

@@ -7,7 +7,9 @@ functions of one value become tables; what is left keeps both and computes in fl
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,9 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
-from match.arithmetic.plane_fit import fit_plane
 from match.ir.dtypes import value_range
 from match.passes.element_functions import function_of
+from match.passes.planes import plane_of
 from match.passes.repetition import enlarged, nearest_factors
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
@@ -34,23 +36,32 @@ _TRANSPOSED = "nn.conv2d_transpose"
 _LINEAR = ("nn.conv2d", _TRANSPOSED, "nn.dense")
 
 
+Fusion = Callable[[relay.Expr, QuantizedType, New], relay.Expr | None]
+"""What an expression between dequantize and quantize becomes, for outputs of a type; None for other expressions."""
+
+
 @dataclass(frozen=True)
 class FuseQuantizedGroups:
-    """Rewrites each group that ends in `qnn.quantize`, and changes of scale between them."""
+    """Rewrites each group that ends in `qnn.quantize`, and changes of scale between them.
+
+    What is not `exact` may be within one step: average pooling of parts of a map, which onnxruntime sums in float32.
+    """
+
+    exact: bool = True
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        return rewrite(module, _rule)
+        return rewrite(module, partial(_rule, _FUSED if self.exact else (_close_average, *_FUSED)))
 
 
-def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+def _rule(fusions: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr | None:
     if is_call(call, "qnn.concatenate"):
         return _scaled_concatenation(call, new)
     output = quantized(call)
     if output is None:
         return None
     inner, clip = _clamped(call.args[0], output)
-    for fuse in (_linear, _rows, _matrices, _binary, _extremum, _average, _windowed_average, _concatenate):
+    for fuse in fusions:
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
@@ -287,6 +298,35 @@ def _average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
     return _pooled(Dequantized(new(real.x), real.quantization), (rows, columns), layout, output)
 
 
+def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Average pooling of smaller windows in integers: of exact halves, onnxruntime's float32 may take the other side.
+
+    Padding that counts is the zero point around the map; what does not count changes the number of values, and is left.
+    """
+    real = dequantized(expr.args[0]) if is_call(expr, "nn.avg_pool2d") else None
+    if real is None:
+        return None
+    attrs, layout = expr.attrs, str(expr.attrs.layout)
+    window, strides = (tuple(int(value) for value in values) for values in (attrs.pool_size, attrs.strides))
+    top, left, bottom, right = (int(side) for side in attrs.padding)
+    sides = {"H": (top, bottom), "W": (left, right)}
+    padded = any((top, left, bottom, right))
+    if (padded and not attrs.count_include_pad) or any(int(step) != 1 for step in attrs.dilation):
+        return None
+    for axis, size, stride in zip("HW", window, strides, strict=True):
+        extent = shape(real.x)[layout.index(axis)] + sum(sides[axis])
+        if attrs.ceil_mode and (extent - size) % stride:
+            return None
+    x = new(real.x)
+    if padded:
+        zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
+        x = relay.nn.pad(x, [sides.get(axis, (0, 0)) for axis in layout], zero)
+    pooled = _pooled(
+        Dequantized(x, real.quantization), (window[0], window[1]), layout, output, (strides[0], strides[1])
+    )
+    return pooled if pooled is None else integer_form.real_sums(pooled)
+
+
 def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
     """A mean over all axes behind the channels, or all between the batch and these; onnxruntime's is in float32."""
     real, extents = dequantized(expr.args[0]), shape(expr.args[0])
@@ -305,12 +345,14 @@ def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | Non
     return pooled if pooled is None else relay.reshape(integer_form.real_sums(pooled), shape(expr))
 
 
-def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr | None:
+def _pooled(
+    x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType, strides: tuple[int, int] = (1, 1)
+) -> relay.Expr | None:
     """The mean of windows of a tensor, which is of the result's own function."""
     if x.quantization.dtype != output.dtype:
         return None
     scales = *_parameters(x.quantization), *_parameters(output)
-    return relay.qnn.op.avg_pool2d(x.x, *scales, window, (1, 1), (0, 0, 0, 0), (1, 1), layout=layout)
+    return relay.qnn.op.avg_pool2d(x.x, *scales, window, strides, (0, 0, 0, 0), (1, 1), layout=layout)
 
 
 def _windowed_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -371,11 +413,8 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     smooth = function(values[0][:, None], values[1][None, :])
     outputs, middle = quantize(smooth, output, clip), np.divide(smooth[127:129, 127:129], output.scale)
     slopes = float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
-    plane = fit_plane(outputs, types[0].levels, types[1].levels, slopes, clip)
     a, b = (new(real.x) for real in reals)
-    if plane is None:
-        return integer_form.lookup_pair(a, b, outputs, (types[0].dtype, types[1].dtype), output.dtype)
-    return integer_form.add(a, b, plane.multipliers, plane.bias, plane.shift, clip, output.dtype)
+    return plane_of(a, b, outputs, (types[0], types[1]), slopes, clip, output.dtype)
 
 
 def _sloped(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -448,3 +487,15 @@ def _rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> re
 
 def _parameters(values: QuantizedType) -> tuple[relay.Expr, relay.Expr]:
     return relay.const(values.scale), relay.const(values.zero_point, "int32")
+
+
+_FUSED: tuple[Fusion, ...] = (
+    _linear,
+    _rows,
+    _matrices,
+    _binary,
+    _extremum,
+    _average,
+    _windowed_average,
+    _concatenate,
+)

@@ -1,4 +1,7 @@
-"""Removes operators that do nothing: reshapes in a row or to the same shape, casts to the same type, idle clips."""
+"""Removes operators that do nothing: reshapes in a row or to the same shape, casts to the same type, idle clips.
+
+A transposition in which only extents of 1 change their places is a reshape.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 
 from match.ir.dtypes import value_range
 from match.relay import relay, tvm
-from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, shape
+from match.relay.rewrite import New, dtype, is_8bit, is_call, keeps_order, permutation, rewrite, shape
 
 _RESHAPES = ("reshape", "squeeze", "expand_dims", "nn.batch_flatten")
 
@@ -23,12 +26,19 @@ class RemoveIdle:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if _idle(call):
         return new(call.args[0])
-    if not is_call(call, *_RESHAPES):
+    if not _reshapes(call):
         return None
     source = call.args[0]
-    while is_call(source, *_RESHAPES) or (isinstance(source, relay.Call) and _idle(source)):
+    while _reshapes(source) or (isinstance(source, relay.Call) and _idle(source)):
         source = source.args[0]
     return new(source) if shape(source) == shape(call) else relay.reshape(new(source), shape(call))
+
+
+def _reshapes(expr: relay.Expr) -> bool:
+    """Whether an operator leaves all elements in their order."""
+    if is_call(expr, "transpose"):
+        return keeps_order(shape(expr.args[0]), permutation(expr))
+    return is_call(expr, *_RESHAPES)
 
 
 def _idle(call: relay.Call) -> bool:

@@ -21,29 +21,31 @@ from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator
 Values = npt.NDArray[Any]
 
 _OPERATORS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "add": np.add,
-        "subtract": np.subtract,
-        "multiply": np.multiply,
-        "negative": np.negative,
-        "abs": np.abs,
-        "maximum": np.maximum,
-        "minimum": np.minimum,
-        "left_shift": np.left_shift,
-        "right_shift": np.right_shift,
-        "bitwise_and": np.bitwise_and,
-        "equal": np.equal,
-        "not_equal": np.not_equal,
-        "less": np.less,
-        "less_equal": np.less_equal,
-        "greater": np.greater,
-        "greater_equal": np.greater_equal,
-        "logical_and": np.logical_and,
-        "logical_or": np.logical_or,
-        "logical_not": np.logical_not,
-        "where": np.where,
-        "cast": lambda x: x,
-    }
+    dict[str, Callable[..., Any]](
+        {
+            "add": np.add,
+            "subtract": np.subtract,
+            "multiply": np.multiply,
+            "negative": np.negative,
+            "abs": np.abs,
+            "maximum": np.maximum,
+            "minimum": np.minimum,
+            "left_shift": np.left_shift,
+            "right_shift": np.right_shift,
+            "bitwise_and": np.bitwise_and,
+            "equal": np.equal,
+            "not_equal": np.not_equal,
+            "less": np.less,
+            "less_equal": np.less_equal,
+            "greater": np.greater,
+            "greater_equal": np.greater_equal,
+            "logical_and": np.logical_and,
+            "logical_or": np.logical_or,
+            "logical_not": np.logical_not,
+            "where": np.where,
+            "cast": np.asarray,
+        }
+    )
 )
 _INTEGERS = frozenset({"int8", "uint8", "int16", "int32", "int64", "bool"})
 
@@ -98,12 +100,19 @@ class _Functions:
         numbered = is_call(call, "take")
         if not is_call(call, "clip", *_OPERATORS) and not (numbered and call.attrs.axis is None):
             return None
-        operands = [self._operand(argument) for argument in (call.args[1:] if numbered else call.args)]
-        functions = [operand for operand in operands if isinstance(operand, _Function)]
+        functions: list[_Function] = []
+        values: list[Values] = []
+        for argument in call.args[1:] if numbered else call.args:
+            operand = self._operand(argument)
+            if operand is None:
+                return None
+            if isinstance(operand, _Function):
+                functions.append(operand)
+                operand = operand.values
+            values.append(operand)
         sources = {function.source for function in functions}
-        if None in operands or len(sources) != 1 or shape(call) != shape(functions[0].source):
+        if len(sources) != 1 or shape(call) != shape(functions[0].source):
             return None
-        values = [operand.values if isinstance(operand, _Function) else operand for operand in operands]
         if numbered:
             table = constant(call.args[0])
             if table is None or table.ndim != 1 or values[0].min() < 0 or values[0].max() >= len(table):

@@ -14,6 +14,7 @@ from match.relay.operators import (
     Average,
     ChannelLookup,
     Convolution,
+    Dense,
     Layer,
     Lookup,
     Matrices,
@@ -28,6 +29,7 @@ from match.relay.readers import (
     read_matrices,
     read_multiplication,
     read_squared_difference,
+    read_sums,
 )
 from match.relay.resize import Resize, read_resize
 from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar, shape
@@ -65,6 +67,9 @@ class _Conversion:
         layer = read_layer(call)
         if layer is not None:
             return self._mark(call, self._layer(layer, new))
+        sums = read_sums(call)
+        if sums is not None and dtype(sums.x) == "int8":
+            return self._sums(sums, new)
         addition = read_addition(call)
         if addition is not None:
             return self._mark(call, self._addition(addition, new))
@@ -143,6 +148,15 @@ class _Conversion:
         else:
             converted = layer
         return replace(converted, requantization=requantization, dtype="uint8").build(x)
+
+    def _sums(self, sums: Convolution | Dense, new: New) -> relay.Expr:
+        """Sums of 32 bits that nothing requantizes, less what they grow by."""
+        x, excess = self._unsigned(sums.x, new), relay.const((_OFFSET * _weight_sums(sums)).astype(np.int32))
+        if isinstance(sums, Convolution):
+            more = replace(sums, pad_value=sums.pad_value + _OFFSET, x_dtype="uint8").sums(x)
+        else:
+            more = integer_form.product(x, np.ascontiguousarray(sums.weights))
+        return relay.subtract(more, excess)
 
     def _addition(self, addition: Addition, new: New) -> relay.Expr:
         bias, clip = addition.bias, addition.clip

@@ -202,13 +202,19 @@ def add(
     shift: int,
     clip: tuple[int, int],
     dtype: str,
+    *,
+    real: bool = False,
 ) -> relay.Expr:
-    """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors; one may be broadcast."""
+    """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors; one may be broadcast.
+
+    `real`: see `real_sums`.
+    """
     first, second = (
         relay.multiply(relay.cast(operand, "int64"), int64(multiplier))
         for operand, multiplier in zip((a, b), multipliers, strict=True)
     )
-    total = relay.add(relay.add(first, second), int64(bias))
+    both = relay.add(first, second)
+    total = relay.add(real_sums(both) if real else both, int64(bias))
     return saturate(relay.right_shift(total, int64(shift)), clip, dtype)
 
 

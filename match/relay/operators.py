@@ -54,11 +54,16 @@ class Convolution:
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
-        return integer_form.conv2d(
+        sums = self.sums(x)
+        return integer_form.requantize(
+            integer_form.real_sums(sums) if self.real else sums, self.requantization, self.dtype
+        )
+
+    def sums(self, x: relay.Expr) -> relay.Expr:
+        """Its int32 sums, of another input."""
+        return integer_form.convolution(
             x,
             np.ascontiguousarray(self.weights),
-            self.requantization,
-            self.dtype,
             x_dtype=self.x_dtype,
             strides=self.strides,
             padding=self.padding,
@@ -66,7 +71,6 @@ class Convolution:
             groups=self.groups,
             kernel_layout=self.kernel_layout,
             pad_value=self.pad_value,
-            real=self.real,
         )
 
 
@@ -111,7 +115,7 @@ class Average:
 
 @dataclass(frozen=True, eq=False)
 class Addition:
-    """A quantized addition of two tensors."""
+    """A quantized addition of two tensors; `real` as in `match.relay.integer_form.real_sums`."""
 
     operands: tuple[relay.Expr, relay.Expr]
     multipliers: tuple[int, int]
@@ -119,10 +123,11 @@ class Addition:
     shift: int
     clip: tuple[int, int]
     dtype: str
+    real: bool = False
 
     def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
         """The expression, on other operands."""
-        return integer_form.add(a, b, self.multipliers, self.bias, self.shift, self.clip, self.dtype)
+        return integer_form.add(a, b, self.multipliers, self.bias, self.shift, self.clip, self.dtype, real=self.real)
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,12 +142,16 @@ def _with_exceptions(
 def read_addition(expr: relay.Expr) -> Addition | None:
     """An addition."""
     saturated = _saturated_shift(expr)
-    if saturated is None or not is_call(saturated[0].args[0], "add"):
+    if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
+    real, both = is_real_sums(total.args[0]), total.args[0]
+    both = both.args[0] if real else both
+    if not is_call(both, "add"):
+        return None
     operands: list[relay.Expr] = []
     numbers = [scalar(total.args[1]), scalar(shift_expr)]
-    for product in total.args[0].args:
+    for product in both.args:
         if not (is_call(product, "multiply") and is_call(product.args[0], "cast") and is_8bit(product.args[0].args[0])):
             return None
         operands.append(product.args[0].args[0])
@@ -155,7 +159,7 @@ def read_addition(expr: relay.Expr) -> Addition | None:
     if None in numbers:
         return None
     bias, shift, *multipliers = (int(number) for number in numbers)
-    return Addition((operands[0], operands[1]), (multipliers[0], multipliers[1]), bias, shift, clip, out_dtype)
+    return Addition((operands[0], operands[1]), (multipliers[0], multipliers[1]), bias, shift, clip, out_dtype, real)
 
 
 def read_multiplication(expr: relay.Expr) -> Multiplication | None:

@@ -5,7 +5,7 @@ TVM's own mutators recurse in Python and so fail on deep networks; these walk th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, TypeGuard
 
@@ -169,3 +169,15 @@ def _with(root: relay.Expr, x: relay.Expr, variable: relay.Expr) -> relay.Expr:
             return variable if expr == x else mutator.visit(self, expr)
 
     return Replaced().visit(root)
+
+
+def permutation(transpose: relay.Call) -> tuple[int, ...]:
+    """For each axis of a transposition's result that of its operand, counted from the front."""
+    axes, rank = transpose.attrs.axes, len(shape(transpose))
+    return tuple(reversed(range(rank))) if axes is None else tuple(int(axis) % rank for axis in axes)
+
+
+def keeps_order(extents: Sequence[int], axes: Sequence[int]) -> bool:
+    """Whether a transposition leaves all elements in their order: only extents of 1 change their places."""
+    moving = [axis for axis in axes if extents[axis] > 1]
+    return moving == sorted(moving)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.codegen.project import Manifest
-from match.errors import InputError, ToolchainError
+from match.errors import InputError, OptionError, ToolchainError
 from match.frontend.model import ModelTensor, tensor_bytes
 from match.target.arguments import is_a
 
@@ -17,7 +17,13 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def random_inputs(manifest: Manifest, seed: int) -> Arrays:
-    """One sample of every input of a project: integers from all of their range, floats from 0 to 1."""
+    """One sample of every input of a project: integers from all of their range, floats from 0 to 1.
+
+    Raises:
+        OptionError: if the seed is below 0.
+    """
+    if not is_a(seed, int, np.integer) or seed < 0:
+        raise OptionError(f"the seed must be a whole number from 0, not {seed!r}; give another.")
     rng = np.random.default_rng(seed)
     return {tensor.name: _random(tensor, rng) for tensor in manifest.inputs}
 

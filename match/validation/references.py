@@ -66,6 +66,7 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
         raise ToolchainError(f"TFLite Micro cannot run {model.name}: {_line(error)}; use a newer one.") from error
 
     def run(inputs: list[Array]) -> list[Array]:
+        interpreter.reset()  # the state of recurrent layers
         for index, tensor in enumerate(inputs):
             interpreter.set_input(tensor, index)
         interpreter.invoke()

@@ -11,7 +11,7 @@ from benchmarks.chains.cli import table
 from benchmarks.chains.gains import Gain
 from benchmarks.command import run
 
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.cc
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[list[str]]]:

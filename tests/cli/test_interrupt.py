@@ -82,7 +82,7 @@ class Machine:
         yield from (
             str(path)
             for path in (self.folder / "cache").iterdir()
-            if path.suffix not in {".schedule", ".network", ".form"}
+            if path.suffix not in {".schedule", ".network", ".form", ".model"}
         )
         mark = f"TMPDIR={self.folder / 'tmp'}".encode()
         for place in Path("/proc").glob("[0-9]*/environ"):

@@ -120,6 +120,7 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
     "a target in a typo": (lambda p: compiling(DIGITS, "--target", "GAP-99"), ["GAP-99", "did you mean 'gap9'?"]),
     "a target that is a path": (lambda p: compiling(DIGITS, "--target", "./gap9.py"), ["./gap9.py", "installed"]),
     "a size in another unit": (lambda p: compiling(DIGITS, "--l1", "64g"), ["'64g'", "64k"]),
+    "a word and silence": (lambda p: compiling(DIGITS, "-q", "-v"), ["--quiet", "--verbose", "leave one out"]),
     "a list in another format": (lambda p: compiling(DIGITS, "--csv", "layers.xlsx"), ["layers.xlsx", ".csv"]),
     "a list in a missing folder": (lambda p: compiling(DIGITS, "--csv", "gone/layers.csv"), ["gone/layers.csv"]),
     "a project in a file": (

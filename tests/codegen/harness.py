@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-import match
 from match.analysis.trace import LayerTrace, read_trace
 from match.codegen import layer as codegen
 from match.codegen.shared_text import plan_files
@@ -26,10 +25,10 @@ from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
 from tests.codegen.layers import Case, Tensor
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
+from tests.kernels.toolchain import PACKAGE, SANITIZE, STRICT
 
-PACKAGE = Path(match.__file__).parent
-FLAGS = ("-std=c11", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
-CHECKS = ("-fno-sanitize-recover=all",)
+QUICKLY = "-O0"
+"""In front of a compiler's arguments: a layer is compiled for one run."""
 
 
 def plan(
@@ -194,7 +193,7 @@ def _execute(
         objects = _platform(type(chip), flags)
         tracing = ("-DMATCH_TRACE", str(PACKAGE / "codegen/src/trace.c")) if traced else ()
         files = (*map(str, sources), str(folder / "main.c"), str(FOLDER / "mock_external.c"), *objects)
-        _gcc(chip, *flags, f"-I{folder}", f"-I{FOLDER}", *tracing, *files, "-o", str(program), "-lm")
+        _gcc(chip, QUICKLY, *flags, f"-I{folder}", f"-I{FOLDER}", *tracing, *files, "-o", str(program), "-lm")
         done = subprocess.run(
             [program, folder / "outputs"],
             input=b"".join(_tensors(item, case) for item, case in zip(plans, cases, strict=True)),
@@ -218,15 +217,16 @@ def _platform(kind: type[MatchTarget], flags: tuple[str, ...]) -> tuple[str, ...
     compiled: list[str] = []
     for source in target.host.sources:
         compiled.append(f"{folder.name}/{source.stem}.o")
-        _gcc(target, *flags, "-c", str(PACKAGE / source), "-o", compiled[-1])
+        _gcc(target, *flags, "-c", str(source), "-o", compiled[-1])
     return tuple(compiled)
 
 
 def _gcc(target: MatchTarget, *arguments: str) -> None:
-    include = [f"-I{PACKAGE / folder}" for folder in (*target.host.include, Path("codegen/include"))]
+    """Compile in the package, with the options of sanitized projects: ccache then knows the platform from these."""
+    include = [f"-I{folder}" for folder in (*target.host.include, Path("codegen/include"))]
     defines = [f"-D{name}={value}" for name, value in target.host.defines.items()]
-    command = [*os.environ.get("CC", "cc").split(), *FLAGS, *CHECKS, *include, *defines, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [*os.environ.get("CC", "cc").split(), *STRICT, *SANITIZE, *include, *defines, *arguments]
+    done = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

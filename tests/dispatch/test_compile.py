@@ -15,6 +15,7 @@ import pytest
 
 import match
 import match.run
+from match.errors import OptionError
 from match.relay import relay, tvm
 from tests.dispatch.test_partition import add, conv, req
 
@@ -69,6 +70,12 @@ def test_random_inputs_follow_the_seed(compiled: match.CompiledModel) -> None:
     assert not np.array_equal(drawn["x"], others["x"])
     np.testing.assert_array_equal(compiled.run(seed=3)["output"], compiled.run(drawn)["output"])
     np.testing.assert_array_equal(compiled.run()["output"], compiled.run(others)["output"])
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, True])
+def test_what_is_no_seed(seed: Any, compiled: match.CompiledModel) -> None:
+    with pytest.raises(OptionError, match=f"the seed must be a whole number from 0, not {seed}"):
+        compiled.run(seed=seed)
 
 
 def test_layers_as_tables(compiled: match.CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -59,6 +60,17 @@ def test_from_a_file_to_a_program_for_diana(tmp_path: Path, plain_tvm: ModuleTyp
     expected = compiled.run({tensor.name: samples})[result.name].reshape(3, -1)
     assert len(np.unique(expected)) > 10
     assert run(plain_tvm.link("diana", tmp_path), samples, result.dtype) == expected.tolist()
+
+
+def test_chains_go_through_plain_tvm(models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
+    path = models_dir / "kws_ref_model.tflite"
+    model, sources = plain_tvm.build(path, "gap8", numerics="exact")
+    assert any(re.search(r"kws_ref_model_\d+_chain\(", source) for source in sources), "chains on the cluster"
+    plain_tvm.write(model, sources, "gap8", tmp_path)
+    (tensor,) = model.inputs
+    samples = np.random.default_rng(4).integers(-128, 128, (3, *tensor.shape)).astype(np.int8)
+    expected = [y.ravel().tolist() for y in tflite_network.run_micro(path, samples)]
+    assert run(plain_tvm.link("gap8", tmp_path), samples, "int8") == expected
 
 
 def test_what_load_returns_is_taken(models_dir: Path) -> None:

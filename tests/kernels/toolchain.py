@@ -16,7 +16,8 @@ from match.target.hardware import Platform
 PACKAGE = Path(match.__file__).parent
 PROJECT = Path(__file__).resolve().parents[2]
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror")
-SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+SANITIZE = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-pthread")
+"""These and `STRICT`, in this order, are the options of sanitized projects, so that ccache compiles a kernel once."""
 
 
 def host_sources(target: str) -> list[Path]:
@@ -32,23 +33,25 @@ def gap9_sources() -> list[Path]:
 def compile_c(sources: list[Path], output: Path, *options: str, target: str = "gap9") -> Path:
     """Compile and link `sources` for a target's host platform into the program `output`; complaints are failures.
 
-    Each source is compiled by itself: with ccache, those that programs share are compiled once.
+    Each source is compiled by itself, under the name that it has in a project: with ccache, those that programs and
+    projects share are compiled once.
     """
     compiler = os.environ.get("CC", "cc").split()
     if shutil.which(compiler[-1]) is None:
         pytest.skip("no C compiler")
-    include = [f"-I{PACKAGE / folder}" for folder in match.get_target(target).host.include]
+    include = [f"-I{folder}" for folder in match.get_target(target).host.include]
     folder = output.with_name(f"{output.name}-objects")
     folder.mkdir()
     objects = [folder / f"{number}_{source.stem}.o" for number, source in enumerate(sources)]
     for source, compiled in zip(sources, objects, strict=True):
-        _call([*compiler, *options, *include, "-c", source, "-o", compiled])
+        name = source.relative_to(PACKAGE) if source.is_relative_to(PACKAGE) else source
+        _call([*compiler, *options, *include, "-c", name, "-o", compiled])
     _call([*compiler, *options, *objects, "-o", output, "-pthread"])
     return output
 
 
 def _call(command: Sequence[str | Path]) -> None:
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    result = subprocess.run(list(map(str, command)), cwd=PACKAGE, capture_output=True, text=True, check=False)
     if result.returncode:
         pytest.fail(result.stderr)
 

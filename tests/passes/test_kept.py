@@ -29,9 +29,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
     asked: list[Model] = []
     whole = kept.integer_relay
 
-    def counted(model: Model, activations: str | None) -> tvm.IRModule:
+    def counted(model: Model, activations: str | None, *, exact: bool) -> tvm.IRModule:
         asked.append(model)
-        return whole(model, activations)  # pyright: ignore[reportArgumentType]
+        return whole(model, activations, exact=exact)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(kept, "integer_relay", counted)
     return asked
@@ -49,9 +49,10 @@ def test_what_is_read_is_what_was_made(model: Model, made: list[Model], tmp_path
 def test_another_network_type_or_reference_is_another_entry(model: Model, made: list[Model], tmp_path: Path) -> None:
     kept_integer_relay(model, None, tmp_path)
     kept_integer_relay(model, "uint8", tmp_path)
+    kept_integer_relay(model, None, tmp_path, exact=False)
     kept_integer_relay(replace(model, rounding=Rounding.TFLITE), None, tmp_path)
-    assert len(made) == 3
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(made) == 4
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_what_is_damaged_is_made_anew(model: Model, made: list[Model], tmp_path: Path) -> None:

@@ -190,6 +190,18 @@ def test_idle_operators_go():
     assert after["main"].body.fields[1] == after["main"].params[0]
 
 
+def test_transpositions_that_move_nothing_are_reshapes():
+    """Extents of 1 change their places, or others do, too."""
+    x = relay.var("x", shape=(1, 7, 1, 5), dtype="uint8")
+    idle = relay.transpose(x, (0, 2, 1, 3))
+    moved = relay.transpose(x)
+    before = typed(x, relay.Tuple([idle, relay.reshape(idle, (7, 5)), moved]))
+    after = RemoveIdle()(before)
+    assert_same_outputs(before, after)
+    assert len(calls(after, "transpose")) == 1
+    assert len(calls(after, "reshape")) == 2
+
+
 def channels_first_network() -> tvm.IRModule:
     """What a front end writes for NCHW: float maps through every kind of operator that the layout pass knows."""
     rng = np.random.default_rng(8)

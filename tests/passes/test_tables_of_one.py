@@ -51,6 +51,7 @@ FUNCTIONS: dict[str, Callable[[relay.Expr], relay.Expr]] = {
     "a mark between two tables": lambda x: table(relay.annotation.stop_fusion(table(x, 5)), 6),
     "a choice": chosen,
     "an overflow": wrapped,
+    "a truth value as a number": lambda x: relay.cast(relay.less(x, relay.const(7, "int8")), "int8"),
     "a clip": lambda x: relay.clip(x, -5, 40),
     "a sum": lambda x: integer_form.add(x, table(x, 7), (900, -400), 5 << 10, 10, (-100, 90), "int8"),
 }

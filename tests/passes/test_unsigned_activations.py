@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay, tvm
@@ -148,3 +149,29 @@ def test_squared_differences_have_the_tables_they_had(dtype: str) -> None:
     body = integer_form.squared_difference(x, turned, ("int8", "int8"), steps, requantization, dtype)
     names = [name for name, _ in unsigned(x, body)]
     assert names.count("take") == (2 if dtype == "int8" else 1)
+
+
+@pytest.mark.parametrize("pad_value", [0, -7])
+def test_sums_that_nothing_requantizes_are_of_unsigned_values(pad_value: int) -> None:
+    """Of a convolution, with padding, and of a dense layer; what they grow by is taken off."""
+    x, rng = var(), np.random.default_rng(7)
+    kernel = rng.integers(-128, 128, (3, 3, 4, 5)).astype(np.int8)
+    padding = Padding(1, 0, 2, 1)
+    convolved = integer_form.convolution(x, kernel, x_dtype="int8", padding=padding, pad_value=pad_value)
+    conv = typed(x, convolved)
+    dense = typed(x, integer_form.product(relay.reshape(x, (64, 4)), kernel[0, 0].T.copy()))
+    for module, name in ((conv, "nn.conv2d"), (dense, "nn.dense")):
+        assert inputs_of(UnsignedActivations()(module), name) == ["uint8"]
+        unsigned(module["main"].params[0], module["main"].body)
+
+
+def inputs_of(module: Any, name: str) -> list[str]:
+    """The types of what the operators of a name read."""
+    found: list[str] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, relay.Call) and operator_name(node) == name:
+            found.append(dtype(node.args[0]))
+
+    relay.analysis.post_order_visit(module["main"].body, visit)
+    return found

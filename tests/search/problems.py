@@ -10,7 +10,7 @@ from match.ir.layer import Dim, Layer, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.search.engine import Engine, engine
 from match.search.problem import SearchProblem
-from match.target.cost import CostModel, Tile
+from match.target.cost import Block, CostModel, Tile, choose
 from match.targets.gap9.target import Gap9
 from tests.mapping.random_schedules import SteppedCost, operands_of
 
@@ -74,3 +74,17 @@ class Failing(SteppedCost):
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         return float("nan") if layer.name == self.name else super().compute(layer, tile)
+
+
+@dataclass(frozen=True)
+class JumpyCost(SteppedCost):
+    """Tiles and blocks of even sizes are much cheaper than odd ones, so that cutting may pay; takes arrays."""
+
+    arrays: bool = True
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        aligned = choose((tile.k % 2 == 0) & (tile.ox % 3 == 0), 0.25, 1.0)
+        return super().compute(layer, tile) * aligned
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        return super().transfer(layer, block) * choose(block.bytes % 8 == 0, 0.5, 2.0)

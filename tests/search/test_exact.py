@@ -16,11 +16,11 @@ from match.prediction.prices import Prices
 from match.search.engine import engine, engine_names
 from match.search.exact.tables import Tables, all_sizes
 from match.search.objective import OBJECTIVES
-from match.target.cost import Block, CostModel, Energy, MappingView, Tile, choose
+from match.target.cost import Block, CostModel, Energy, MappingView, Tile
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_operands
 from tests.mapping.walk import walk
 from tests.search.brute_force import rank, schedules, size_of_search
-from tests.search.problems import searched
+from tests.search.problems import JumpyCost, searched
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
@@ -41,20 +41,6 @@ class ErraticCost(SteppedCost):
 
     def transfer(self, layer: Layer, block: Block) -> float:
         return random.Random(f"{self.seed} {block}").randrange(1, 100)
-
-
-@dataclass(frozen=True)
-class JumpyCost(SteppedCost):
-    """Tiles and blocks of even sizes are much cheaper than odd ones, so that cutting may pay; takes arrays."""
-
-    arrays: bool = True
-
-    def compute(self, layer: Layer, tile: Tile) -> float:
-        aligned = choose((tile.k % 2 == 0) & (tile.ox % 3 == 0), 0.25, 1.0)
-        return super().compute(layer, tile) * aligned
-
-    def transfer(self, layer: Layer, block: Block) -> float:
-        return super().transfer(layer, block) * choose(block.bytes % 8 == 0, 0.5, 2.0)
 
 
 def small_problem(

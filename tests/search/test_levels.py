@@ -13,9 +13,10 @@ from match.mapping.schedule import Memory, Schedule
 from match.prediction.predict import predict
 from match.prediction.prices import Prices
 from match.target.cost import Cost, CostModel
+from match.target.operands import standard_operands
 from tests.mapping.random_schedules import dear_issues, operands_of, random_cost, random_layer, random_operands
 from tests.search.brute_force_levels import two_level_schedules, two_level_size
-from tests.search.problems import searched
+from tests.search.problems import JumpyCost, searched
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
@@ -102,6 +103,18 @@ def test_loss_covers_what_is_left_out_where_it_takes_long_to_issue_transfers(see
 def test_loss_covers_what_is_left_out_on_larger_layers(seed: int) -> None:
     rng = random.Random(seed)
     check_loss(rng, 6000, random_cost(rng))
+
+
+def test_what_any_mapping_takes_is_the_same_whether_the_cost_model_is_asked_in_arrays_or_one_by_one() -> None:
+    """Of a map with other extents than there are kinds of parts of a reduction."""
+    layer = Layer("conv", Op.CONV2D, 6, 12, 7, 9, 7, 9, 3, 3, padding=Padding(1, 1, 1, 1))
+    operands, memories = standard_operands(layer, 8, partial_bytes=4), (Memory("L2", 1200), Memory("L1", 500))
+    least: list[float] = []
+    for model in (JumpyCost(), JumpyCost(arrays=False)):
+        found = searched("exact", layer, operands, memories, model, multiples={Dim.C: 4})
+        assert found.loss > 0
+        least.append(predict(found, model).cycles - found.loss)
+    assert least[0] == pytest.approx(least[1], rel=1e-12)
 
 
 def test_arrays_of_blocks_at_a_border_are_shorter() -> None:

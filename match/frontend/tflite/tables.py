@@ -114,9 +114,9 @@ def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         slope = alpha.reshape(-1, 1).astype(np.int64) - slopes.zero_point
         levels = inputs.levels - inputs.zero_point
         relative = np.where(levels >= 0, multiply(levels, identity), multiply(levels * slope, factor))
-        outputs = _saturated(relative + output.zero_point, output)
+        outputs = _saturated(relative + output.zero_point, output).astype(np.int64)
         if alpha.size == 1:
-            return lookup(read.expr(operator), outputs[0], inputs)
+            return lookup(read.expr(operator), outputs[0].astype(output.dtype), inputs)
         return integer_form.channel_lookup(read.expr(operator), outputs, inputs.dtype, output.dtype)
     x = integers.wide(read.expr(operator), inputs.zero_point)
     by_slope = relay.multiply(x, integers.wide(read.expr(operator, 1), slopes.zero_point))

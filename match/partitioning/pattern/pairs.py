@@ -38,7 +38,7 @@ def addition(root: relay.Expr, found: Addition, ranges: Ranges) -> Match | Rejec
     one, bias, shift = (np.array([value], np.int64) for value in (1, found.bias, found.shift))
     constants = LayerConstants(None, Requantization(one, bias, shift, found.clip), multipliers)
     accumulator = np.array([low], np.int64), np.array([high], np.int64)
-    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator, reference=not found.real)
 
 
 def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> Match | Rejection:

@@ -31,7 +31,10 @@ _EXACT_REALS = _MOVES | {
     *("nn.relu", "maximum", "minimum", "max", "min", "nn.max_pool2d"),
 }
 _WINDOWED_MEAN = "nn.avg_pool2d"
-"""The mean over windows of real numbers, summed in the order of onnxruntime's kernel."""
+"""The mean over windows of real numbers, summed in the order of onnxruntime's kernel.
+
+Of windows whose number of values is no power of two, outputs were seen that differ in the last bit.
+"""
 
 CoreCalls = tuple[relay.Call, ...]
 """Operators that TVM makes one loop of, or all those of a function in fixed point, in order of computation.
@@ -118,7 +121,9 @@ def _is_reference(call: relay.Call) -> bool:
     constants = [argument for argument in call.args if isinstance(argument, relay.Constant)]
     if name == "divide":  # by a scalar TVM multiplies by the reciprocal, which rounds otherwise
         return constants == [call.args[1]] and len(shape(call.args[1])) > 0
-    return name in _EXACT_REALS or name == _WINDOWED_MEAN or (name in _ROUNDED_ONCE and bool(constants))
+    if name == _WINDOWED_MEAN:
+        return math.prod(map(int, call.attrs.pool_size)).bit_count() == 1
+    return name in _EXACT_REALS or (name in _ROUNDED_ONCE and bool(constants))
 
 
 def products(calls: CoreCalls) -> tuple[Op, int] | None:

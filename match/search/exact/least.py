@@ -54,10 +54,11 @@ def least_kernels(tables: Tables) -> float:
     (oy, iy), (ox, ix) = (anywhere(axis, layer.size(axis.dim)) for axis in (prices.rows, prices.columns))
     k, sizes = along_axis(Dim.K, np.arange(1, layer.k + 1)), tables.sizes[Dim.C]
     ends = [*itertools.product((True, False), repeat=2)] if len(sizes) > 1 else [(True, True)]
-    begin, end = (np.array(flags) for flags in zip(*ends, strict=True))
+    begin, end = (along_axis(Dim.C, np.array(flags)) for flags in zip(*ends, strict=True))
     outputs = {dim: along_axis(dim, sizes) for dim, sizes in ((Dim.OY, oy), (Dim.OX, ox))}
     inputs = [along_axis(dim, sizes) for dim, sizes in ((Dim.OY, iy), (Dim.OX, ix))]
-    least = math.inf
+    least, place = math.inf, TILED.index(Dim.K)
+    others = tuple(axis for axis in range(len(TILED)) if axis != place)
     for channels in {*sizes.tolist(), *(layer.c % sizes).tolist()} - {0}:
         extents: dict[Dim, Any] = {Dim.K: k, Dim.C: np.array(channels), **outputs}
         needs = [tables.block(operand, extents) for operand in prices.operands]
@@ -65,8 +66,8 @@ def least_kernels(tables: Tables) -> float:
         if not fits.any():
             continue
         # Room grows with the output channels, so that often few of them leave any.
-        most = int(np.flatnonzero(fits.any(axis=tuple(range(1, fits.ndim))))[-1]) + 1
-        fits, extents[Dim.K] = fits[:most], k[:most]
+        most = int(np.flatnonzero(fits.any(axis=others))[-1]) + 1
+        fits, extents[Dim.K] = (table.take(range(most), place) for table in (fits, k))
         numbers: list[Any] = [*extents.values(), *inputs, layer.fy, layer.fx, begin, end]
         cycles = prices.launch + prices.kernels(Tile(*numbers), fits)
         products = math.prod(extents.values())
