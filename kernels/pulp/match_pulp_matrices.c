@@ -49,9 +49,25 @@ static void make_signed(const match_tile_t *tile, int32_t y, const matrix_t *mat
     }
 }
 
+/* An output by a form that the compiler knows, so that its instructions stay in a core's own cache beside the product's. */
+MATCH_INLINE uint8_t requantized(const match_finish_t *finish, match_form_t form, int32_t acc)
+{
+    switch (form) {
+    case MATCH_FORM_32:
+        return (uint8_t)match_requantize_32(finish, match_parameters_32(finish->parameters), acc);
+    case MATCH_FORM_HIGH:
+        return (uint8_t)match_requantize_high(finish, match_parameters_high(finish->parameters), acc);
+    case MATCH_FORM_HIGH_SIGNED:
+        return (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(finish->parameters), acc);
+    default:
+        return match_requantize_with(finish, finish->parameters, acc);
+    }
+}
+
 /* Outputs of `channels` rows of the second matrix from row k of this core's on, and `pixels` rows of the first. */
 MATCH_INLINE void multiply_block(const match_finish_t *finish, const matrix_t *matrix, const uint8_t *const x[],
-                                 const int32_t x_sums[], uint8_t *const output[], int32_t k, int channels, int pixels)
+                                 const int32_t x_sums[], uint8_t *const output[], int32_t k, int channels, int pixels,
+                                 match_form_t form)
 {
     match_block_t block;
     const int8_t *w = matrix->rows + k * matrix->length;
@@ -66,13 +82,13 @@ MATCH_INLINE void multiply_block(const match_finish_t *finish, const matrix_t *m
 #pragma GCC unroll 2
         for (int j = 0; j < pixels; j++) {
             int32_t acc = block.acc[i][j] + matrix->beyond * x_sums[j] - less;
-            output[j][matrix->first + k + i] = match_requantize_with(finish, finish->parameters, acc);
+            output[j][matrix->first + k + i] = requantized(finish, form, acc);
         }
     }
 }
 
 MATCH_INLINE void multiply_rows(const match_finish_t *finish, const matrix_t *matrix, const uint8_t *const x[],
-                                uint8_t *const output[], int pixels)
+                                uint8_t *const output[], int pixels, match_form_t form)
 {
     int32_t sums[MATCH_BLOCK_PIXELS];
     for (int j = 0; j < pixels; j++) {
@@ -81,16 +97,16 @@ MATCH_INLINE void multiply_rows(const match_finish_t *finish, const matrix_t *ma
     int32_t count = matrix->last - matrix->first;
     int32_t k = 0;
     for (; k + 4 <= count; k += 4) {
-        multiply_block(finish, matrix, x, sums, output, k, 4, pixels);
+        multiply_block(finish, matrix, x, sums, output, k, 4, pixels, form);
     }
     for (; k < count; k++) {
         for (int j = 0; j < pixels; j++) {
-            multiply_block(finish, matrix, x + j, sums + j, output + j, k, 1, 1);
+            multiply_block(finish, matrix, x + j, sums + j, output + j, k, 1, 1, form);
         }
     }
 }
 
-static void matmul(const match_tile_t *tile, match_form_t form)
+MATCH_INLINE void matmul(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
     match_share_t share = match_share_channels(tile->channels_out, 0);
@@ -115,12 +131,12 @@ static void matmul(const match_tile_t *tile, match_form_t form)
         for (; x + 2 <= tile->output_width; x += 2) {
             const uint8_t *const rows[] = {match_input_pixel(tile, y, x), match_input_pixel(tile, y, x + 1)};
             uint8_t *const outputs[] = {match_output_pixel(tile, y, x), match_output_pixel(tile, y, x + 1)};
-            multiply_rows(&finish, &matrix, rows, outputs, 2);
+            multiply_rows(&finish, &matrix, rows, outputs, 2, form);
         }
         if (x < tile->output_width) {
             const uint8_t *const rows[] = {match_input_pixel(tile, y, x)};
             uint8_t *const outputs[] = {match_output_pixel(tile, y, x)};
-            multiply_rows(&finish, &matrix, rows, outputs, 1);
+            multiply_rows(&finish, &matrix, rows, outputs, 1, form);
         }
     }
 }
@@ -130,9 +146,18 @@ void match_pulp_matrices(const match_tile_t *tile)
     matmul(tile, MATCH_FORM_64);
 }
 
+static __attribute__((noinline)) void matmul_high_signed(const match_tile_t *tile)
+{
+    matmul(tile, MATCH_FORM_HIGH_SIGNED);
+}
+
 void match_pulp_matrices_high(const match_tile_t *tile)
 {
-    matmul(tile, MATCH_FORM_HIGH);
+    if (tile->negative_step == 0) {
+        matmul(tile, MATCH_FORM_HIGH);
+    } else {
+        matmul_high_signed(tile);
+    }
 }
 
 void match_pulp_matrices_int32(const match_tile_t *tile)
