@@ -100,9 +100,7 @@ def tile_bound(tables: Tables, least: Sequence[LeastFigures], box: Box, kernels:
     `least` are those of `tables`, `kernels` the cycles of all kernel calls, with the overhead and their launches.
     """
     prices = tables.prices
-    moved = _total(within(one.moved, box) for one in least)
-    transfer = _total(within(one.transfer, box) for one in least)
-    end = _total(within(one.end, box) for one in least)
+    moved, transfer, end = (_total(within(one[place], box) for one in least) for place in range(3))
     if not prices.overlap:
         issues = prices.issue * len(prices.operands) * tables.outer_blocks
         return Bound(kernels + issues + transfer, moved)
