@@ -80,6 +80,8 @@ def unpack(plan: LayerPlan) -> Unpacked:
             filters = filters.reshape(rows, -1)[:, : positions * columns].reshape(rows, positions, columns)
         if depthwise and planes:
             filters = filters.transpose(2, 1, 0)
+        if not planes and layer.op == "conv2d":  # by columns
+            filters = filters.reshape(channels, layer.fx, layer.fy, -1).transpose(0, 2, 1, 3)
         filters = filters.reshape(channels, layer.fy, layer.fx, -1)
         none = np.zeros(channels, np.int64)
         mine = parts.setdefault(first, [])

@@ -91,7 +91,7 @@ def test_transposed_convolution(
     model.add("ConvTranspose", weights, bias, kernel_shape=kernel, strides=strides, pads=pads, output_padding=spare)
     model.add("Relu")
     path = quantize(model, tmp_path, "QDQ", "QInt8", per_channel=True)
-    compiled = match.compile(path, "gap9", cache=False)
+    compiled = match.compile(path, "gap9", cache=False, fuse=False)
     convolutions = [layer for layer in compiled.layers if layer.macs]
     assert {layer.module for layer in convolutions} <= {"cluster", "ne16"}
     assert [layer.reference for layer in convolutions] == [True, False]

@@ -82,7 +82,7 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
     decisions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And if they were too long to fit at first, which depends on what layers cost, it is decided again with them."""
-    l2 = 42500
+    l1, l2 = 3000, 42500
     decided: list[PlacementProblem] = []
 
     def count(problem: PlacementProblem) -> Decision | Shortage:
@@ -100,10 +100,10 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
     network = ZooNetwork("pointwise", dense("scores", pooled(x), 10))
     model = write(network, calibrate(network, "uint8", 0))
     take_integers(model)
-    compiled = match.compile(model, "gap8", l1=2200, l2=l2)
+    compiled = match.compile(model, "gap8", l1=l1, l2=l2)
     assert len(decided) == decisions
     assert decided[-1].steps != decided[0].steps or decisions == 1
-    before = {d.name: len(d.plan.constants) for d in match.compile(model, "gap8", l1=2200, fuse=False).layers if d.plan}
+    before = {d.name: len(d.plan.constants) for d in match.compile(model, "gap8", l1=l1, fuse=False).layers if d.plan}
     now = {d.name: len(d.plan.constants) for d in compiled.layers if d.plan}
     uncut = {step.name for step in memory_of(compiled).steps if step.constants != "cut"}
     assert any(now[name] > before[name] for name in uncut & now.keys()), "no layer is an example"

@@ -112,7 +112,8 @@ def test_convolutions_are_hardware_loops_of_dot_products(isa: str, tmp_path: Pat
         subprocess.run([*linked, f"--undefined={kernel}", *objects, "-o", str(binary)], check=True)
         functions = disassembled(binary, isa)
         assert max((count for code in functions.values() for count in code.in_loops), default=0) >= 4, kernel
-        assert not [name for name, code in functions.items() if code.dots and not any(code.in_loops)], kernel
+        alone = {name for name, code in functions.items() if code.dots and not any(code.in_loops)}
+        assert alone <= {"make_signed"}, f"{kernel}; make_signed adds up the bytes of a row, once for all products"
     products = disassembled(tmp_path / "match_pulp_matmul.o", isa)
     rest = {"match_pulp_choose_loops", "finish_block"}
     without = {name for name, code in products.items() if not any(code.in_loops)} - rest
