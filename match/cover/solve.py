@@ -12,30 +12,15 @@ result takes the candidate that comes first in the list, at the first operator t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise, product
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from math import prod
-from typing import NamedTuple
 
 from match.cover.elimination import Marginals, Pair, marginals
-from match.cover.layouts import Held, choices, made_of, serves
+from match.cover.layouts import Wanted, Way, ways
 from match.cover.problem import Cover, CoverProblem, Layout
 from match.dispatch.plan import RunnerUp
-
-_Wanted = Mapping[int, Mapping[int, Collection[Layout]]]
-"""The layouts in which a tensor is wanted, by operator that reads it and candidate that has the operator."""
-
-
-class _Way(NamedTuple):
-    """How a tensor may be held, and at which operators some of the layouts have to be asked for."""
-
-    held: Held
-    asking: tuple[tuple[int, Layout], ...]
-
-    def suits(self, place: int, wants: Collection[Layout]) -> bool:
-        """Whether a candidate finds what it wants at an operator, and asks for what it has to."""
-        asked = all(layout in wants for operator, layout in self.asking if operator == place)
-        return asked and all(any(serves(layout, one) for layout in self.held) for one in wants)
 
 
 def solve(problem: CoverProblem) -> Cover:
@@ -130,62 +115,40 @@ class Network:
                 given[tensor][number] = layout
         writers = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.writes}
         for tensor, readers in enumerate(wanted):
-            ways = self._ways(tensor, readers)
-            if ways:
-                self._hold(tensor, ways, readers, writers.get(tensor), given[tensor])
-
-    def _ways(self, tensor: int, readers: _Wanted) -> list[_Way]:
-        """All ways to hold a tensor that readers, or those of the network's outputs, may need.
-
-        Conversion to more room may cost less: without a reader that wants it no layout is made for those it holds.
-        """
-        wanted = {place: set[Layout]().union(*own.values()) for place, own in readers.items()}
-        listed = list(dict.fromkeys(layout for own in readers.values() for each in own.values() for layout in each))
-        most = sum(max(map(len, own.values())) for own in readers.values())
-        if tensor in self._problem.graph.outputs:
-            listed = [*dict.fromkeys((*listed, None))]
-            kept = [held for held in choices(listed, most + 1) if None in held]
-        else:
-            kept = choices(listed, most)
-        costs = {layout: self._conversion(tensor, layout) for layout in listed}
-        tempting = {one for one in listed if any(serves(one, other) and costs[one] < costs[other] for other in listed)}
-        return [
-            _Way(held, asking)
-            for held in kept
-            for asking in product(
-                *([(place, one) for place, own in wanted.items() if one in own] for one in held if one in tempting)
-            )
-        ]
+            found = ways(readers, tensor in graph.outputs, partial(self._conversion, tensor))
+            if found:
+                self._hold(tensor, found, readers, writers.get(tensor), given[tensor])
 
     def _hold(
         self,
         tensor: int,
-        ways: Sequence[_Way],
-        readers: _Wanted,
+        held: Sequence[Way],
+        readers: Wanted,
         writer: int | None,
         given: Mapping[int, Layout],
     ) -> None:
         """A variable of a tensor, or where it can be held in one way alone, what that costs.
 
-        given: that which each candidate gives; what comes from outside, without a writer, is dense.
+        given: the layout in which each candidate gives it. What has no writer comes from outside, and is dense.
         """
+        conversion = partial(self._conversion, tensor)
         tables = {
             place: {
                 (number, index): 0
                 for number in self._having[place]
-                for index, way in enumerate(ways)
+                for index, way in enumerate(held)
                 if way.suits(place, wants.get(number, ()))
             }
             for place, wants in readers.items()
         }
         if writer is not None:
             tables[writer] = {
-                (number, index): self._making(tensor, given[number], way.held) if number in given else 0
+                (number, index): way.cost(given[number], conversion) if number in given else 0
                 for number in self._having[writer]
-                for index, way in enumerate(ways)
+                for index, way in enumerate(held)
             }
-        outside = [self._making(tensor, None, way.held) if writer is None else 0 for way in ways]
-        if len(ways) > 1:
+        outside = [way.cost(None, conversion) if writer is None else 0 for way in held]
+        if len(held) > 1:
             for place, rows in tables.items():
                 self._pairs[place, len(self._alone)] = rows
             self._alone.append(dict(enumerate(outside)))
@@ -193,10 +156,6 @@ class Network:
         self._common += outside[0]
         for place, rows in tables.items():
             self._alone[place] = {number: self._alone[place][number] + cost for (number, _), cost in rows.items()}
-
-    def _making(self, tensor: int, given: Layout, held: Held) -> int:
-        """What it costs to lay out a tensor in all of `held`."""
-        return sum(self._conversion(tensor, layout) for layout in made_of(given, held))
 
     def _conversion(self, tensor: int, layout: Layout) -> int:
         return self._whole(self._problem.conversions.get((tensor, layout), 0.0))
