@@ -1,41 +1,26 @@
-"""The cover of a network that costs least: a shortest path over its operators, exact on chains and graphs alike.
+"""The cover of a network that costs least, exact on chains and graphs alike.
 
-Operators are gone through in the order of execution. A state is what the rest depends on: candidates that are not
-complete yet, and of each tensor with readers to come the layouts in which it is there. Two ways into one state differ
-in cost alone, so that the cheaper one is enough. A network has few tensors at a time whose readers still have a choice
-of layouts, and as few states. From both ends the path gives the best cover with each decision, too, and so the
-runner-up of each candidate.
+A choice is a variable: for each operator the candidate that has it, for each tensor the layouts in which it is there
+for its readers. Each cost depends on two of these at most: a candidate reads no layout but one that is there, what is
+there is made of what the writer gives, and operators of a candidate go together. So variables can be eliminated one
+after another. From both ends that gives the least cost with each decision, too, and so the runner-up of each candidate.
 
-Sums are exact: floats are integers here, in units of a power of two. Among covers of equal cost, the result takes the
-candidate that comes first in the problem's list, at the first operator that they differ in.
+Sums are exact: floats are integers here, in units of a power of two. Behind their last digit stand the places of
+candidates in the problem's list, first operators first. So no two covers are equal, and among those of equal cost the
+result takes the candidate that comes first in the list, at the first operator that they differ in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from math import prod
 
-from match.cover.problem import Candidate, Cover, CoverProblem, Layout
-from match.cover.tensor import DENSE, HeldLayouts, TensorLayouts
+from match.cover.elimination import Marginals, Pair, marginals
+from match.cover.layouts import Wanted, Way, ways
+from match.cover.problem import Cover, CoverProblem, Layout
 from match.dispatch.plan import RunnerUp
-
-
-class _State(NamedTuple):
-    """Candidates that are begun, and of tensors how they are held; both ascending."""
-
-    begun: tuple[int, ...]
-    tensors: tuple[tuple[int, HeldLayouts], ...]
-
-
-class _Edge(NamedTuple):
-    """A decision about one operator: the candidate that has it, what that adds to the cost, the state then."""
-
-    candidate: int
-    cost: int
-    after: _State
-
-
-_Step = dict[_State, list[_Edge]]
 
 
 def solve(problem: CoverProblem) -> Cover:
@@ -44,160 +29,138 @@ def solve(problem: CoverProblem) -> Cover:
     Raises:
         ValueError: if no cover has every operator.
     """
-    network = _Network(problem)
-    start_cost, start = network.start()
-    steps: list[_Step] = []
-    states: dict[_State, int] = {start: start_cost}
-    for place in range(len(problem.graph.operators)):
-        step = {state: network.edges(state, place) for state in states}
-        steps.append(step)
-        reached: dict[_State, int] = {}
-        for state, cost in states.items():
-            for edge in step[state]:
-                total = cost + edge.cost
-                reached[edge.after] = min(total, reached.get(edge.after, total))
-        if not reached:
-            raise ValueError(f"no cover has operator {problem.graph.operators[place].name}")
-        states = reached
-    return _read_off(problem, network, steps, start, start_cost)
+    network = Network(problem)
+    least = network.marginals().least[: len(problem.graph.operators)]
+    if not all(least):
+        raise ValueError("no cover has every operator: candidates of several operators exclude one another")
+    best = {min(own, key=lambda number: own[number]) for own in least}
+    chosen = sorted(best, key=lambda number: problem.candidates[number].operators[-1])
+    runners_up: list[RunnerUp | None] = []
+    for number in chosen:
+        own = least[problem.candidates[number].operators[0]]
+        other = min(((network.cost(own[one]), one) for one in own if one != number), default=None)
+        runners_up.append(RunnerUp(problem.candidates[other[1]].module, other[0]) if other else None)
+    return Cover(tuple(chosen), network.cost(min(least[0].values()) if least else 0), tuple(runners_up))
 
 
-def _read_off(
-    problem: CoverProblem, network: _Network, steps: Sequence[_Step], start: _State, start_cost: int
-) -> Cover:
-    """The path, and for each candidate on it the cheapest other one past its first operator."""
-    rests = _rests(steps)
-    ahead = {start: start_cost}
-    state = start
-    taken: dict[int, RunnerUp | None] = {}
-    for place, step in enumerate(steps):
-        rest = rests[place + 1]
-        edge = min((edge for edge in step[state] if edge.after in rest), key=lambda edge: edge.cost + rest[edge.after])
-        reached: dict[_State, int] = {}
-        other: tuple[int, int] | None = None
-        for before, cost in ahead.items():
-            for way in step[before]:
-                if way.after not in rest:
-                    continue
-                total = cost + way.cost
-                reached[way.after] = min(total, reached.get(way.after, total))
-                whole = total + rest[way.after], way.candidate
-                if way.candidate != edge.candidate and (other is None or whole < other):
-                    other = whole
-        if edge.candidate not in taken:
-            taken[edge.candidate] = (
-                RunnerUp(problem.candidates[other[1]].module, other[0] / network.unit) if other else None
-            )
-        ahead, state = reached, edge.after
-    chosen = sorted(taken, key=lambda number: problem.candidates[number].operators[-1])
-    cost = (start_cost + rests[0][start]) / network.unit
-    return Cover(tuple(chosen), cost, tuple(taken[number] for number in chosen))
-
-
-def _rests(steps: Sequence[_Step]) -> list[dict[_State, int]]:
-    """For each step: the least cost from each state before it to the end; states without a way there are left out."""
-    final = {edge.after for edges in steps[-1].values() for edge in edges} if steps else {_State((), ())}
-    rests = [dict.fromkeys(final, 0)]
-    for step in reversed(steps):
-        behind = rests[-1]
-        rests.append(
-            {
-                state: min(edge.cost + behind[edge.after] for edge in leading)
-                for state, edges in step.items()
-                if (leading := [edge for edge in edges if edge.after in behind])
-            }
-        )
-    return rests[::-1]
-
-
-class _Network:
-    """A problem in integers."""
+class Network:
+    """A problem in integers, with a variable for each operator, and behind these for each tensor with a choice."""
 
     def __init__(self, problem: CoverProblem) -> None:
-        self._graph, self._candidates = problem.graph, problem.candidates
+        """The variables of a problem, and what their values cost.
+
+        Raises:
+            ValueError: if an operator has no candidate.
+        """
+        self._problem = problem
         costs = [*(candidate.cost for candidate in problem.candidates), *problem.conversions.values()]
-        self.unit = max((cost.as_integer_ratio()[1] for cost in map(float, costs)), default=1)
-        self._costs = [self._whole(candidate.cost) for candidate in problem.candidates]
+        self._unit = max((cost.as_integer_ratio()[1] for cost in map(float, costs)), default=1)
+        self._having: list[list[int]] = [[] for _ in problem.graph.operators]
+        for number, candidate in enumerate(problem.candidates):
+            for place in candidate.operators:
+                self._having[place].append(number)
+        for place, numbers in enumerate(self._having):
+            if not numbers:
+                raise ValueError(f"no cover has operator {problem.graph.operators[place].name}")
         self._starting: list[list[int]] = [[] for _ in problem.graph.operators]
         for number, candidate in enumerate(problem.candidates):
             self._starting[candidate.operators[0]].append(number)
-        self._numbers = [_layouts(tensor, problem.candidates) for tensor in range(len(problem.graph.tensors))]
-        self._tensors = [
-            TensorLayouts(
-                list(numbers), [self._whole(problem.conversions.get((tensor, layout), 0.0)) for layout in numbers]
-            )
-            for tensor, numbers in enumerate(self._numbers)
-        ]
-        self._announce()
+        self._preferences = prod(max(1, len(numbers)) for numbers in self._starting)
+        self._common = 0
+        self._alone: list[dict[int, int]] = [dict.fromkeys(numbers, 0) for numbers in self._having]
+        self._pairs: dict[Pair, dict[Pair, int]] = {}
+        self._operators()
+        self._groups()
+        self._tensors()
 
-    def start(self) -> tuple[int, _State]:
-        """What comes from outside is dense."""
-        written = {tensor for operator in self._graph.operators for tensor in operator.writes}
-        cost = 0
-        held: dict[int, HeldLayouts] = {}
-        for tensor in set(range(len(self._tensors))) - written:
-            more, held[tensor] = self._tensors[tensor].give(DENSE)
-            cost += more
-        return cost, self._state((), held, -1)
+    def marginals(self) -> Marginals:
+        """The least cost with each candidate and each way to hold a tensor, and how much work that was."""
+        return marginals(self._alone, self._pairs)
 
-    def edges(self, state: _State, place: int) -> list[_Edge]:
-        """All decisions about an operator, in the order of the candidates."""
-        going = [number for number in state.begun if place in self._candidates[number].operators]
-        if going:
-            return [self._edge(state, place, going[0], 0)]
-        busy = {place for number in state.begun for place in self._candidates[number].operators}
-        return [
-            self._edge(state, place, number, self._costs[number])
-            for number in self._starting[place]
-            if busy.isdisjoint(self._candidates[number].operators)
-        ]
+    def cost(self, total: int) -> float:
+        """What a sum of the variables' costs stands for, with what all covers have in common."""
+        return (total + self._common) // self._preferences / self._unit
 
-    def _edge(self, state: _State, place: int, number: int, cost: int) -> _Edge:
-        """A candidate reads and writes at its last operator, when all that it reads is there."""
-        candidate = self._candidates[number]
-        if place != candidate.operators[-1]:
-            return _Edge(number, cost, self._state({*state.begun, number}, dict(state.tensors), place))
-        held = dict(state.tensors)
-        for tensor, layout in candidate.wants:
-            if tensor in held:
-                more, held[tensor] = self._tensors[tensor].read(held[tensor], self._numbers[tensor][layout])
-                cost += more
-        for tensor, layout in candidate.gives:
-            more, held[tensor] = self._tensors[tensor].give(self._numbers[tensor][layout])
-            cost += more
-        return _Edge(number, cost, self._state({*state.begun} - {number}, held, place))
+    def _operators(self) -> None:
+        """Candidates cost at their first operators; behind that stands which of those that begin there it is."""
+        below = self._preferences
+        for place, numbers in enumerate(self._starting):
+            below //= max(1, len(numbers))
+            for rank, number in enumerate(numbers):
+                self._alone[place][number] = self._whole(self._problem.candidates[number].cost) + rank * below
 
-    def _state(self, begun: Iterable[int], held: dict[int, HeldLayouts], step: int) -> _State:
-        after = ((tensor, self._tensors[tensor].after(held[tensor], step)) for tensor in sorted(held))
-        return _State(tuple(sorted(begun)), tuple((tensor, held) for tensor, held in after if held is not None))
+    def _groups(self) -> None:
+        """Operators of a candidate have it together."""
+        for candidate in self._problem.candidates:
+            for one, other in pairwise(candidate.operators):
+                both = {*self._having[one]} & {*self._having[other]}
+                self._pairs[one, other] = {
+                    (ours, theirs): 0
+                    for ours in self._having[one]
+                    for theirs in self._having[other]
+                    if ours == theirs or not both & {ours, theirs}
+                }
 
-    def _announce(self) -> None:
-        """Tell tensors in which layouts they may be read until when, and in which they surely are."""
-        offered: dict[tuple[int, int], set[Layout]] = {}
-        for candidate in self._candidates:
-            wants = dict(candidate.wants)
+    def _tensors(self) -> None:
+        """Readers find their layouts in what is held, which is made of what the writer gives."""
+        graph = self._problem.graph
+        wanted: list[dict[int, dict[int, set[Layout]]]] = [{} for _ in graph.tensors]
+        given: list[dict[int, Layout]] = [{} for _ in graph.tensors]
+        for number, candidate in enumerate(self._problem.candidates):
+            *inner, last = candidate.operators
             for tensor, layout in candidate.wants:
-                self._tensors[tensor].will_want(self._numbers[tensor][layout], candidate.operators[-1])
-            for place in candidate.operators:
-                for tensor in self._graph.operators[place].reads:
-                    if tensor in wants:
-                        offered.setdefault((place, tensor), set()).add(wants[tensor])
-        for (_, tensor), layouts in offered.items():
-            if len(layouts) == 1:
-                self._tensors[tensor].surely_want(self._numbers[tensor][next(iter(layouts))])
-        for tensor in self._graph.outputs:
-            self._tensors[tensor].surely_want(DENSE)
+                place = next((place for place in inner if tensor in graph.operators[place].reads), last)
+                wanted[tensor].setdefault(place, {}).setdefault(number, set()).add(layout)
+            for tensor, layout in candidate.gives:
+                given[tensor][number] = layout
+        writers = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.writes}
+        for tensor, readers in enumerate(wanted):
+            found = ways(readers, tensor in graph.outputs, partial(self._conversion, tensor))
+            if found:
+                self._hold(tensor, found, readers, writers.get(tensor), given[tensor])
+
+    def _hold(
+        self,
+        tensor: int,
+        held: Sequence[Way],
+        readers: Wanted,
+        writer: int | None,
+        given: Mapping[int, Layout],
+    ) -> None:
+        """A variable of a tensor, or where it can be held in one way alone, what that costs.
+
+        given: the layout in which each candidate gives it. What has no writer comes from outside, and is dense.
+        """
+        conversion = partial(self._conversion, tensor)
+        tables = {
+            place: {
+                (number, index): 0
+                for number in self._having[place]
+                for index, way in enumerate(held)
+                if way.suits(place, wants.get(number, ()))
+            }
+            for place, wants in readers.items()
+        }
+        if writer is not None:
+            tables[writer] = {
+                (number, index): way.cost(given[number], conversion) if number in given else 0
+                for number in self._having[writer]
+                for index, way in enumerate(held)
+            }
+        outside = [way.cost(None, conversion) if writer is None else 0 for way in held]
+        if len(held) > 1:
+            for place, rows in tables.items():
+                self._pairs[place, len(self._alone)] = rows
+            self._alone.append(dict(enumerate(outside)))
+            return
+        self._common += outside[0]
+        for place, rows in tables.items():
+            self._alone[place] = {number: self._alone[place][number] + cost for (number, _), cost in rows.items()}
+
+    def _conversion(self, tensor: int, layout: Layout) -> int:
+        return self._whole(self._problem.conversions.get((tensor, layout), 0.0))
 
     def _whole(self, cost: float) -> int:
+        """A cost in multiples of what all preferences together may be."""
         numerator, denominator = float(cost).as_integer_ratio()
-        return numerator * (self.unit // denominator)
-
-
-def _layouts(tensor: int, candidates: Sequence[Candidate]) -> dict[Layout, int]:
-    """A number for each layout that the tensor may have, the dense one first."""
-    numbers: dict[Layout, int] = {None: DENSE}
-    for candidate in candidates:
-        for other, layout in (*candidate.wants, *candidate.gives):
-            if other == tensor:
-                numbers.setdefault(layout, len(numbers))
-    return numbers
+        return numerator * (self._unit // denominator) * self._preferences

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 from match.cover.problem import Candidate, CoverProblem, Layout
@@ -75,6 +76,58 @@ def random_problem(random: Random, count: int | None = None, most: int = MOST_CO
                 candidates.append(candidate(group, "fused"))
     random.shuffle(candidates)
     costs = {(tensor, layout): random.randint(0, 40) / 8 for tensor in range(len(graph.tensors)) for layout in LAYOUTS}
+    return CoverProblem(graph, tuple(candidates), costs)
+
+
+def parallel_graph(random: Random, count: int, paths: int, interleaved: bool) -> Graph:
+    """Paths with skips from one tensor to an operator in which they join; one after another, or interleaved."""
+    turns = sorted(place % paths for place in range(count - 1))
+    if interleaved:
+        random.shuffle(turns)
+    written = [[0] for _ in range(paths)]
+    operators: list[Operator] = []
+    for place, path in enumerate(turns):
+        own = written[path]
+        skipped = {own[-random.randint(2, 4)]} if len(own) > 4 and random.random() < 0.1 else set[int]()
+        reads = tuple(sorted({own[-1], *skipped}))
+        operators.append(Operator(f"op_{place}", "op", "op", 0, 0, 120, reads, (place + 1,)))
+        own.append(place + 1)
+    ends = tuple(sorted(own[-1] for own in written))
+    operators.append(Operator(f"op_{count - 1}", "op", "op", 0, 0, 120, ends, (count,)))
+    return Graph(tuple(operators), (Tensor((1, 4, 6, 5), "int8"),) * (count + 1), (count,))
+
+
+def parallel_problem(random: Random, count: int, paths: int, interleaved: bool) -> CoverProblem:
+    """Three modules and the control core for each operator of parallel paths, and half of the chains of up to four.
+
+    Three layouts; costs are eighths, and conversion to more room costs no less.
+    """
+    graph = parallel_graph(random, count, paths, interleaved)
+    written = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.writes}
+    modules = [f"module_{number}" for number in range(3)]
+
+    def candidate(operators: tuple[int, ...], module: str) -> Candidate:
+        inner = {tensor for place in operators[:-1] for tensor in graph.operators[place].writes}
+        reads = sorted({tensor for place in operators for tensor in graph.operators[place].reads} - inner)
+
+        def lies(tensors: Iterable[int]) -> tuple[tuple[int, Layout], ...]:
+            return tuple((tensor, None if module == "cpu" else random.choice(LAYOUTS[:3])) for tensor in tensors)
+
+        cost = len(operators) * random.randint(1, 80) / 8
+        return Candidate(operators, module, cost, lies(reads), lies(graph.operators[operators[-1]].writes))
+
+    chains = [
+        chain
+        for place in range(count)
+        for length in (2, 3, 4)
+        if len(chain := _chain_to(graph, written, place, length)) == length
+    ]
+    candidates = [candidate((place,), module) for place in range(count) for module in (*modules, "cpu")]
+    candidates += [candidate(chain, module) for chain in chains for module in modules if random.random() < 0.5]
+    costs: dict[tuple[int, Layout], float] = {}
+    for tensor in range(len(graph.tensors)):
+        dense, *rooms = random.randint(0, 40) / 8, *sorted(random.randint(0, 40) / 8 for _ in LAYOUTS[1:3])
+        costs |= {(tensor, layout): cost for layout, cost in zip(LAYOUTS, (dense, *rooms), strict=False)}
     return CoverProblem(graph, tuple(candidates), costs)
 
 

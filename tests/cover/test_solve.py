@@ -10,15 +10,18 @@ from typing import NamedTuple
 import pytest
 
 from match.cover.problem import Candidate, Cover, CoverProblem
-from match.cover.solve import solve
+from match.cover.solve import Network, solve
 from match.dispatch.plan import RunnerUp
 from match.ir.graph import Graph, Operator, Tensor
 from tests.cover.brute_force import cost, covers
-from tests.cover.networks import LAYOUTS, random_problem
+from tests.cover.integer_program import least_cost
+from tests.cover.networks import LAYOUTS, parallel_problem, random_problem
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
 SEEDS = range(400)
+MOST_ROWS = 300_000
 
 
 class Solved(NamedTuple):
@@ -81,6 +84,29 @@ def test_random_networks_have_what_the_tests_are_about() -> None:
     assert len(converted) > 50
     assert len(ties) > 10
     assert max(len(problem.graph.operators) for problem, _, _ in every) == 13
+
+
+SHAPES = [(1, False), (2, False), (2, True), (3, False), (3, True), (4, False), (4, True)]
+
+
+@pytest.mark.parametrize(("paths", "interleaved"), SHAPES)
+@seeded(1, swept=9)
+def test_work_of_a_hundred_operators(paths: int, interleaved: bool, seed: int) -> None:
+    """Parallel paths are as much work as one, however their operators are ordered."""
+    problem = parallel_problem(Random(seed), 100, paths, interleaved)
+    assert len(problem.candidates) > 600
+    assert Network(problem).marginals().rows < MOST_ROWS
+
+
+@pytest.mark.parametrize(("paths", "interleaved"), SHAPES)
+@seeded(1, swept=9)
+def test_parallel_paths_against_an_integer_program(paths: int, interleaved: bool, seed: int) -> None:
+    problem = parallel_problem(Random(seed), 26, paths, interleaved)
+    found = solve(problem)
+    assert found.cost == cost(problem, found.chosen) == least_cost(problem)
+    middle = len(found.chosen) // 2
+    number, other = found.chosen[middle], found.runners_up[middle]
+    assert (other.cost if other else None) == least_cost(problem, without=number)
 
 
 def chain(count: int) -> Graph:
