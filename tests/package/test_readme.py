@@ -81,7 +81,7 @@ def test_programs() -> None:
 
 
 def test_the_first_number_is_the_predicted_one() -> None:
-    """Layer by layer it stands beside what was measured in the table of all predictions, with chains in that of these."""
+    """Layer by layer it stands beside what was measured in the table of all predictions; with chains in theirs."""
     row = r"\| ResNet8 \| {} \| ([\d.]+) \| ([\d.]+) \|"
     table = (README.parent / "docs" / "cost-models.md").read_text(encoding="utf-8")
     text = " ".join(README.read_text(encoding="utf-8").split())
