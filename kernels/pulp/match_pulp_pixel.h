@@ -54,9 +54,4 @@ static inline match_position_t match_seen(const match_tile_t *tile, int32_t y, i
     };
 }
 
-static inline bool match_is_padding(const match_tile_t *tile, match_position_t position)
-{
-    return position.y < 0 || position.y >= tile->input_height || position.x < 0 || position.x >= tile->input_width;
-}
-
 #endif

@@ -16,6 +16,7 @@ from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
 from match.codegen.packed_text import packed_text
 from match.codegen.part_text import PartText
+from match.codegen.shared_text import MOST_BLOCKS
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Op, Role
@@ -31,7 +32,8 @@ def generate(plan: LayerPlan) -> str:
     It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/event-order.md.
 
     Raises:
-        ScheduleError: if the schedule has more memories than generated code serves, or the plan does not say how.
+        ScheduleError: if the schedule has more memories or more blocks than generated code serves, or the plan does not
+            say how.
         TargetError: if operands do not lie as kernels expect them: activations of rows, columns and
             channels, constants by output channel.
     """
@@ -44,6 +46,12 @@ def generate(plan: LayerPlan) -> str:
         part = PartText(plan, frozenset(re.findall(r"part->(\w+)", inner)))
         levels, functions = (part, kernel), f"{inner}\n{_functions(part)}"
     text = LayerText(plan, levels, functions)
+    blocks = sum(block.buffers for block in text.kernel.numbered)
+    if blocks > MOST_BLOCKS:
+        raise ScheduleError(
+            f"layer {plan.layer.name}: it has {blocks} blocks in {text.kernel.memory.name}, buffers, partial sums and "
+            f"scratch together, and generated code serves {MOST_BLOCKS}; give it fewer operands."
+        )
     return wrap(render("layer.c.mako", text=text, comment=comment))
 
 

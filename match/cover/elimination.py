@@ -146,7 +146,8 @@ def _least(table: _Table, scope: tuple[int, ...]) -> _Table:
 def _back(buckets: dict[int, _Bucket]) -> tuple[dict[int, int], ...]:
     """From the last bucket to the first: what each row costs with the best of all else.
 
-    The bucket that a message went to knows that already; what the message brought there is taken off again.
+    A bucket's message went to a later bucket, whose rows already have the least cost of the whole. The message is
+    subtracted from that. What is left is the cost outside the first bucket, to which its own rows are added.
     """
     turns = {variable: turn for turn, variable in enumerate(buckets)}
     wholes: dict[int, _Table] = {}

@@ -127,7 +127,7 @@ class Network:
         writer: int | None,
         given: Mapping[int, Layout],
     ) -> None:
-        """A variable of a tensor, or where it can be held in one way alone, what that costs.
+        """Adds a variable for a tensor. If there is only one way to hold the tensor, its cost is added instead.
 
         given: the layout in which each candidate gives it. What has no writer comes from outside, and is dense.
         """

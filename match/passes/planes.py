@@ -1,4 +1,4 @@
-"""Functions of two 8-bit tensors, element by element, as the plane that they are, or as a table of all pairs."""
+"""An element-wise function of two 8-bit tensors: an addition, if its outputs are those of a plane, else a table."""
 
 from __future__ import annotations
 

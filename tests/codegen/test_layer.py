@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from match.codegen.layer import generate
 from match.codegen.shared_text import plan_files
 from match.dispatch.plan import LayerPlan
-from match.errors import TargetError
+from match.errors import ScheduleError, TargetError
 from match.ir.layer import Axis, Component, Dim, Op, Operand, Padding, Role
 from match.mapping.schedule import Loop, Schedule
 from tests.codegen.events import expected_events
@@ -82,6 +82,18 @@ def test_a_tile_with_nothing_in_it_is_told_field_by_field() -> None:
     case = make(Op.CONV2D, 2, 3, 4, 4)
     (shared,) = (text for name, text in plan_files([plan(case)]).items() if name.endswith(".c"))
     assert re.findall(r"tile->(\w+) = (?:0|NULL);", shared) == re.findall(r"(\w+);", struct)
+
+
+def test_more_blocks_than_layers_share_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One block less than a cut convolution with scratch has."""
+    case = make(Op.CONV2D, 2, 3, 4, 4)
+    streamed = plan(case, loops_of(case, list(TILES.items())), scratch=100)
+    (count,) = map(int, re.findall(r"^    BLOCKS = (\d+),", generate(streamed), re.MULTILINE))
+    monkeypatch.setattr("match.codegen.layer.MOST_BLOCKS", count)
+    generate(streamed)
+    monkeypatch.setattr("match.codegen.layer.MOST_BLOCKS", count - 1)
+    with pytest.raises(ScheduleError, match=f"it has {count} blocks in L1.* serves {count - 1}"):
+        generate(streamed)
 
 
 @pytest.mark.parametrize("case", cases_of_every_operator(), ids=lambda case: case.layer.op)

@@ -58,7 +58,7 @@ class SimulatedStream:
         return SimulatedStep(self.pending.popleft()._replace(kind=Kind.WAIT))
 
     def settle(self, first: int) -> Iterator[SimulatedStep]:
-        """Waits for all that is under way, buffer by buffer; number `first` was the first block in the first buffer."""
+        """Waits for all transfers under way, in the order of their buffers. Block number `first` lies in buffer 0."""
         self.pending = deque(sorted(self.pending, key=lambda action: (action.number - first) % self.buffers))
         while self.pending:
             yield self.wait()

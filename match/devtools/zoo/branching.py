@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from match.devtools.zoo.layers import (
     LINEAR,
+    POINT,
+    SIGNED,
+    UNSIGNED,
     Input,
     ZooLayer,
     ZooNetwork,
@@ -17,24 +20,20 @@ from match.devtools.zoo.layers import (
 )
 from match.devtools.zoo.sizes import check_sizes, rounded
 
-_UNSIGNED = (0.0, 1.0)
-_SIGNED = (-1.0, 1.0)
-_POINT = (1, 1)
-
 
 def squeezenet(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
     """SqueezeNet 1.1 (Iandola et al., 2016): fire modules, each of two convolutions that are concatenated."""
     check_sizes(width, resolution, classes)
-    image = Input("image", (), (3, resolution, resolution), _SIGNED)
+    image = Input("image", (), (3, resolution, resolution), SIGNED)
     x: ZooLayer = conv("conv", image, rounded(64 * width), stride=2)
     for index, squeezed in enumerate((16, 16, 32, 32, 48, 48, 64, 64)):
         name = f"fire{index}"
         if index in (0, 2, 4):
             x = max_pool(f"{name}_pool", x)
-        inner = conv(f"{name}_squeeze", x, rounded(squeezed * width), _POINT)
+        inner = conv(f"{name}_squeeze", x, rounded(squeezed * width), POINT)
         expanded = rounded(4 * squeezed * width)
-        x = concat(name, conv(f"{name}_point", inner, expanded, _POINT), conv(f"{name}_square", inner, expanded))
-    x = conv("scores", x, classes, _POINT)
+        x = concat(name, conv(f"{name}_point", inner, expanded, POINT), conv(f"{name}_square", inner, expanded))
+    x = conv("scores", x, classes, POINT)
     return ZooNetwork(f"squeezenet-{width}-{resolution}", pooled(x))
 
 
@@ -46,21 +45,21 @@ def densenet(width: float = 1.0, resolution: int = 32, classes: int = 10) -> Zoo
     """
     check_sizes(width, resolution, classes)
     growth = rounded(12 * width)
-    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), _UNSIGNED), 2 * growth)
+    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), UNSIGNED), 2 * growth)
     for block in range(3):
         for layer in range(6):
             name = f"block{block}_layer{layer}"
-            inner = conv(f"{name}_narrow", x, 4 * growth, _POINT)
+            inner = conv(f"{name}_narrow", x, 4 * growth, POINT)
             x = concat(name, x, conv(f"{name}_conv", inner, growth))
         if block < 2:
-            x = max_pool(f"block{block}_pool", conv(f"block{block}_halve", x, x.shape[0] // 2, _POINT))
+            x = max_pool(f"block{block}_pool", conv(f"block{block}_halve", x, x.shape[0] // 2, POINT))
     return ZooNetwork(f"densenet-{width}-{resolution}", dense("scores", pooled(x), classes))
 
 
 def unet(width: float = 1.0, resolution: int = 128, classes: int = 2) -> ZooNetwork:
     """U-Net (Ronneberger et al., 2015) with padding, 3 scales below the first: a score of each class for each pixel."""
     check_sizes(width, resolution, classes, multiple=8)
-    x: ZooLayer = Input("image", (), (3, resolution, resolution), _UNSIGNED)
+    x: ZooLayer = Input("image", (), (3, resolution, resolution), UNSIGNED)
     kept: list[ZooLayer] = []
     for scale in range(4):
         if scale:
@@ -72,7 +71,7 @@ def unet(width: float = 1.0, resolution: int = 128, classes: int = 2) -> ZooNetw
         up = conv(f"up{scale}_conv", enlarge(f"up{scale}", x), skipped.shape[0])
         x = concat(f"up{scale}_concat", skipped, up)
         x = conv(f"up{scale}_conv1", conv(f"up{scale}_conv0", x, skipped.shape[0]), skipped.shape[0])
-    return ZooNetwork(f"unet-{width}-{resolution}", conv("scores", x, classes, _POINT, activation=LINEAR))
+    return ZooNetwork(f"unet-{width}-{resolution}", conv("scores", x, classes, POINT, activation=LINEAR))
 
 
 def tiny_yolo(width: float = 1.0, resolution: int = 416, classes: int = 80) -> ZooNetwork:
@@ -81,7 +80,7 @@ def tiny_yolo(width: float = 1.0, resolution: int = 416, classes: int = 80) -> Z
     Three boxes of 5 numbers and a score for each class, for each place of the map.
     """
     check_sizes(width, resolution, classes, multiple=32)
-    x: ZooLayer = Input("image", (), (3, resolution, resolution), _UNSIGNED)
+    x: ZooLayer = Input("image", (), (3, resolution, resolution), UNSIGNED)
     maps: list[ZooLayer] = []
     for scale, filters in enumerate((16, 32, 64, 128, 256, 512)):
         x = _leaky(f"conv{scale}", max_pool(f"pool{scale}", x) if scale else x, rounded(filters * width), 3)
@@ -90,7 +89,7 @@ def tiny_yolo(width: float = 1.0, resolution: int = 416, classes: int = 80) -> Z
     x = _leaky("conv7", x, rounded(256 * width), 1)
     x = enlarge("enlarge", _leaky("conv8", x, rounded(128 * width), 1))
     x = _leaky("conv9", concat("route", x, maps[4]), rounded(256 * width), 3)
-    boxes = conv("boxes", x, 3 * (5 + classes), _POINT, activation=LINEAR)
+    boxes = conv("boxes", x, 3 * (5 + classes), POINT, activation=LINEAR)
     return ZooNetwork(f"tiny_yolo-{width}-{resolution}", boxes)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from match.devtools.zoo.layers import (
     LINEAR,
+    POINT,
     RELU6,
+    SIGNED,
+    UNSIGNED,
     Input,
     ZooLayer,
     ZooNetwork,
@@ -19,33 +22,29 @@ from match.devtools.zoo.layers import (
 )
 from match.devtools.zoo.sizes import check_sizes, rounded
 
-_UNSIGNED = (0.0, 1.0)
-_SIGNED = (-1.0, 1.0)
-_POINT = (1, 1)
-
 
 def deeplab(width: float = 1.0, resolution: int = 224, classes: int = 21) -> ZooNetwork:
     """DeepLabV3 (Chen et al., 2017, Figure 5) on separable convolutions: dilated ones see the map side by side."""
     check_sizes(width, resolution, classes, multiple=16)
-    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), rounded(32 * width), stride=2)
+    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), SIGNED), rounded(32 * width), stride=2)
     for block, (filters, stride, dilation) in enumerate(
         ((64, 1, 1), (128, 2, 1), (128, 1, 1), (256, 2, 1), (256, 1, 1), (512, 2, 1), (512, 1, 2))
     ):
         x = conv(f"block{block}_depthwise", x, x.shape[0], (3, 3), stride, depthwise=True, dilation=dilation)
-        x = conv(f"block{block}_pointwise", x, rounded(filters * width), _POINT)
+        x = conv(f"block{block}_pointwise", x, rounded(filters * width), POINT)
     filters, side = rounded(256 * width), x.shape[1]
-    seen: list[ZooLayer] = [conv("pyramid_point", x, filters, _POINT)]
+    seen: list[ZooLayer] = [conv("pyramid_point", x, filters, POINT)]
     seen += [conv(f"pyramid_{rate}", x, filters, dilation=rate) for rate in (6, 12, 18)]
-    seen.append(enlarge("pyramid_mean_enlarged", conv("pyramid_mean", squeezed("mean", x), filters, _POINT), side))
-    x = conv("project", concat("pyramid", *seen), filters, _POINT)
-    scores = conv("classes", x, classes, _POINT, activation=LINEAR)
+    seen.append(enlarge("pyramid_mean_enlarged", conv("pyramid_mean", squeezed("mean", x), filters, POINT), side))
+    x = conv("project", concat("pyramid", *seen), filters, POINT)
+    scores = conv("classes", x, classes, POINT, activation=LINEAR)
     return ZooNetwork(f"deeplab-{width}-{resolution}", enlarge("scores", scores, 16, smooth=True))
 
 
 def super_resolution(width: float = 1.0, resolution: int = 224, factor: int = 3) -> ZooNetwork:
     """ESPCN (Shi et al., 2016, Section 3.3): a grey image becomes `factor` times as large."""
     check_sizes(width, resolution, factor)
-    x = conv("conv0", Input("image", (), (1, resolution, resolution), _UNSIGNED), rounded(64 * width), (5, 5))
+    x = conv("conv0", Input("image", (), (1, resolution, resolution), UNSIGNED), rounded(64 * width), (5, 5))
     x = conv("conv2", conv("conv1", x, rounded(32 * width)), factor**2, activation=LINEAR)
     return ZooNetwork(f"super_resolution-{width}-{resolution}", interleave("image_enlarged", x, factor))
 
@@ -53,7 +52,7 @@ def super_resolution(width: float = 1.0, resolution: int = 224, factor: int = 3)
 def unet_transposed(width: float = 1.0, resolution: int = 128, classes: int = 2) -> ZooNetwork:
     """U-Net (Ronneberger et al., 2015) with padding, 3 scales below the first, enlarged by transposed convolutions."""
     check_sizes(width, resolution, classes, multiple=8)
-    x: ZooLayer = Input("image", (), (3, resolution, resolution), _UNSIGNED)
+    x: ZooLayer = Input("image", (), (3, resolution, resolution), UNSIGNED)
     kept: list[ZooLayer] = []
     for scale in range(4):
         if scale:
@@ -65,7 +64,7 @@ def unet_transposed(width: float = 1.0, resolution: int = 128, classes: int = 2)
         filters = skipped.shape[0]
         x = concat(f"up{scale}_concat", skipped, spread(f"up{scale}", x, filters, activation=LINEAR))
         x = conv(f"up{scale}_conv1", conv(f"up{scale}_conv0", x, filters), filters)
-    return ZooNetwork(f"unet_transposed-{width}-{resolution}", conv("scores", x, classes, _POINT, activation=LINEAR))
+    return ZooNetwork(f"unet_transposed-{width}-{resolution}", conv("scores", x, classes, POINT, activation=LINEAR))
 
 
 def ssd(width: float = 1.0, resolution: int = 224, classes: int = 20) -> ZooNetwork:
@@ -74,7 +73,7 @@ def ssd(width: float = 1.0, resolution: int = 224, classes: int = 20) -> ZooNetw
     A row for each of 6 boxes of each place of each map: 4 numbers, and a score for each class.
     """
     check_sizes(width, resolution, classes, multiple=32)
-    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), rounded(32 * width), stride=2)
+    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), SIGNED), rounded(32 * width), stride=2)
     filters = (64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024, 1024)
     maps: list[ZooLayer] = []
     for block, count in enumerate(filters):
@@ -84,7 +83,7 @@ def ssd(width: float = 1.0, resolution: int = 224, classes: int = 20) -> ZooNetw
         x = _separable(f"block{block}", x, rounded(count * width), stride)
     maps.append(x)
     for index, count in enumerate((512, 256)):
-        x = conv(f"extra{index}_narrow", x, rounded(count // 2 * width), _POINT, activation=RELU6)
+        x = conv(f"extra{index}_narrow", x, rounded(count // 2 * width), POINT, activation=RELU6)
         x = _separable(f"extra{index}", x, rounded(count * width), 2)
         maps.append(x)
     rows = [_boxes(f"boxes{index}", x, 4 + classes) for index, x in enumerate(maps)]
@@ -93,10 +92,10 @@ def ssd(width: float = 1.0, resolution: int = 224, classes: int = 20) -> ZooNetw
 
 def _separable(name: str, x: ZooLayer, filters: int, stride: int) -> ZooLayer:
     x = conv(f"{name}_depthwise", x, x.shape[0], (3, 3), stride, RELU6, depthwise=True)
-    return conv(f"{name}_pointwise", x, filters, _POINT, activation=RELU6)
+    return conv(f"{name}_pointwise", x, filters, POINT, activation=RELU6)
 
 
 def _boxes(name: str, x: ZooLayer, numbers: int, each: int = 6) -> ZooLayer:
     x = conv(f"{name}_depthwise", x, x.shape[0], activation=RELU6, depthwise=True)
-    x = conv(f"{name}_map", x, each * numbers, _POINT, activation=LINEAR)
+    x = conv(f"{name}_map", x, each * numbers, POINT, activation=LINEAR)
     return reorder(name, x, (1, 2, 0), after=(each * x.shape[1] * x.shape[2], numbers))

@@ -16,6 +16,11 @@ Range = tuple[float, float]
 LINEAR: Range = (-math.inf, math.inf)
 RELU: Range = (0.0, math.inf)
 RELU6: Range = (0.0, 6.0)
+UNSIGNED: Range = (0.0, 1.0)
+SIGNED: Range = (-1.0, 1.0)
+
+POINT = (1, 1)
+"""The window of a pointwise convolution."""
 
 
 @dataclass(frozen=True, eq=False)

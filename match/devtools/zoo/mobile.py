@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from match.devtools.zoo.layers import (
     LINEAR,
+    POINT,
     RELU,
+    SIGNED,
     Input,
     Range,
     ZooLayer,
@@ -21,9 +23,6 @@ from match.devtools.zoo.layers import (
     squeezed,
 )
 from match.devtools.zoo.sizes import check_sizes, rounded
-
-_SIGNED = (-1.0, 1.0)
-_POINT = (1, 1)
 
 
 def mobilenet_v3_small(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
@@ -48,13 +47,13 @@ def mobilenet_v3_small(width: float = 1.0, resolution: int = 224, classes: int =
         name, inner, inside = f"block{index}", x, rounded(expanded * width)
         activation = LINEAR if hard else RELU
         if inside != x.shape[0]:
-            inner = conv(f"{name}_expand", inner, inside, _POINT, activation=activation)
+            inner = conv(f"{name}_expand", inner, inside, POINT, activation=activation)
             inner = _hard_swish(f"{name}_expand", inner) if hard else inner
         inner = conv(f"{name}_depthwise", inner, inside, (side, side), stride, activation, depthwise=True)
         inner = _hard_swish(f"{name}_depthwise", inner) if hard else inner
         inner = _excited(f"{name}_excite", inner, rounded(inside / 4), RELU, "HardSigmoid") if gated else inner
         x = _projected(name, x, inner, rounded(filters * width), stride)
-    x = _hard_swish("last", conv("last", x, rounded(576 * width), _POINT, activation=LINEAR))
+    x = _hard_swish("last", conv("last", x, rounded(576 * width), POINT, activation=LINEAR))
     hidden = _hard_swish("hidden", dense("hidden", pooled(x), rounded(1024 * width)))
     return ZooNetwork(f"mobilenet_v3_small-{width}-{resolution}", dense("scores", hidden, classes))
 
@@ -77,13 +76,13 @@ def efficientnet_b0(width: float = 1.0, resolution: int = 224, classes: int = 10
         for index in range(repeats):
             name, stride, inside, inner = f"block{block}", 1 if index else first_stride, expansion * x.shape[0], x
             if expansion > 1:
-                inner = _silu(f"{name}_expand", conv(f"{name}_expand", x, inside, _POINT, activation=LINEAR))
+                inner = _silu(f"{name}_expand", conv(f"{name}_expand", x, inside, POINT, activation=LINEAR))
             inner = conv(f"{name}_depthwise", inner, inside, (side, side), stride, LINEAR, depthwise=True)
             inner = _silu(f"{name}_depthwise", inner)
             inner = _excited(f"{name}_excite", inner, max(1, x.shape[0] // 4), None, "Sigmoid")
             x = _projected(name, x, inner, rounded(filters * width), stride)
             block += 1
-    x = _silu("last", conv("last", x, rounded(1280 * width), _POINT, activation=LINEAR))
+    x = _silu("last", conv("last", x, rounded(1280 * width), POINT, activation=LINEAR))
     return ZooNetwork(f"efficientnet_b0-{width}-{resolution}", dense("scores", pooled(x), classes))
 
 
@@ -104,12 +103,12 @@ def shufflenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000
             else:
                 stride, inner = 2, x
                 kept = conv(f"{name}_kept_depthwise", x, x.shape[0], stride=2, activation=LINEAR, depthwise=True)
-                kept = conv(f"{name}_kept", kept, half, _POINT)
-            inner = conv(f"{name}_first", inner, half, _POINT)
+                kept = conv(f"{name}_kept", kept, half, POINT)
+            inner = conv(f"{name}_first", inner, half, POINT)
             inner = conv(f"{name}_depthwise", inner, half, stride=stride, activation=LINEAR, depthwise=True)
-            inner = conv(f"{name}_last", inner, half, _POINT)
+            inner = conv(f"{name}_last", inner, half, POINT)
             x = shuffle(f"{name}_shuffle", concat(f"{name}_concat", kept, inner), 2)
-    x = conv("last", x, rounded(1024 * width), _POINT)
+    x = conv("last", x, rounded(1024 * width), POINT)
     return ZooNetwork(f"shufflenet_v2-{width}-{resolution}", dense("scores", pooled(x), classes))
 
 
@@ -147,15 +146,15 @@ def ghostnet(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> 
         if stride > 1:
             kept = conv(f"{name}_kept_depthwise", kept, kept.shape[0], (side, side), stride, LINEAR, depthwise=True)
         if kept.shape[0] != inner.shape[0]:
-            kept = conv(f"{name}_kept", kept, inner.shape[0], _POINT, activation=LINEAR)
+            kept = conv(f"{name}_kept", kept, inner.shape[0], POINT, activation=LINEAR)
         x = add(f"{name}_add", kept, inner)
-    x = conv("last", x, rounded(960 * width), _POINT)
+    x = conv("last", x, rounded(960 * width), POINT)
     hidden = dense("hidden", pooled(x), rounded(1280 * width), RELU)
     return ZooNetwork(f"ghostnet-{width}-{resolution}", dense("scores", hidden, classes))
 
 
 def _first(resolution: int, filters: int, activation: Range) -> ZooLayer:
-    image = Input("image", (), (3, resolution, resolution), _SIGNED)
+    image = Input("image", (), (3, resolution, resolution), SIGNED)
     return conv("conv", image, filters, stride=2, activation=activation)
 
 
@@ -170,19 +169,19 @@ def _silu(name: str, x: ZooLayer) -> ZooLayer:
 def _excited(name: str, x: ZooLayer, squeezed_channels: int, activation: Range | None, gate: str) -> ZooLayer:
     """Squeeze and excite; without an activation that of the squeezed channels is SiLU."""
     inner: ZooLayer = squeezed(f"{name}_mean", x)
-    inner = conv(f"{name}_squeeze", inner, squeezed_channels, _POINT, activation=activation or LINEAR)
+    inner = conv(f"{name}_squeeze", inner, squeezed_channels, POINT, activation=activation or LINEAR)
     inner = inner if activation else _silu(f"{name}_squeeze", inner)
-    weights = function(f"{name}_gate", conv(f"{name}_weigh", inner, x.shape[0], _POINT, activation=LINEAR), gate)
+    weights = function(f"{name}_gate", conv(f"{name}_weigh", inner, x.shape[0], POINT, activation=LINEAR), gate)
     return multiply(name, x, weights)
 
 
 def _projected(name: str, x: ZooLayer, inner: ZooLayer, filters: int, stride: int) -> ZooLayer:
-    inner = conv(f"{name}_project", inner, filters, _POINT, activation=LINEAR)
+    inner = conv(f"{name}_project", inner, filters, POINT, activation=LINEAR)
     return add(f"{name}_add", x, inner) if stride == 1 and filters == x.shape[0] else inner
 
 
 def _ghost(name: str, x: ZooLayer, filters: int, activation: Range) -> ZooLayer:
     """Half of the channels by a pointwise convolution, the others by a depthwise one of these."""
-    primary = conv(f"{name}_primary", x, filters // 2, _POINT, activation=activation)
+    primary = conv(f"{name}_primary", x, filters // 2, POINT, activation=activation)
     cheap = conv(f"{name}_cheap", primary, filters // 2, activation=activation, depthwise=True)
     return concat(name, primary, cheap)

@@ -10,8 +10,10 @@ from types import MappingProxyType
 from match.devtools.zoo import branching, dense_outputs, mobile, sequences, signals
 from match.devtools.zoo.layers import (
     LINEAR,
+    POINT,
     RELU,
     RELU6,
+    SIGNED,
     Input,
     ZooLayer,
     ZooNetwork,
@@ -24,10 +26,6 @@ from match.devtools.zoo.layers import (
 from match.devtools.zoo.sizes import check_positive, check_sizes, rounded
 from match.errors import OptionError
 
-_UNSIGNED = (0.0, 1.0)
-_SIGNED = (-1.0, 1.0)
-_POINT = (1, 1)
-
 
 def resnet8(classes: int = 10) -> ZooNetwork:
     """MLPerf Tiny image classification: three residual stages on a 32x32 colour image."""
@@ -37,7 +35,7 @@ def resnet8(classes: int = 10) -> ZooNetwork:
         stride = 2 if stage else 1
         inner = conv(f"stage{stage}_conv0", x, filters, stride=stride)
         inner = conv(f"stage{stage}_conv1", inner, filters, activation=LINEAR)
-        shortcut = conv(f"stage{stage}_shortcut", x, filters, _POINT, stride, LINEAR) if stage else x
+        shortcut = conv(f"stage{stage}_shortcut", x, filters, POINT, stride, LINEAR) if stage else x
         x = add(f"stage{stage}_add", shortcut, inner, RELU)
     return ZooNetwork("resnet8", softmax(dense("scores", pooled(x), classes)))
 
@@ -45,16 +43,16 @@ def resnet8(classes: int = 10) -> ZooNetwork:
 def ds_cnn(classes: int = 12) -> ZooNetwork:
     """MLPerf Tiny keyword spotting: separable convolutions on 49 frames of 10 cepstral coefficients."""
     check_positive("number of classes", classes)
-    x = conv("conv", Input("cepstrum", (), (1, 49, 10), _SIGNED), 64, (10, 4), 2)
+    x = conv("conv", Input("cepstrum", (), (1, 49, 10), SIGNED), 64, (10, 4), 2)
     for block in range(4):
         x = conv(f"block{block}_depthwise", x, 64, depthwise=True)
-        x = conv(f"block{block}_pointwise", x, 64, _POINT)
+        x = conv(f"block{block}_pointwise", x, 64, POINT)
     return ZooNetwork("ds_cnn", softmax(dense("scores", pooled(x), classes)))
 
 
 def autoencoder() -> ZooNetwork:
     """MLPerf Tiny anomaly detection: 640 spectrogram values through 8 and back."""
-    x: ZooLayer = Input("spectrogram", (), (640,), _SIGNED)
+    x: ZooLayer = Input("spectrogram", (), (640,), SIGNED)
     for index, units in enumerate((128, 128, 128, 128, 8, 128, 128, 128, 128)):
         x = dense(f"dense{index}", x, units, RELU)
     return ZooNetwork("autoencoder", dense("reconstruction", x, 640))
@@ -63,12 +61,12 @@ def autoencoder() -> ZooNetwork:
 def mobilenet_v1(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
     """MobileNetV1 (Howard et al., 2017, Table 1) on a square colour image of `resolution` pixels a side."""
     check_sizes(width, resolution, classes)
-    x = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), rounded(32 * width), stride=2)
+    x = conv("conv", Input("image", (), (3, resolution, resolution), SIGNED), rounded(32 * width), stride=2)
     filters = (64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024, 1024)
     for block, count in enumerate(filters):
         stride = 2 if block in (1, 3, 5, 11) else 1
         x = conv(f"block{block}_depthwise", x, x.shape[0], stride=stride, depthwise=True)
-        x = conv(f"block{block}_pointwise", x, rounded(count * width), _POINT)
+        x = conv(f"block{block}_pointwise", x, rounded(count * width), POINT)
     scores = dense("scores", pooled(x), classes)
     return ZooNetwork(f"mobilenet_v1-{width}-{resolution}", softmax(scores))
 
@@ -79,7 +77,7 @@ def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000)
     As there, widths below 1 leave the last convolution at 1280 filters.
     """
     check_sizes(width, resolution, classes)
-    image = Input("image", (), (3, resolution, resolution), _SIGNED)
+    image = Input("image", (), (3, resolution, resolution), SIGNED)
     x: ZooLayer = conv("conv", image, rounded(32 * width), stride=2, activation=RELU6)
     block = 0
     stages = (
@@ -95,31 +93,29 @@ def mobilenet_v2(width: float = 1.0, resolution: int = 224, classes: int = 1000)
         for index in range(repeats):
             x = _bottleneck(f"block{block}", x, expansion, rounded(filters * width), 1 if index else stride)
             block += 1
-    x = conv("last", x, rounded(1280 * max(1.0, width)), _POINT, activation=RELU6)
+    x = conv("last", x, rounded(1280 * max(1.0, width)), POINT, activation=RELU6)
     return ZooNetwork(f"mobilenet_v2-{width}-{resolution}", dense("scores", pooled(x), classes))
 
 
 def _bottleneck(name: str, x: ZooLayer, expansion: int, filters: int, stride: int) -> ZooLayer:
     channels = expansion * x.shape[0]
-    inner = conv(f"{name}_expand", x, channels, _POINT, activation=RELU6) if expansion > 1 else x
+    inner = conv(f"{name}_expand", x, channels, POINT, activation=RELU6) if expansion > 1 else x
     inner = conv(f"{name}_depthwise", inner, channels, stride=stride, activation=RELU6, depthwise=True)
-    inner = conv(f"{name}_project", inner, filters, _POINT, activation=LINEAR)
+    inner = conv(f"{name}_project", inner, filters, POINT, activation=LINEAR)
     return add(f"{name}_add", x, inner) if stride == 1 and filters == x.shape[0] else inner
 
 
 def regnet(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> ZooNetwork:
     """RegNetX-200MF (Radosavovic et al., 2020, Table 9): 3x3 convolutions in groups of 8 channels."""
     check_sizes(width, resolution, classes)
-    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), _SIGNED), rounded(32 * width), stride=2)
+    x: ZooLayer = conv("conv", Input("image", (), (3, resolution, resolution), SIGNED), rounded(32 * width), stride=2)
     for stage, (filters, depth) in enumerate(((24, 1), (56, 1), (152, 4), (368, 7))):
         count = rounded(filters * width)
         for block in range(depth):
             name, stride = f"stage{stage}_block{block}", 1 if block else 2
-            inner = conv(
-                f"{name}_square", conv(f"{name}_in", x, count, _POINT), count, stride=stride, groups=count // 8
-            )
-            inner = conv(f"{name}_out", inner, count, _POINT, activation=LINEAR)
-            kept = x if block else conv(f"{name}_kept", x, count, _POINT, stride, LINEAR)
+            inner = conv(f"{name}_square", conv(f"{name}_in", x, count, POINT), count, stride=stride, groups=count // 8)
+            inner = conv(f"{name}_out", inner, count, POINT, activation=LINEAR)
+            kept = x if block else conv(f"{name}_kept", x, count, POINT, stride, LINEAR)
             x = add(f"{name}_add", kept, inner, RELU)
     return ZooNetwork(f"regnet-{width}-{resolution}", dense("scores", pooled(x), classes))
 

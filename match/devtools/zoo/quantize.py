@@ -96,7 +96,7 @@ class Parameters:
 
 
 def calibrate(network: ZooNetwork, activations: str, seed: int) -> Parameters:
-    """Weights of every layer and quantization of its output; `activations` is "int8" or "uint8".
+    """The weights of each layer, and how its output is quantized: to the type `activations`, "int8" or "uint8".
 
     What moves values, or takes some between them, passes its input's quantization on, as in onnxruntime's quantizer.
     """

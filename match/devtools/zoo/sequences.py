@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from match.devtools.zoo.layers import (
     LINEAR,
+    SIGNED,
     Input,
     ZooLayer,
     ZooNetwork,
@@ -21,7 +22,6 @@ from match.devtools.zoo.layers import (
 )
 from match.devtools.zoo.sizes import check_sizes, rounded
 
-_SIGNED = (-1.0, 1.0)
 _TURNED = (1, 0)
 
 
@@ -60,7 +60,7 @@ def convnext(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> 
     The scale of each branch is in the weights before it.
     """
     check_sizes(width, resolution, classes, multiple=32)
-    image = Input("image", (), (3, resolution, resolution), _SIGNED)
+    image = Input("image", (), (3, resolution, resolution), SIGNED)
     x: ZooLayer = conv("stem", image, rounded(96 * width), (4, 4), 4, LINEAR)
     x = _first(f"{x.name}_norm", normalized(f"{x.name}_norm", _last(x.name, x)))
     for stage, depth in enumerate((3, 3, 9, 3)):
@@ -78,7 +78,7 @@ def convnext(width: float = 1.0, resolution: int = 224, classes: int = 1000) -> 
 
 def _patches(resolution: int, side: int, features: int) -> ZooLayer:
     """A sequence of squares of an image, each as features."""
-    image = Input("image", (), (3, resolution, resolution), _SIGNED)
+    image = Input("image", (), (3, resolution, resolution), SIGNED)
     x = conv("patches", image, features, (side, side), side, LINEAR)
     count = x.shape[1] * x.shape[2]
     return reorder("tokens", x, _TURNED, before=(features, count))

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from match.devtools.zoo.layers import LINEAR, RELU, Input, ZooLayer, ZooNetwork, add, causal, conv, dense, pooled
+from match.devtools.zoo.layers import (
+    LINEAR,
+    RELU,
+    SIGNED,
+    Input,
+    ZooLayer,
+    ZooNetwork,
+    add,
+    causal,
+    conv,
+    dense,
+    pooled,
+)
 from match.devtools.zoo.sizes import check_sizes, rounded
-
-_SIGNED = (-1.0, 1.0)
 
 
 def tcn(width: float = 1.0, resolution: int = 256, classes: int = 10) -> ZooNetwork:
@@ -15,7 +25,7 @@ def tcn(width: float = 1.0, resolution: int = 256, classes: int = 10) -> ZooNetw
     """
     check_sizes(width, resolution, classes)
     filters = rounded(32 * width)
-    x: ZooLayer = Input("signal", (), (16, resolution), _SIGNED)
+    x: ZooLayer = Input("signal", (), (16, resolution), SIGNED)
     for block in range(6):
         name, dilation = f"block{block}", 1 << block
         inner = causal(f"{name}_conv1", causal(f"{name}_conv0", x, filters, 3, dilation), filters, 3, dilation)
@@ -30,7 +40,7 @@ def ecg(width: float = 1.0, resolution: int = 1024, classes: int = 5) -> ZooNetw
     A block has a quarter of the samples of the one before; maxima that it takes beside are a convolution here.
     """
     check_sizes(width, resolution, classes, multiple=256)
-    x: ZooLayer = conv("conv", Input("signal", (), (12, resolution), _SIGNED), rounded(64 * width), (16,))
+    x: ZooLayer = conv("conv", Input("signal", (), (12, resolution), SIGNED), rounded(64 * width), (16,))
     for block, filters in enumerate((128, 196, 256, 320)):
         name, count = f"block{block}", rounded(filters * width)
         inner = conv(f"{name}_conv1", conv(f"{name}_conv0", x, count, (16,)), count, (16,), 4, LINEAR)
