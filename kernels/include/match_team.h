@@ -10,6 +10,9 @@
 int32_t match_core_id(void);
 int32_t match_core_count(void);
 
+/* Inside a kernel: wait until all cores that execute it are here; what they wrote before can be read behind it. */
+void match_team_barrier(void);
+
 /* Outside a kernel: execute `kernel` on all cores of the team and return when the last one has finished, with its
  * status. */
 int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile);

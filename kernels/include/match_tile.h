@@ -109,6 +109,36 @@ typedef struct {
     int16_t gains[];
 } match_normalize_t;
 
+/* x * 2^left * mantissa / 2^31, rounded half up, then divided by 2^right, rounded half away from zero. */
+typedef struct {
+    int32_t mantissa;
+    int32_t left;
+    int32_t right;
+} match_scaling_t;
+
+/* An LSTM. A gate's sum over the input and its sum over the states become 16 bits, 12 of them behind the point, with the
+ * scalings of the gate: input, forget, output, cell. `added` brings the product of two functions to the steps of a cell,
+ * `shown` to those of the output. Shifted left, then right and rounded half up, a cell has 12 bits behind the point. */
+typedef struct {
+    match_scaling_t inputs[4];
+    match_scaling_t states[4];
+    match_scaling_t added;
+    match_scaling_t shown;
+    int32_t cell_left;
+    int32_t cell_right;
+    int32_t cell_limit;     /* largest magnitude of a cell */
+    int32_t zero;           /* the output of 0 */
+    uint16_t logistic[256]; /* 65536 times the logistic function of i / 24 */
+} match_lstm_t;
+
+/* A unit of it, at a multiple of 4: what is added to the sums of its four gates over the input and over the states.
+ * Behind it lie the gates' weights of the input, channels_in each, then those of the states, channels_out each. */
+typedef struct {
+    int32_t inputs[4];
+    int32_t states[4];
+    int8_t weights[];
+} match_lstm_unit_t;
+
 /* Of an output row or column of an interpolation: the inputs below and above it, and the weight of the one above in
  * 1/1024. */
 typedef struct {

@@ -121,6 +121,12 @@ void match_pulp_normalize(const match_tile_t *tile);
 void match_pulp_normalize_high(const match_tile_t *tile);
 void match_pulp_normalize_int32(const match_tile_t *tile);
 
+/* All steps of an LSTM: output (y, x) are the states of step y of sequence x, of channels_out units; the input has their
+ * channels_in features. Before the first step cells are 0 and states are zero. clip_low is not negative. Weights are
+ * match_lstm_unit_t of all units, parameters one match_lstm_t, both at a multiple of 4. Cores share out the units, and
+ * wait for one another after each step. Scratch: align4(2 * output_width * channels_out). */
+void match_pulp_lstm(const match_tile_t *tile);
+
 /* Bilinear interpolation: outputs are sums of four inputs, rounded once, halves away from pad_value. The input has all its
  * rows and columns; parameters are match_between_t of the output's rows, weights of its columns. Cores share out the
  * pixels. */

@@ -29,6 +29,13 @@ _HIRES = 7
 """Bits by which hard swish shifts its inputs left."""
 
 
+_ONE_MORE = (
+    *(4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39),
+    *(40, 41, 43, 44, 45, 46, 49, 50, 54, 62, 63, 64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255),
+)
+"""Where `logistic_of_16_bits` is one above the nearest integer."""
+
+
 def logistic(x: QuantizedType, output: QuantizedType) -> Int64Array | None:
     """Outputs for every value of x, shape (256,); None if the output's quantization is not the one that is defined."""
     lowest, highest = value_range(output.dtype)
@@ -131,3 +138,13 @@ def _shifted_right16(x: Int64Array, bits: int) -> Int64Array:
     mask = ((1 << bits) - 1) if bits < 16 else -1
     threshold = (mask >> 1) + (x < 0)
     return (x >> bits) + ((x & mask) > threshold)
+
+
+def logistic_of_16_bits() -> Int64Array:
+    """The table that the functions of LSTM gates interpolate in: 65536 times the logistic function of i / 24, i < 256.
+
+    It stands in TFLite Micro's sources, most entries rounded to the nearest integer.
+    """
+    values = np.floor(65536 / (1 + np.exp(-np.arange(256) / 24)) + 0.5).astype(np.int64)
+    values[list(_ONE_MORE)] += 1
+    return np.minimum(values, 65535)

@@ -253,7 +253,7 @@ def rows(layer: Layer) -> int:
 
 def combined(layer: Layer) -> int:
     """Values that a layer combines to all of its outputs, by multiplication or not."""
-    return outputs(layer) * layer.channels_summed * layer.fy * layer.fx
+    return layer.macs or outputs(layer) * layer.channels_summed * layer.fy * layer.fx
 
 
 def _offers(

@@ -24,7 +24,9 @@ from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_c
 from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
+from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
+from match.relay.lstm import unrolled
 from match.relay.rewrite import operands, rebuild, shape
 from match.target.hardware import MatchTarget
 
@@ -80,6 +82,9 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     """
     with stopwatch.phase("pattern"):
         module = in_pairs(module, target)
+    with stopwatch.phase("dispatch"):
+        module = unrolled_where_refused(module, target, options, stopwatch)
+    with stopwatch.phase("pattern"):
         main = module["main"]
         listed = rows(main, find(module, target.own_operators))
     with stopwatch.phase("dispatch"):
@@ -152,7 +157,7 @@ def _rebuilt(
             functions[variable] = _function(match, plan, [layout for layout, _ in arguments], stored[-1])
             tensors.put(expr, relay.Call(variable, [argument for _, argument in arguments]), stored[-1])
         elif isinstance(expr, relay.Call):
-            tensors.put(expr, rebuild(expr, tensors.plain))
+            tensors.put(expr, unrolled(expr, tensors.plain) or rebuild(expr, tensors.plain))
         elif isinstance(expr, relay.Tuple):
             tensors.put(expr, relay.Tuple([tensors.plain(field) for field in expr.fields]))
         elif isinstance(expr, relay.TupleGetItem):

@@ -8,6 +8,7 @@ import numpy as np
 
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
+from match.relay.lstm import Lstm, read_lstm
 from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
     Addition,
@@ -89,6 +90,9 @@ class _Conversion:
         resize = read_resize(call)
         if resize is not None:
             return self._mark(call, self._resize(resize, new))
+        lstm = read_lstm(call)
+        if lstm is not None:
+            return self._mark(call, self._lstm(lstm, new))
         moved = self._moved(call, new)
         if moved is not None:
             return self._mark(call, moved)
@@ -199,6 +203,16 @@ class _Conversion:
     def _resize(self, resize: Resize, new: New) -> relay.Expr:
         zero = resize.zero + (_OFFSET if resize.dtype == "int8" else 0)
         return replace(resize, zero=zero, dtype="uint8").build(self._unsigned(resize.x, new))
+
+    def _lstm(self, found: Lstm, new: New) -> relay.Expr:
+        """States are activations, too."""
+        inputs, states = (
+            weights.sum(axis=2, dtype=np.int64) * (_OFFSET if kind == "int8" else 0)
+            for weights, kind in ((found.input_weights, found.x_dtype), (found.state_weights, found.dtype))
+        )
+        zero = found.zero + (_OFFSET if found.dtype == "int8" else 0)
+        converted = replace(found, offsets=found.offsets - np.stack([inputs, states]), zero=zero, dtype="uint8")
+        return converted.build(self._unsigned(found.x, new))
 
     def _lookup(self, lookup: Lookup | ChannelLookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""

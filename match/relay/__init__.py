@@ -2,15 +2,44 @@
 
 TVM looks for tuning logs on the network while it is imported; `TOPHUB_LOCATION` tells it not to. Every module that
 works on Relay imports `tvm` and `relay` from here, and no core type does, so that `import match` stays fast.
+
+TVM keeps all operators in one table, by which it reads kept networks, too: what it has no operator for is entered here.
 """
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 os.environ.setdefault("TOPHUB_LOCATION", "NONE")
 
 import tvm
 from tvm import relay
 
-__all__ = ["relay", "tvm"]
+__all__ = ["LSTM", "relay", "tvm"]
+
+LSTM = "match.lstm"
+"""The operator of `match.relay.lstm`, of which TVM knows types alone."""
+
+_LSTM_ARGUMENTS = ("x", "input_weights", "state_weights", "offsets", "scales", "cell", "zero")
+
+
+def _lstm_type(types: Any, _attributes: Any) -> Any:
+    """The states of all steps, in the type of the zero point."""
+    x, weights, *_, zero = types[: len(_LSTM_ARGUMENTS)]
+    return relay.TensorType((*x.shape[:2], weights.shape[1]), zero.dtype)
+
+
+def _declare_lstm() -> None:
+    registry = relay.op.op
+    registry.register(LSTM)
+    operator = registry.get(LSTM)
+    operator.set_num_inputs(len(_LSTM_ARGUMENTS))
+    for name in _LSTM_ARGUMENTS:
+        operator.add_argument(name, "Tensor", "")
+    operator.add_type_rel("MatchLstm", _lstm_type)
+    registry.register_pattern(LSTM, registry.OpPattern.OPAQUE)
+    registry.register_stateful(LSTM, True)  # else TVM would compute one of constants by itself
+
+
+_declare_lstm()

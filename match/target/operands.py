@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.ir.layer import ELEMENTWISE, Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
+from match.ir.layer import ELEMENTWISE, GATES, Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
 
 INPUT = "input"
 ADDEND = "addend"
@@ -22,7 +22,7 @@ ROW_POSITIONS = "row_positions"
 COLUMN_POSITIONS = "column_positions"
 NORMALIZATION = "normalization"
 
-_WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX}
+_WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, Op.LSTM}
 
 POSITION_BYTES = 8
 """Of match_between_t."""
@@ -32,6 +32,10 @@ QUANTIZE_BYTES = 4 * (4 + 256)
 
 SOFTMAX_BYTES = 4 * (3 + 256)
 """Of match_softmax_t."""
+
+
+LSTM_BYTES = 4 * (10 * 3 + 4) + 2 * 256
+"""Of match_lstm_t."""
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
@@ -69,10 +73,12 @@ def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
 
 
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:
-    """The filter, one byte an element: (K, FY, FX, C) or, channelwise, (K, FY, FX).
+    """The filter, one byte an element: (K, FY, FX, C) or, channelwise, (K, FY, FX); of an LSTM match_lstm_unit_t.
 
     Channels are rounded up to the multiples, for modules whose weights come in groups.
     """
+    if layer.op is Op.LSTM:
+        return Component(FILTER, (Axis(Dim.K, layer.k),), GATES * (2 * 4 + layer.c + layer.k))
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:
         axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
@@ -96,8 +102,9 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    lookup by channel the same for each channel; of a quantize and a softmax match_quantize_t and match_softmax_t
-    (match_tile.h); of a concatenation a lookup's for each input. Of a module's own operator its constants.
+    lookup by channel the same for each channel; of a quantize, a softmax and an LSTM match_quantize_t, match_softmax_t
+    and match_lstm_t (match_tile.h); of a concatenation a lookup's for each input. Of a module's own operator its
+    constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
@@ -105,6 +112,8 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), QUANTIZE_BYTES)
     if layer.op is Op.SOFTMAX:
         return Component(TABLE, (), SOFTMAX_BYTES)
+    if layer.op is Op.LSTM:
+        return Component(TABLE, (), LSTM_BYTES)
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
     tables = 2 if layer.op is Op.CONCATENATE else 1

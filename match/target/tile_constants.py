@@ -118,6 +118,8 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(rows(constants.weights, spans))
     if requantizer is not None:
         components.append(requantization(constants, requantizer, spans))
+    if constants.units is not None:
+        components.append(channels(constants.units, spans).tobytes())
     if constants.table is not None:
         components.append(constants.table.tobytes())
     if constants.channel_tables is not None:

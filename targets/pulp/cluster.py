@@ -54,6 +54,7 @@ _KERNELS = {
     Op.TRANSPOSE: "match_pulp_transpose",
     Op.SOFTMAX: "match_pulp_softmax",
     Op.NORMALIZE: "match_pulp_normalize",
+    Op.LSTM: "match_pulp_lstm",
     Op.RESIZE: "match_pulp_resize",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
@@ -126,8 +127,10 @@ class Cluster(HwModule):
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
 
         Channels of a concatenation stay together, for a tile has some of each input; so do those of a
-        function of a pixel.
+        function of a pixel. States of an LSTM stay in the kernel: its tile is the layer.
         """
+        if layer.op is Op.LSTM:
+            return {Dim.K: 0, Dim.OY: 0, Dim.OX: 0}
         if layer.op is Op.CONCATENATE or layer.op in BY_PIXEL:
             return {Dim.K: 0}
         return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}

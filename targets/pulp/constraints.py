@@ -24,6 +24,11 @@ def matrices_fit(layer: Layer) -> Verdict:
     return Verdict(layer.c <= most, f"an output is the sum of {layer.c} products, which may overflow 32 bits")
 
 
+def uint8_states(layer: Layer) -> Verdict:
+    """Outputs that the next step multiplies, the states, are uint8."""
+    return Verdict(layer.output_dtype == "uint8", f"its states are {layer.output_dtype} and the kernel reads uint8")
+
+
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONV2D: (uint8_input, accumulator_fits),
     Op.DEPTHWISE_CONV2D: (uint8_input, accumulator_fits),
@@ -42,6 +47,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.TRANSPOSE: (),
     Op.SOFTMAX: (uint8_input,),
     Op.NORMALIZE: (uint8_input,),
+    Op.LSTM: (uint8_input, uint8_states, accumulator_fits),
     Op.RESIZE: (uint8_input,),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),

@@ -23,6 +23,11 @@ int32_t match_core_count(void)
     return pulp_cluster_cores();
 }
 
+void match_team_barrier(void)
+{
+    pulp_cluster_barrier();
+}
+
 int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile)
 {
     call_t self = {kernel, tile};

@@ -339,6 +339,112 @@ def normalized(row: Ints, spread: int, gains: Ints) -> list[int]:
     return [((word + (1 << (bits - 1))) >> bits) * int(gain) for word, gain in zip(upper, gains, strict=True)]
 
 
+@dataclass(frozen=True, eq=False)
+class Lstm:
+    """An LSTM as gates in the order input, forget, output, cell: weights (4, units, depth) of inputs and of states.
+
+    offsets: (2, 4, units). scales: (10, 2), mantissas and exponents of the sums of gates over inputs, over states, of
+    what is added to a cell and of an output. A cell has steps of ``2**power``. logistic: 256 entries.
+    """
+
+    weights: tuple[Ints, Ints]
+    offsets: Ints
+    scales: Ints
+    power: int
+    limit: int
+    zero: int
+    logistic: Ints
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, features: int, units: int) -> Lstm:
+        """Gates and cells have small and large values, and some that are clipped."""
+        weights = tuple(rng.integers(-128, 128, (4, units, depth)) for depth in (features, units))
+        zeros = rng.integers(0, 256, 2)
+        offsets = np.stack([-zero * part.sum(axis=2) for zero, part in zip(zeros, weights, strict=True)])
+        offsets = offsets + rng.integers(-3000, 3000, offsets.shape)
+        power = int(rng.integers(-15, 1))
+        exponents = [*rng.integers(-4, 3, 8), -29 - power + int(rng.integers(-1, 2)), int(rng.integers(-24, -20))]
+        rising = 65536 / (1 + np.exp(-np.arange(256) / rng.uniform(10, 40)))
+        return cls(
+            (weights[0], weights[1]),
+            offsets,
+            np.stack([rng.integers(1 << 30, 1 << 31, 10), exponents], axis=1),
+            power,
+            int(rng.integers(1, 32767)) if rng.integers(2) else 32767,
+            int(zeros[1]),
+            np.minimum(rising, 65535).astype(np.int64),
+        )
+
+    def packed(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """match_lstm_unit_t of all units, and match_lstm_t."""
+        left = self.power + 12
+        numbers = [max(left, 0), max(-left, 0), self.limit, self.zero]
+        scales = [(mantissa, max(exponent, 0), max(-exponent, 0)) for mantissa, exponent in self.scales.tolist()]
+        words = np.array([word for scale in scales for word in scale] + numbers, "<i4").tobytes()
+        parameters = np.frombuffer(words + self.logistic.astype("<u2").tobytes(), np.uint8)
+        units = [
+            self.offsets[:, :, unit].astype("<i4").tobytes()
+            + b"".join(part[:, unit].astype(np.int8).tobytes() for part in self.weights)
+            for unit in range(self.offsets.shape[2])
+        ]
+        return np.frombuffer(b"".join(units), np.uint8), parameters
+
+    def __call__(self, x: Ints, clip: tuple[int, int]) -> Ints:
+        """States (steps, sequences, units) of inputs (steps, sequences, features), as TFLite Micro has them."""
+        cells = np.zeros((x.shape[1], self.offsets.shape[2]), np.int64)
+        states = np.full_like(cells, self.zero)
+        found: list[Ints] = []
+        for inputs in x:
+            gates = [
+                _in_16_bits(self._sum(0, gate, inputs) + self._sum(1, gate, states if found else None))
+                for gate in range(4)
+            ]
+            let_in, forget, let_out = (self._sigmoid(gate) for gate in gates[:3])
+            kept = _in_16_bits(_multiplied(forget * cells, 1 << 30, -14))
+            added = _in_16_bits(_multiplied(let_in * self._tanh(3 * gates[3]), *self.scales[8]))
+            cells = _in_16_bits(kept + added)
+            if self.limit < 32767:
+                cells = cells.clip(-self.limit, self.limit)
+            shift = self.power + 12
+            moved = 3 * cells << shift if shift >= 0 else (3 * cells + (1 << (-shift - 1))) >> -shift
+            states = (_multiplied(let_out * self._tanh(moved), *self.scales[9]) + self.zero).clip(*clip)
+            found.append(states)
+        return np.stack(found)
+
+    def _sum(self, part: int, gate: int, vectors: Ints | None) -> Ints:
+        if vectors is None:
+            return np.zeros(1, np.int64)
+        sums = vectors @ self.weights[part][gate].T + self.offsets[part, gate]
+        return _in_16_bits(_multiplied(sums, *self.scales[4 * part + gate]))
+
+    def _sigmoid(self, x: Ints) -> Ints:
+        curve = self._curve(3 * x, 9, 0x7FFF << 10)
+        return np.where(x >= 0, curve + (1 << 9), (1 << 25) - curve + (1 << 9) - 1) >> 10
+
+    def _tanh(self, x: Ints) -> Ints:
+        curve = self._curve(x, 8, 0xFFFF << 8)
+        return np.where(x >= 0, curve - (1 << 23) + (1 << 7), -curve + (1 << 23) + (1 << 7) - 1) >> 8
+
+    def _curve(self, x: Ints, bits: int, most: int) -> Ints:
+        index, rest = np.divmod(abs(x), 1 << bits)
+        low, high = self.logistic[np.minimum(index, 254)], self.logistic[np.minimum(index, 254) + 1]
+        return np.where(index < 255, (low << bits) + rest * (high - low), most)
+
+
+def _in_16_bits(x: Ints) -> Ints:
+    return x.clip(-32768, 32767)
+
+
+def _multiplied(x: Ints, mantissa: int, exponent: int) -> Ints:
+    """MultiplyByQuantizedMultiplier of gemmlowp, of numbers of 32 bits."""
+    product = (x << max(exponent, 0)) * mantissa
+    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    high = np.sign(nudged) * (abs(nudged) >> 31)  # a division that cuts off towards zero
+    bits = max(-exponent, 0)
+    mask = (1 << bits) - 1
+    return (high >> bits) + ((high & mask) > (mask >> 1) + (high < 0))
+
+
 def random_positions(rng: np.random.Generator, size: int, outputs: int) -> Ints:
     """Shape (outputs, 3): the inputs below and above each output, and the weight of the one above in 1/1024.
 

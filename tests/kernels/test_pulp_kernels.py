@@ -19,6 +19,7 @@ from tests.kernels.reference import (
     FORMS,
     Geometry,
     Ints,
+    Lstm,
     Requantization,
     conv2d,
     depthwise_conv2d,
@@ -632,6 +633,41 @@ def test_normalize(
         exceptions=requantization.most_exceptions,
     )
     expect(output, target, requantization(acc).reshape(shape))
+
+
+@EXAMPLES
+@given(
+    st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 21), st.integers(1, 21)),
+    margins,
+    margins,
+    st.sampled_from([(0, 255), (3, 200)]),
+    seeds,
+)
+def test_lstm(
+    harness: Harness,
+    sizes: tuple[int, int, int, int],
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    clip: tuple[int, int],
+    seed: int,
+) -> None:
+    """Of steps, sequences, features and units."""
+    steps, sequences, features, units = sizes
+    rng = np.random.default_rng(seed)
+    geometry = Geometry(features, units, (steps, sequences), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    source, target = embed(random_input(rng, geometry), before), empty_output(geometry, behind)
+    lstm = Lstm.random(rng, features, units)
+    weights, parameters = lstm.packed()
+    output = harness.kernel(
+        "match_pulp_lstm",
+        geometry.fields(**strides_of(source), **output_strides_of(target), clip_low=clip[0], clip_high=clip[1]),
+        input=source.block,
+        weights=weights,
+        parameters=parameters,
+        output=target.block,
+        scratch=align4(2 * sequences * units),
+    )
+    expect(output, target, lstm(source.tile.astype(np.int64), clip).astype(np.uint8))
 
 
 @EXAMPLES

@@ -11,7 +11,7 @@ from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
 
-OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, *BY_PIXEL))
+OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, Op.LSTM, *BY_PIXEL))
 """Operators of random layers; channels of two others stay together, which no operand says but a module does."""
 
 BROADCASTS: tuple[Broadcast, ...] = ("", "", "pixel", "channel", "outer")

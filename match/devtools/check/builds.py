@@ -12,6 +12,7 @@ from match.ir.constants import Normalization
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
 from match.relay.resize import ONE, Between, Resize
 from match.relay.softmax import softmax
@@ -223,6 +224,25 @@ class Builds:
 
         def build(x: relay.Expr) -> relay.Expr:
             return normalization(x, 16, Normalization(1000, gains), scaled, self.dtype)
+
+        return build
+
+    def lstm(self, features: int, units: int) -> Build:
+        """So many units, whose gates have values of all sizes."""
+        over_x, over_states = (
+            self.rng.integers(-127, 128, (4, units, depth)).astype(np.int8) for depth in (features, units)
+        )
+        zeros = (self._low + 121, self._low + 130)
+        sums = [
+            zero * part.sum(axis=2, dtype=np.int64) for zero, part in zip(zeros, (over_x, over_states), strict=True)
+        ]
+        offsets = self.rng.integers(-2000, 2000, (2, 4, units)) - np.stack(sums)
+        exponents = [*self.rng.integers(-3, 0, 8), -18, -22]
+        scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
+        dtype = self.dtype
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Lstm(x, dtype, over_x, over_states, offsets, scales, -11, 30000, zeros[1], dtype).build(x)
 
         return build
 

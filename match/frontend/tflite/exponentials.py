@@ -14,7 +14,7 @@ from match.frontend.tflite.integers import bits_of, int64, product, saturated
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.fixed_point import alone
+from match.relay.fixed_point import alone, rounded_shift
 from match.relay.softmax import LONGEST_ROW
 from match.relay.softmax import softmax as integer_softmax
 
@@ -67,7 +67,7 @@ def log_softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     )
     bound = alone(relay.maximum(divided, int64(least)))
     value = relay.subtract(integers.wide(relay.take(relay.const(scaled.astype(np.int32)), distance)), logarithm)
-    level = relay.add(integers.rounded_shift(value, 31 - _LOG_BITS - _OUTPUT_BITS), int64(highest))
+    level = relay.add(rounded_shift(value, 31 - _LOG_BITS - _OUTPUT_BITS), int64(highest))
     lowest = int64(value_range(output.dtype)[0])
     level = relay.where(relay.greater(relay.negative(integers.wide(distance)), bound), level, lowest)
     return integers.narrowed(level, QuantizedType(output.scale, 0, output.dtype))
@@ -102,7 +102,7 @@ def _logarithm(x: relay.Expr, width: int) -> relay.Expr:
     inner = relay.add(relay.add(c, q), product(b, square))
     rest = relay.add(product(p, inner), product(d, q))
     reciprocal = _reciprocal_of_one_plus(rest)
-    part = product(integers.rounded_shift(numerator, _LOG_BITS + 1), reciprocal)
+    part = product(rounded_shift(numerator, _LOG_BITS + 1), reciprocal)
     whole = relay.add(product(power, int64(round(np.log(2) * 2**31))), part)
     return saturated(relay.left_shift(whole, int64(1)))
 

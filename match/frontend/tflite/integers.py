@@ -17,7 +17,7 @@ from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
-from match.relay import integer_form, relay
+from match.relay import fixed_point, integer_form, relay
 from match.relay.fixed_point import alone
 from match.relay.integer_form import int64
 
@@ -33,22 +33,7 @@ def scaled(x: relay.Expr, factor: npt.ArrayLike) -> relay.Expr:
 
     x is int64 in the range of int32, `factor` one number or an array that is broadcast.
     """
-    mantissa, exponent = quantize_multiplier(np.asarray(factor, np.float64))
-    left, right = np.maximum(exponent, 0), np.maximum(-exponent, 0)
-    product = relay.multiply(x, int64(mantissa << left))
-    high = relay.right_shift(relay.add(product, int64(1 << 30)), int64(31))
-    return rounded_shift(high, right) if np.any(right) else high
-
-
-def rounded_shift(x: relay.Expr, bits: npt.ArrayLike) -> relay.Expr:
-    """``x / 2**bits``, rounded half away from zero."""
-    bits = np.asarray(bits, np.int64)
-    half = (np.int64(1) << bits) >> 1
-    if np.any(bits == 0):  # nothing is taken off where nothing is shifted out
-        negative = relay.multiply(relay.right_shift(x, int64(63)), int64(bits > 0))
-    else:
-        negative = relay.right_shift(x, int64(63))
-    return relay.right_shift(relay.add(relay.add(x, int64(half)), negative), int64(bits))
+    return fixed_point.scaled(x, *quantize_multiplier(np.asarray(factor, np.float64)))
 
 
 def product(a: relay.Expr, b: relay.Expr) -> relay.Expr:

@@ -17,7 +17,7 @@ from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
-from match.relay.fixed_point import alone
+from match.relay.fixed_point import alone, rounded_shift
 
 Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 
@@ -122,7 +122,7 @@ def _inverse_square_root(x: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
     pairs = relay.subtract(int64(15), relay.right_shift(bits_of(wide, 1, 29), int64(1)))
     pairs = alone(relay.subtract(pairs, int64(1)))
     fraction = relay.right_shift(relay.left_shift(wide, relay.multiply(pairs, int64(2))), int64(1))
-    half = alone(integers.rounded_shift(fraction, 1))
+    half = alone(rounded_shift(fraction, 1))
     shift = relay.subtract(relay.add(quarters, int64(11)), pairs)
     result: relay.Expr = relay.full_like(half, int64(1 << 28))
     for _ in range(5):

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op, Padding
-from match.partitioning.pattern import elements, pairs
+from match.partitioning.pattern import elements, pairs, recurrent
 from match.partitioning.pattern.layers import Ranges, covered, range_of, rejected, without_idle_parts
 from match.partitioning.pattern.movement import concatenation, slicing, transposition
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
+from match.relay.lstm import read_lstm
 from match.relay.normalization import read_normalization
 from match.relay.operators import (
     Average,
@@ -75,6 +76,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     softmax = read_softmax(root)
     if softmax is not None:
         return elements.softmax(root, softmax)
+    lstm = read_lstm(root)
+    if lstm is not None:
+        return recurrent.lstm(root, lstm)
     normalization = read_normalization(root)
     if normalization is not None:
         return elements.normalize(root, normalization)

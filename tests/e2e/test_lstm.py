@@ -1,0 +1,66 @@
+"""LSTM layers of TFLite files in C: on the cluster, and where no module takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import match
+from tests.passes.tflite_models import Micro
+from tests.tflite.case import Network, written
+from tests.tflite.cases import by_operator
+from tests.tflite.cases.recurrent import lstm
+from tests.tflite.compare import compare, in_c
+
+pytestmark = pytest.mark.cc
+
+NAME = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+
+def file(path: Path, size: int, units: int, steps: int) -> Path:
+    """Of one layer."""
+    network = Network()
+    lstm(network, NAME, size=size, units=units, steps=steps)
+    path.write_bytes(network.model.build([number for number, _ in network.inputs], list(network.outputs)))
+    return path
+
+
+def test_cluster(tmp_path: Path) -> None:
+    """All cases of the operator, byte for byte."""
+    cases = written(by_operator()[NAME])
+    compare(cases.data, tmp_path / "network.tflite", cases.samples(8), cases.outputs, in_c)
+
+
+@pytest.mark.parametrize(("size", "units", "steps", "l1", "module"), [
+    (5, 12, 3, None, "cluster"),
+    (5, 12, 2, 1 << 10, "cpu"),
+])  # fmt: skip
+def test_a_layer_or_steps(tmp_path: Path, size: int, units: int, steps: int, l1: int | None, module: str) -> None:
+    """What L1 has no room for becomes operators of each step, the same bytes come out of both."""
+    path = file(tmp_path / "network.tflite", size, units, steps)
+    compiled = match.compile(path, "gap9", l1=l1, modules=["cluster"])
+    layers = [layer for layer in compiled.layers if layer.op == "lstm"]
+    assert [layer.module for layer in layers] == (["cluster"] if module == "cluster" else [])
+    assert compiled.report.totals.inexact_layers == 0
+    x = np.random.default_rng(3).integers(-128, 128, (4, 1, steps, size)).astype(np.int8)
+    (name,) = (tensor.name for tensor in compiled.report.model.inputs)
+    outputs, traces = compiled.trace({name: x[0]}, sanitize=True)
+    for layer in layers:
+        assert compiled.simulate(layer).actions in [trace.actions for trace in traces]
+    reference = Micro(path.read_bytes(), 1)
+    assert len(np.unique(reference(x[0])[0])) > 5
+    (given,) = outputs.values()
+    assert np.array_equal(given.reshape(-1), reference(x[0])[0].reshape(-1))
+
+
+def test_the_control_core_has_the_steps_of_a_layer_that_a_module_is_worse_at(tmp_path: Path) -> None:
+    """Where a module's price is above the core's, TVM gets operators that it knows."""
+    path = file(tmp_path / "network.tflite", 1, 1, 1)
+    compiled = match.compile(path, "gap9")
+    (layer,) = (layer for layer in compiled.layers if layer.op == "lstm")
+    assert layer.module == "cpu"
+    x = np.full((1, 1, 1), 77, np.int8)
+    (given,) = compiled.run({compiled.report.model.inputs[0].name: x}).values()
+    assert np.array_equal(given.reshape(-1), Micro(path.read_bytes(), 1)(x)[0].reshape(-1))
