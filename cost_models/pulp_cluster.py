@@ -192,9 +192,9 @@ class KernelCycles:
     softmax: float = 24
     normalized_row: float = 290
     normalized: float = 30.5
-    lstm_step: float = 253
-    lstm_unit: float = 173
-    lstm_sums: float = 222
+    lstm_step: float = 251
+    lstm_unit: float = 154
+    lstm_sums: float = 170
     resized_pixel: float = 38
     resized: float = 13
     quantize: float = 24.3

@@ -109,11 +109,13 @@ typedef struct {
     int16_t gains[];
 } match_normalize_t;
 
-/* x * 2^left * mantissa / 2^31, rounded half up, then divided by 2^right, rounded half away from zero. */
+/* x * 2^left * mantissa / 2^32, rounded half up, then divided by 2^right, rounded half away from zero; half is 2^right / 2
+ * without a fraction. x * 2^left fits 32 bits. */
 typedef struct {
     int32_t mantissa;
     int32_t left;
     int32_t right;
+    int32_t half;
 } match_scaling_t;
 
 /* An LSTM. A gate's sum over the input and its sum over the states become 16 bits, 12 of them behind the point, with the

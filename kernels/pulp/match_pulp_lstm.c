@@ -1,6 +1,5 @@
 #include "match_pulp.h"
 #include "match_pulp_dot.h"
-#include "match_pulp_fixed_point.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 #include "match_team.h"
@@ -16,16 +15,18 @@ static inline int32_t narrow(int32_t x)
     return match_smaller(match_larger(x, INT16_MIN), INT16_MAX);
 }
 
-/* x / 2^bits, rounded half away from zero. */
-static inline int32_t rounded_shift(int32_t x, int32_t bits)
+/* x / 2^bits, rounded half away from zero, half being 2^bits / 2: a negative x lacks one where there is a half. */
+static inline int32_t rounded_shift(int32_t x, int32_t bits, int32_t half)
 {
-    int32_t half = (int32_t)((uint32_t)1 << bits >> 1);
-    return (x + half - (x < 0 && half > 0)) >> bits;
+    return (x + half + ((x & -half) >> 31)) >> bits;
 }
 
+/* The upper word of the product, rounded by the lower word's first bit, and shifted. */
 static inline int32_t scaled(int32_t x, const match_scaling_t *by)
 {
-    return rounded_shift(match_fixed_product((int32_t)((uint32_t)x << by->left), by->mantissa), by->right);
+    int64_t product = (int64_t)(int32_t)((uint32_t)x << by->left) * by->mantissa;
+    int32_t upper = (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
+    return rounded_shift(upper, by->right, by->half);
 }
 
 /* The logistic function's table at a magnitude, with as many more bits behind the point as its position has. */
@@ -74,6 +75,7 @@ static inline void gates_of(const match_tile_t *tile, const match_lstm_t *lstm, 
 {
     match_block_t block;
     const int8_t *weights = sums_of(input, unit->weights, tile->channels_in, &block);
+#pragma GCC unroll 4
     for (int32_t gate = 0; gate < GATES; gate++) {
         gates[gate] = narrow(scaled(block.acc[gate][0] + unit->inputs[gate], &lstm->inputs[gate]));
     }
@@ -81,6 +83,7 @@ static inline void gates_of(const match_tile_t *tile, const match_lstm_t *lstm, 
         return;
     }
     (void)sums_of(states, weights, tile->channels_out, &block);
+#pragma GCC unroll 4
     for (int32_t gate = 0; gate < GATES; gate++) {
         int32_t sum = narrow(scaled(block.acc[gate][0] + unit->states[gate], &lstm->states[gate]));
         gates[gate] = narrow(gates[gate] + sum);
@@ -91,7 +94,7 @@ static inline void gates_of(const match_tile_t *tile, const match_lstm_t *lstm, 
 static inline int32_t next_cell(const match_lstm_t *lstm, const int32_t gates[GATES], int32_t cell)
 {
     int32_t forget = logistic_of(lstm->logistic, gates[FORGET_GATE]);
-    int32_t kept = narrow(rounded_shift((forget * cell + 1) >> 1, 14));
+    int32_t kept = narrow(rounded_shift((forget * cell + 1) >> 1, 14, 1 << 13));
     int32_t let_in = logistic_of(lstm->logistic, gates[INPUT_GATE]);
     int32_t added = narrow(scaled(let_in * tanh_of(lstm->logistic, 3 * gates[CELL_GATE]), &lstm->added));
     int32_t limit = lstm->cell_limit;

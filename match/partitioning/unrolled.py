@@ -6,7 +6,7 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import ask
 from match.dispatch.request import Workload
-from match.partitioning.pattern.recurrent import lstm
+from match.partitioning.pattern.recurrent import fits, lstm
 from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.lstm import read_lstm, unrolled
@@ -22,15 +22,15 @@ def unrolled_where_refused(
     Raises:
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    found = [(expr, read) for expr in post_order(module["main"]) if (read := read_lstm(expr)) is not None]
+    found = {expr: read for expr in post_order(module["main"]) if (read := read_lstm(expr)) is not None}
     if not found:
         return module
-    matches = [lstm(expr, read) for expr, read in found]
+    matches = [lstm(expr, read) for expr, read in found.items() if fits(read)]
     workloads = [Workload(one.layer, one.constants, one.accumulator, one.layer.name) for one in matches]
     offers = ask(workloads, target, options, stopwatch)
-    refused = {expr for (expr, _), offer in zip(found, offers, strict=True) if not offer.accepted}
+    taken = {one.root for one, offer in zip(matches, offers, strict=True) if offer.accepted}
 
     def rule(call: relay.Call, new: New) -> relay.Expr | None:
-        return unrolled(call, new) if call in refused else None
+        return unrolled(call, new) if call not in taken else None
 
-    return rewrite(module, rule) if refused else module
+    return module if len(taken) == len(found) else rewrite(module, rule)

@@ -34,7 +34,7 @@ SOFTMAX_BYTES = 4 * (3 + 256)
 """Of match_softmax_t."""
 
 
-LSTM_BYTES = 4 * (10 * 3 + 4) + 2 * 256
+LSTM_BYTES = 4 * (10 * 4 + 4) + 2 * 256
 """Of match_lstm_t."""
 
 

@@ -379,7 +379,10 @@ class Lstm:
         """match_lstm_unit_t of all units, and match_lstm_t."""
         left = self.power + 12
         numbers = [max(left, 0), max(-left, 0), self.limit, self.zero]
-        scales = [(mantissa, max(exponent, 0), max(-exponent, 0)) for mantissa, exponent in self.scales.tolist()]
+        scales = [
+            (mantissa, max(exponent, 0) + 1, max(-exponent, 0), 1 << -exponent - 1 if exponent < 0 else 0)
+            for mantissa, exponent in self.scales.tolist()
+        ]
         words = np.array([word for scale in scales for word in scale] + numbers, "<i4").tobytes()
         parameters = np.frombuffer(words + self.logistic.astype("<u2").tobytes(), np.uint8)
         units = [

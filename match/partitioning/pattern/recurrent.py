@@ -9,12 +9,30 @@ import numpy.typing as npt
 
 from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.ir.constants import LayerConstants
+from match.ir.dtypes import value_range
 from match.ir.layer import Op
 from match.partitioning.pattern.layers import covered, element_wise
 from match.partitioning.pattern.types import Match
 from match.relay import relay
 from match.relay.lstm import Lstm, tanh_shift
 from match.relay.rewrite import dtype, shape
+
+_BITS = 32
+"""Of what kernels multiply with a mantissa."""
+
+
+def fits(found: Lstm) -> bool:
+    """Whether kernels can scale all sums that there may be, which have 32 bits then."""
+    sums = zip((found.input_weights, found.state_weights), found.offsets, (found.x_dtype, found.dtype), strict=True)
+    largest: list[int] = []
+    for weights, offsets, kind in sums:
+        low, high = value_range(kind)
+        ends = weights.astype(np.int64) * low, weights.astype(np.int64) * high
+        most, least = np.maximum(*ends).sum(axis=2) + offsets, np.minimum(*ends).sum(axis=2) + offsets
+        largest += np.maximum(np.abs(most), np.abs(least)).max(axis=1).tolist()
+    largest += [(1 << 30) - 1] * 2  # products of two functions
+    left = np.maximum(found.scales[:, 1], 0).tolist()
+    return all(most << shift + 1 < 1 << (_BITS - 1) for most, shift in zip(largest, left, strict=True))
 
 
 def lstm(root: relay.Expr, found: Lstm) -> Match:
@@ -35,7 +53,8 @@ def _units(found: Lstm) -> npt.NDArray[np.int8]:
 def _table(found: Lstm) -> npt.NDArray[np.int32]:
     """match_lstm_t as words."""
     mantissas, exponents = found.scales.T
-    scales = np.stack([mantissas, np.maximum(exponents, 0), np.maximum(-exponents, 0)], axis=1)
+    right = np.maximum(-exponents, 0)
+    scales = np.stack([mantissas, np.maximum(exponents, 0) + 1, right, (1 << right) >> 1], axis=1)
     left = tanh_shift(found.power)
     logistic = logistic_of_16_bits().astype("<u2").view("<i4")
     numbers = np.array([max(left, 0), max(-left, 0), found.limit, found.zero])

@@ -1,0 +1,71 @@
+"""LSTM layers as one operator, or as those of their steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import match
+from match.compilation.options import Numerics, Options
+from match.compilation.stopwatch import Stopwatch
+from match.devtools.check.builds import Builds
+from match.partitioning.unrolled import unrolled_where_refused
+from match.relay import LSTM, relay, tvm
+from match.relay.lstm import read_lstm
+from match.relay.rewrite import is_call
+from tests.passes.running import Compiled
+
+pytestmark = pytest.mark.tvm
+
+
+def network(exponent: int | None = None) -> tvm.IRModule:
+    """Of one layer; the first gate's sums are scaled by more than that power of two."""
+    x = relay.var("x", shape=(3, 1, 7), dtype="uint8")
+    layer = typed(x, Builds("uint8").lstm(7, 10)(x))
+    if exponent is None:
+        return layer
+    found = read_lstm(layer["main"].body)
+    assert found is not None
+    scales = found.scales.copy()
+    scales[0, 1] = exponent
+    return typed(x, replace(found, scales=scales).build(x))
+
+
+def typed(x: relay.Var, body: relay.Expr) -> tvm.IRModule:
+    """A network of one input."""
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+
+
+@pytest.mark.parametrize(
+    ("exponent", "modules", "whole"),
+    [(None, None, True), (None, ["ne16"], False), (3, None, True), (15, None, False)],
+)
+def test_what_no_module_takes(exponent: int | None, modules: list[str] | None, whole: bool) -> None:
+    """No pattern, or sums that kernels have no room for once they are scaled."""
+    target = match.get_target("gap9", modules=modules)
+    found = unrolled_where_refused(
+        network(exponent), target, Options("exact", "latency", Numerics.HARDWARE), Stopwatch()
+    )
+    assert is_call(found["main"].body, LSTM) == whole
+
+
+def test_a_network_is_kept_with_it() -> None:
+    """As TVM's text, which knows the operator again."""
+    module = network()
+    again = tvm.ir.load_json(tvm.ir.save_json(module))
+    assert tvm.ir.structural_equal(module, again)
+
+
+def test_steps_of_several_sequences() -> None:
+    """Side by side they are what they are alone."""
+    build = Builds("uint8").lstm(4, 6)
+    inputs = [relay.var("x", shape=(4, batch, 4), dtype="uint8") for batch in (1, 2)]
+    alone, together = (Compiled(typed(x, build(x))) for x in inputs)
+    x = np.random.default_rng(1).integers(0, 256, (4, 2, 4), np.uint8)
+    (both,) = together({"x": x})
+    for sequence in range(2):
+        (one,) = alone({"x": x[:, sequence : sequence + 1]})
+        assert np.array_equal(one[:, 0], both[:, sequence])
+    assert len(np.unique(both)) > 5
