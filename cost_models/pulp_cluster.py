@@ -129,7 +129,7 @@ class KernelCycles:
     requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
     lstm_step: a step of a sequence beside its units. lstm_unit: a unit in it beside its sums. lstm_sums: these of its
     gates over the input, or over the states, beside their products. Fitted by least squares to nine layers on RTL (3
-    to 64 units, 2 to 64 features, one and two sequences), within 2 %.
+    to 64 units, 2 to 64 features, one and two sequences), within 2.5 %.
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
     of 5), and a channel of it, counted in the compiled code.
     channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.

@@ -27,6 +27,10 @@ _QUANTIZE = (
     "quantize weights and activations to int8 with onnxruntime.quantization.quantize_static and inputs to calibrate on "
     "(https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html)"
 )
+_RECURRENT = (
+    "convert the network to TFLite in full int8, whose LSTM is computed in integers; quantize_static would leave it in "
+    "floating point, on the control core"
+)
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
@@ -133,7 +137,8 @@ def _check_quantized(graph: Any, path: Path) -> None:
     dynamic = next((name for name in operators if name.startswith("DynamicQuantize")), None)
     if dynamic is not None:
         what = f"is quantized dynamically: {dynamic} finds the scales of activations while the network runs"
-        raise ModelError(f"{path} {what}; {_QUANTIZE}")
+        advice = _RECURRENT if dynamic.endswith("LSTM") else _QUANTIZE
+        raise ModelError(f"{path} {what}; {advice}")
     if not any(name.startswith("Q") or name == "DequantizeLinear" for name in operators):
         raise ModelError(f"{path} is a float model: nothing in it is quantized; {_QUANTIZE}")
 

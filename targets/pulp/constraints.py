@@ -47,7 +47,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.TRANSPOSE: (),
     Op.SOFTMAX: (uint8_input,),
     Op.NORMALIZE: (uint8_input,),
-    Op.LSTM: (uint8_input, uint8_states, accumulator_fits),
+    Op.LSTM: (uint8_input, uint8_states),
     Op.RESIZE: (uint8_input,),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),

@@ -321,6 +321,18 @@ def test_short_rows_and_broken_words_take_what_was_measured_on_rtl(layer: Layer,
 
 
 @pytest.mark.parametrize(
+    ("features", "units", "steps", "sequences", "cycles"),
+    [(20, 24, 5, 1, 67_239), (10, 40, 6, 1, 145_604), (24, 12, 3, 2, 38_442)],
+)
+def test_lstm_takes_what_was_measured_on_rtl(
+    features: int, units: int, steps: int, sequences: int, cycles: int
+) -> None:
+    """Whole layers on one core (`match run --on rtl`), of which less than 2 % are transfers; none was fitted to."""
+    layer = Layer("lstm", Op.LSTM, units, features, steps, sequences, steps, sequences)
+    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(
     ("width", "padding", "stride", "dilation", "ox"),
     [
         (9, (1, 1), 1, 1, 9),

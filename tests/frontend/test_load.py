@@ -171,6 +171,7 @@ def test_dynamically_quantized_onnx(tmp_path, layer):
     sentence = refused(path)
     assert "is quantized dynamically: DynamicQuantizeL" in sentence
     assert "quantize_static" in sentence
+    assert ("convert the network to TFLite" in sentence) == (layer == "LSTM")
     assert "float model" not in sentence
 
 
