@@ -16,9 +16,11 @@ import numpy as np
 
 from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.ir.dtypes import value_range
+from match.ir.layer import GATES
 from match.ir.requantization import Int64Array
 from match.relay import LSTM, integer_form, relay, tvm
 from match.relay.fixed_point import alone, scaled
+from match.relay.graph import post_order
 from match.relay.integer_form import Int8Array, int64
 from match.relay.rewrite import New, constant, dtype, is_call, rewrite, shape
 
@@ -30,7 +32,6 @@ MOST = 32767
 
 _GATE_POWER = -12
 _FUNCTION_POWER = -15
-_GATES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +96,9 @@ def read_lstm(expr: relay.Expr) -> Lstm | None:
 
 
 def without_lstm(module: tvm.IRModule) -> tvm.IRModule:
-    """A network that TVM can compile: each operator as those of all its steps."""
-    return rewrite(module, unrolled)
+    """A network that TVM can compile: each of these operators as those of all its steps; types inferred."""
+    found = any(is_call(expr, LSTM) for expr in post_order(module["main"]))
+    return rewrite(module, unrolled) if found else module
 
 
 def unrolled(call: relay.Call, new: New) -> relay.Expr | None:
@@ -123,8 +125,8 @@ def _sums(found: Lstm, x: relay.Expr, part: int) -> relay.Expr:
     """Rows of x (part 0) or of states (1) times the weights of all gates, side by side, int64 in 16 bits."""
     weights = (found.input_weights, found.state_weights)[part]
     offsets = relay.const(found.offsets[part].reshape(-1).astype(np.int32))
-    products = relay.add(integer_form.product(x, weights.reshape(_GATES * found.units, -1)), offsets)
-    mantissas, exponents = np.repeat(found.scales[_GATES * part :][:_GATES], found.units, axis=0).T
+    products = relay.add(integer_form.product(x, weights.reshape(GATES * found.units, -1)), offsets)
+    mantissas, exponents = np.repeat(found.scales[GATES * part :][:GATES], found.units, axis=0).T
     return alone(_narrow(scaled(relay.cast(products, "int64"), mantissas, exponents)))
 
 
