@@ -86,8 +86,8 @@ STRIP_SUM = 2
 SUM4 = 4
 """A window's element of four channels in an average: load, move, two additions."""
 
-MATRIX_ROW, MATRIX_WORD, MATRIX_SUM, MATRIX_OUTPUT = 20, 12, 5, 12
-"""Matrices: a row that is made signed or summed; a word of it, and of the first matrix; an output beside its form."""
+MATRIX_STEP = step(4, 2) + 2
+"""Cycles of a word of a unit of matrices: the products, and the bytes of two rows added up."""
 
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
@@ -123,8 +123,12 @@ class KernelCycles:
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
     (elements of 3, 12 and 20 bytes).
-    softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to two layers on GVSoC (1,024
-    rows of 3, 18 of 9).
+    matrix_rows: products of matrices, four rows of the second one that a core takes up; matrix_word, matrix_byte: a
+    word of each of these, and a byte behind the words. matrix_unit: four of these by two rows of the first, beside
+    steps and outputs; matrix_rest: the last bytes of rows that are no whole words. matrix_int64: an output's
+    requantization there.
+    softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to eight calls on RTL (2 to 16
+    rows of 3 to 128).
     normalized_row, normalized: a row of a normalization beside its elements, and an element beside its
     requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
@@ -185,8 +189,14 @@ class KernelCycles:
     turned: float = 5
     turned_unit: float = 22
     turned_word: float = 1
-    softmax_row: float = 215
-    softmax: float = 24
+    matrix_rows: float = 178.2
+    matrix_word: float = 23.5
+    matrix_byte: float = 28.8
+    matrix_unit: float = 64.6
+    matrix_rest: float = 86.3
+    matrix_int64: float = 22.5
+    softmax_row: float = 160
+    softmax: float = 49.2
     normalized_row: float = 290
     normalized: float = 30.5
     resized_pixel: float = 38
@@ -203,8 +213,8 @@ class Sharing:
 
     waits: share of a kernel's cycles on eight cores: banks of L1 that others use, instructions that a core's own cache
     does not hold, the last core to finish. Of fewer cores it is less by the neighbours that are not there.
-    pointwise, convolution, depthwise, addition, pooling, dense, other: the first call of a kernel in a layer, whose
-    instructions come from the main memory.
+    pointwise, convolution, depthwise, addition, pooling, dense, matrices, other: the first call of a kernel in a layer,
+    whose instructions come from the main memory.
     """
 
     waits: float = 0.10
@@ -214,6 +224,7 @@ class Sharing:
     addition: float = 1150
     pooling: float = 1000
     dense: float = 200
+    matrices: float = 1800
     other: float = 660
 
     def factor(self, cores: int) -> float:
@@ -231,13 +242,15 @@ class Sharing:
                 return self.addition
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.pooling
-            case Op.DENSE | Op.MATRICES:
+            case Op.DENSE:
                 return self.dense
+            case Op.MATRICES:
+                return self.matrices
             case _:
                 return self.other
 
 
-ALONE = Sharing(0, 0, 0, 0, 0, 0, 0, 0)
+ALONE = Sharing(0, 0, 0, 0, 0, 0, 0, 0, 0)
 """One core, whose instructions are at hand."""
 
 
@@ -279,8 +292,6 @@ class PulpClusterCost(CostModel):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * seen_rows(layer, tile))
-        if layer.op is Op.MATRICES:
-            return tile.k * (align4(tile.c) + WORD)
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
@@ -321,7 +332,7 @@ class PulpClusterCost(CostModel):
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, tile.c, tile)
             case Op.MATRICES:
-                return tile.oy * self._matrices(tile)
+                return self._matrices(tile)
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
@@ -365,16 +376,15 @@ class PulpClusterCost(CostModel):
         return self.cycles.turned_unit + self.cycles.turned_word * ceil_div(unit, WORD)
 
     def _matrices(self, tile: Tile) -> float:
-        """A product: each core makes its rows of the second matrix signed, then multiplies them with all of the first.
-
-        Counted in the compiled code, but for blocks and outputs, which are those of a convolution's products.
-        """
-        cycles, words = self.cycles, ceil_div(tile.c, WORD)
-        fours = ceil_div(ceil_div(tile.k, self.cores), 4)
-        signed = 4 * fours * (MATRIX_ROW + MATRIX_WORD * words)
-        sums = tile.ox * (MATRIX_ROW + MATRIX_SUM * words)
-        outputs = 8 * (self.requantize + MATRIX_OUTPUT)
-        return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
+        """Units of four rows of the second matrix and two of the first are shared out, those of a four one by one."""
+        cycles = self.cycles
+        words, rest = divmod(tile.c, WORD)
+        pairs = ceil_div(tile.ox, 2)
+        units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
+        rows = cycles.matrix_rows + cycles.matrix_word * words + cycles.matrix_byte * rest
+        output = cycles.matrix_int64 + compare(self.exceptions) if self.form == "int64" else self.requantize
+        unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
+        return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
     def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
         """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel.

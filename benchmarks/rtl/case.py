@@ -67,8 +67,8 @@ class Case:
 class Tensors:
     """What a kernel reads, and the outputs it must write, (OY, OX, K) of the layer's type, or sums.
 
-    addend is empty but for additions, weights but for operators that have some, sums (OY, OX, K) but where it takes
-    some up. negative_step is the tile's.
+    addend is empty but for additions and products of matrices, weights but for operators that have some, sums
+    (OY, OX, K) but where it takes some up. negative_step is the tile's.
     """
 
     input: Bytes | Reals
@@ -101,6 +101,11 @@ class Tensors:
             return cls(reals, empty, empty.view(np.int8), quantization(function), outputs)
         if layer.op is Op.ADD:
             return _addition(x, rng.integers(0, 256, x.shape, np.uint8), case.form)
+        if layer.op is Op.MATRICES:
+            second = rng.integers(0, 256, (layer.oy, layer.k, layer.c), np.uint8)
+            zeros = rng.integers(0, 256, 2)
+            acc = np.einsum("yxc,ykc->yxk", x.astype(np.int64) - zeros[0], second.astype(np.int64) - zeros[1])
+            return cls(x, second, zeros.astype("<i4").view(np.int8), *_requantized(acc, case.form))
         windows = _windows(layer, x)
         if layer.op is Op.MAX_POOL2D:
             return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
