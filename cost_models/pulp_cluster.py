@@ -34,6 +34,9 @@ from match.cost_models.pulp_loops import (
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
+Form = Literal["int32", "high", "high_signed", "int64", "sums"]
+"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
+
 REQUANTIZATION = {"high": 10.0, "high_signed": 12.0, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
 
@@ -47,14 +50,18 @@ Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and
 channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
 """
 
+BLOCK_EXCEPTIONS = (8.0, 0.5)
+"""More for an output of a product by upper words, whose blocks are in C and not in assembly then; more for each word.
+
+By upper words with 2 and 8 words, of which channels may use all, outputs take 34 and 42 cycles on RTL; those of nine
+layers with 2 and 8 on GVSoC, of which few channels use all, 36 to 40.
+"""
+
 REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
 
 REQUANTIZATION_CHANNEL = 12
 """A channel, whose parameters are loaded for each row of a core's pixels; these are taken to lie in two."""
-
-Form = Literal["int32", "high", "high_signed", "int64", "sums"]
-"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
 PAIR, SINGLE = 19, 15
 """Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
@@ -412,7 +419,7 @@ class PulpClusterCost(CostModel):
         """The same of blocks of four channels; in int64 they pass through memory."""
         cycles = self.cycles
         two, one = (cycles.pair + blocks * self._block(4, pixels, length, tile) for pixels in (2, 1))
-        if self.form in BLOCK:
+        if self.form in BLOCK and not self.exceptions:
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             two = choose(words, PAIR + blocks * self._words(2, length), two)
             one = choose(words, SINGLE + blocks * self._words(1, length), one)
@@ -478,7 +485,9 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
+        once, each = BLOCK_EXCEPTIONS if self.exceptions and self.form == "high" else (0, 0)
+        output = self.requantize + once + each * self.exceptions
+        return choose(tile.end, output + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out; a core that has a row or less has no single pixel.
@@ -560,7 +569,8 @@ class PulpClusterCost(CostModel):
         share = ceil_div(tile.k * strips, self.cores)
         channel = cycles.channel3 if layer.fy == 3 else cycles.channel5
         row = STRIP_ROW[layer.fy, layer.stride[0]]
-        each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called + compare(self.exceptions))
+        other = STRIP_SUM + cycles.called + compare(self.exceptions)
+        each = other if self.exceptions else STRIP_OUTPUT.get(self.form, other)
         return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
@@ -581,7 +591,8 @@ class PulpClusterCost(CostModel):
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            each = self.requantize if self.form in ("int32", "high") else cycles.int64 + compare(self.exceptions)
+            inlined = self.form in ("int32", "high") and not self.exceptions
+            each = self.requantize if inlined else cycles.int64 + compare(self.exceptions)
             four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * each
         else:
             four = cycles.maxima + elements * cycles.maximum4

@@ -101,4 +101,4 @@ def _tile(case: Case, pointers: list[int]) -> bytes:
     )
     sums_in, sums_out = 0 if case.begin else sums, output if case.leaves_sums else 0
     places = (input_, addend, weights, parameters, output, sums_in, sums_out, scratch)
-    return struct.pack(f"<{_POINTERS}I25i4xqi4x", *places, *fields, case.tensors.negative_step, 0)
+    return struct.pack(f"<{_POINTERS}I25i4xq2i", *places, *fields, case.tensors.negative_step, 0, case.exceptions)

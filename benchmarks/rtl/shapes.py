@@ -246,7 +246,9 @@ def tested() -> list[Case]:
         *(dense(k, c) for k, c in [(32, 1), (10, 2), (128, 3), (24, 3)]),
         *(conv(16, 2, (4, 4), 1, 2), samples(8, 16)),
     ]
-    return _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
+    excepting = [conv(16, 16, (4, 7)), pointwise(32, 32, (4, 4)), pointwise(16, 8, (8, 8))]
+    cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
+    return cases + [Case(layer, "high", exceptions=words) for layer in excepting for words in (2, 8)]
 
 
 def _cases(products: list[Layer], rare: list[Layer], others: list[Layer], partial: list[Layer]) -> list[Case]:

@@ -186,9 +186,8 @@ MATCH_INLINE void multiply_unit(const match_finish_t *finish, const matrices_t *
 }
 
 /* Cores share out units of all products: those of four rows of the second matrix, one after the other, then the next four. */
-MATCH_INLINE void matmul(const match_tile_t *tile, match_form_t form)
+MATCH_INLINE void matmul(const match_tile_t *tile, match_finish_t finish, match_form_t form)
 {
-    match_finish_t finish = match_finish_of(tile, form);
     int32_t zeros[2];
     memcpy(zeros, tile->weights, sizeof zeros);
     matrices_t matrices = {tile->channels_in, (uint32_t)zeros[0], (uint32_t)zeros[1]};
@@ -237,20 +236,28 @@ MATCH_INLINE void matmul(const match_tile_t *tile, match_form_t form)
     }
 }
 
-void match_pulp_matrices(const match_tile_t *tile)
-{
-    matmul(tile, MATCH_FORM_64);
-}
-
+/* In a form that the compiler knows, or in any. */
 static __attribute__((noinline)) void matmul_high_signed(const match_tile_t *tile)
 {
-    matmul(tile, MATCH_FORM_HIGH_SIGNED);
+    matmul(tile, match_finish_of(tile, MATCH_FORM_HIGH), MATCH_FORM_HIGH_SIGNED);
+}
+
+static __attribute__((noinline)) void matmul_any(const match_tile_t *tile, match_form_t form)
+{
+    matmul(tile, match_finish_of(tile, form), MATCH_FORM_64);
+}
+
+void match_pulp_matrices(const match_tile_t *tile)
+{
+    matmul_any(tile, MATCH_FORM_64);
 }
 
 void match_pulp_matrices_high(const match_tile_t *tile)
 {
-    if (tile->negative_step == 0) {
-        matmul(tile, MATCH_FORM_HIGH);
+    if (tile->exceptions > 0) {
+        matmul_any(tile, MATCH_FORM_HIGH);
+    } else if (tile->negative_step == 0) {
+        matmul(tile, match_finish_of(tile, MATCH_FORM_HIGH), MATCH_FORM_HIGH);
     } else {
         matmul_high_signed(tile);
     }
@@ -258,5 +265,5 @@ void match_pulp_matrices_high(const match_tile_t *tile)
 
 void match_pulp_matrices_int32(const match_tile_t *tile)
 {
-    matmul(tile, MATCH_FORM_32);
+    matmul(tile, match_finish_of(tile, MATCH_FORM_32), MATCH_FORM_32);
 }
