@@ -232,8 +232,9 @@ def test_interrupted(command: Command, tmp_path: Path, monkeypatch: pytest.Monke
     assert not list(tmp_path.iterdir())
 
 
-def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("match.interrupt.watch.watch", interrupted)
     with pytest.raises(SystemExit) as ending:
         match.__main__.main()
     assert ending.value.code == 130
+    assert capsys.readouterr() == ("", "match: interrupted.\n")
