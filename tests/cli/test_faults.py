@@ -122,6 +122,13 @@ def test_a_compiler_that_fails(
         assert sentence.endswith(f"; see if `{compiler} --version` works, or set CC to another compiler.")
 
 
+def test_c_that_is_gone(command: Command, project: Path, tmp_path: Path) -> None:
+    """Which file it is, and not that make waits for the others."""
+    copy = shutil.copytree(project, tmp_path / "copy", ignore=shutil.ignore_patterns("build"))
+    shutil.rmtree(copy / "src")
+    assert "No rule to make target" in command("run", copy).error
+
+
 def test_no_make(command: Command, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = shutil.which("cc")
     assert compiler is not None
