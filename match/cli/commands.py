@@ -297,7 +297,7 @@ def validate(
 
 
 def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
-    """Compare two compilations: totals, layers by name, what moved and why."""
+    """Compare two compilations: totals, layers by what they compute, what moved and why."""
     from rich.console import Console
 
     from match.report.compare import compare as compare_reports
