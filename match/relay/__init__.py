@@ -1,7 +1,9 @@
 """TVM, imported in one place.
 
-TVM looks for tuning logs on the network while it is imported; `TOPHUB_LOCATION` tells it not to. Every module that
-works on Relay imports `tvm` and `relay` from here, and no core type does, so that `import match` stays fast.
+TVM looks for tuning logs on the network while it is imported; `TOPHUB_LOCATION` tells it not to. It makes a folder for
+data of its own tests in the user's home, which may not be writable; `TEST_DATA_ROOT_PATH` names one that is there.
+Every module that works on Relay imports `tvm` and `relay` from here, and no core type does, so that `import match`
+stays fast.
 
 TVM keeps all operators in one table, by which it reads kept networks, too: what it has no operator for is entered here.
 """
@@ -9,9 +11,11 @@ TVM keeps all operators in one table, by which it reads kept networks, too: what
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import Any
 
 os.environ.setdefault("TOPHUB_LOCATION", "NONE")
+os.environ.setdefault("TEST_DATA_ROOT_PATH", tempfile.gettempdir())
 
 import tvm
 from tvm import relay
