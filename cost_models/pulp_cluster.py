@@ -123,6 +123,8 @@ class KernelCycles:
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
     (elements of 3, 12 and 20 bytes).
+    gathered_run, gathered, gathered_word: a run of a gather, an output column of it, a word of that; fitted to ten
+    layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within 10 %.
     softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to two layers on GVSoC (1,024
     rows of 3, 18 of 9).
     normalized_row, normalized: a row of a normalization beside its elements, and an element beside its
@@ -185,6 +187,9 @@ class KernelCycles:
     turned: float = 5
     turned_unit: float = 22
     turned_word: float = 1
+    gathered_run: float = 73.5
+    gathered: float = 8.35
+    gathered_word: float = 1.75
     softmax_row: float = 215
     softmax: float = 24
     normalized_row: float = 290
@@ -344,6 +349,8 @@ class PulpClusterCost(CostModel):
             case Op.TRANSPOSE:
                 pixel = self.cycles.turned_pixel + self._turned(layer.unit) * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
+            case Op.GATHER:
+                return self._gathered(layer, tile)
             case Op.SOFTMAX:
                 row = self.cycles.softmax_row + self.cycles.softmax * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * row
@@ -357,6 +364,14 @@ class PulpClusterCost(CostModel):
                 return self._pool(layer, tile)
             case Op.OWN:
                 raise NotImplementedError(f"{layer.own}: who brings an operator says what it costs")
+
+    def _gathered(self, layer: Layer, tile: Tile) -> float:
+        """Columns of a gather, some of which are copied together where a tile has all of their channels."""
+        pixels = ceil_div(tile.oy * tile.ox, self.cores)
+        runs = ceil_div(layer.runs * tile.ox, layer.ox) * tile.oy
+        copies = choose(tile.k == layer.k, ceil_div(runs, self.cores), pixels)
+        column = self.cycles.gathered + self.cycles.gathered_word * ceil_div(tile.k, WORD)
+        return copies * self.cycles.gathered_run + pixels * column
 
     def _turned(self, unit: int) -> float:
         """Cycles of an element of a transposition, of so many bytes."""

@@ -19,8 +19,8 @@ from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.element_functions import function_of
+from match.passes.gathers import nearest, taken
 from match.passes.planes import plane_of
-from match.passes.repetition import enlarged, nearest_factors
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized, quantization, quantized
@@ -28,7 +28,7 @@ from match.relay.rewrite import New, constant, dtype, is_call, rewrite, scalar, 
 
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"}
-    | {"nn.max_pool2d", "nn.depth_to_space"}
+    | {"nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile"}
 )
 _MATRIX_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 _RESIZE = "image.resize2d"
@@ -441,11 +441,19 @@ def _real_constant(expr: relay.Expr) -> Float32Array | None:
     return (values.astype(np.int64) - own.zero_point).astype(np.float32) * own.scale
 
 
+def _real_number(expr: relay.Expr) -> float | None:
+    """A constant number, which may be an element of a quantized constant; None for other expressions."""
+    if is_call(expr, "take") and scalar(expr.args[1]) == 0:
+        expr = expr.args[0]
+    values = _real_constant(expr)
+    return float(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
+
+
 def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
     expr = _part(expr) or expr
-    while is_call(expr, "nn.pad", *_MOVES) or (is_call(expr, _RESIZE) and nearest_factors(expr)):
+    while is_call(expr, "nn.pad", *_MOVES) or (is_call(expr, _RESIZE) and nearest(expr)):
         moves.append(expr)
         expr = _part(expr.args[0]) or expr.args[0]
     real = dequantized(expr)
@@ -453,13 +461,15 @@ def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         return None
     result, own = new(real.x), real.quantization
     for call in reversed(moves):
-        if is_call(call, _RESIZE):  # the smaller map takes the new scale
-            result, own = enlarged(_rescaled(result, own, output), call), output
+        if math.prod(shape(call)) > math.prod(shape(call.args[0])):  # the smaller tensor takes the new scale
+            result, own = _rescaled(result, own, output), output
+        if is_call(call, _RESIZE):
+            result = taken(result, nearest(call) or {}, shape(call.args[0]))
             continue
         arguments = [result]
         if is_call(call, "nn.pad"):
-            value = scalar(call.args[1])
-            if value is None or str(call.attrs.pad_mode) != "constant":
+            value = _real_number(call.args[1])
+            if value is None:
                 return None
             integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
             arguments.append(relay.const(int(integer[0]), own.dtype))

@@ -52,6 +52,7 @@ _KERNELS = {
     Op.CONCATENATE: "match_pulp_concatenate",
     Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",
+    Op.GATHER: "match_pulp_gather",
     Op.SOFTMAX: "match_pulp_softmax",
     Op.NORMALIZE: "match_pulp_normalize",
     Op.RESIZE: "match_pulp_resize",

@@ -40,6 +40,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONCATENATE: (),
     Op.SLICE: (),
     Op.TRANSPOSE: (),
+    Op.GATHER: (),
     Op.SOFTMAX: (uint8_input,),
     Op.NORMALIZE: (uint8_input,),
     Op.RESIZE: (uint8_input,),

@@ -125,6 +125,7 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, builds.part())
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, builds.transposition(0, 3, 1, 2))
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, columns first", dtype, shape, 1, builds.transposition(0, 2, 1, 3))
+    yield Probe(Op.GATHER, "an 8x8x16 map, some of its columns", dtype, shape, 1, builds.columns())
     yield Probe(Op.SOFTMAX, "a softmax over each pixel of an 8x8x16 map", dtype, shape, 1, builds.softmax())
     yield Probe(Op.NORMALIZE, "a normalization of each pixel of an 8x8x16 map", dtype, shape, 1, builds.normalization())
     yield Probe(Op.RESIZE, "an 8x8x16 map, enlarged to 12x12", dtype, shape, 1, builds.resize(8, 12))
