@@ -182,6 +182,20 @@ def test_interpolation(seed: int, size: tuple[int, int], mode: str) -> None:
     assert references(model, Op.RESIZE) == [False]
 
 
+@pytest.mark.parametrize(("factor", "zero", "layers"), [(1.3, 100, 1), (0.8, 200, 1), (0.5, 128, 0)])
+@seeded(1, 10)
+def test_interpolation_to_another_scale(seed: int, factor: float, zero: int, layers: int) -> None:
+    """The smaller steps that have no room for all of the input are not half as large, or it stays in floating point."""
+    rng = np.random.default_rng(seed)
+    scale = np.float32(rng.uniform(0.005, 0.2))
+    x = ((rng.integers(0, 256, (1, 6, 7, 5)) - 128) * scale).astype(np.float32)
+    scales = {"s": scale, "z": np.uint8(128), "so": np.float32(scale * factor), "zo": np.uint8(zero)}
+    constants = scales | {"sizes": np.array([1, 6, 14, 9])}
+    model = quantized("Resize", x.shape, constants, more=["", "", "sizes"], mode="linear")
+    assert references(model, Op.RESIZE) == [False] * layers
+    assert not layers or distances(model, x).max() <= 1
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize(
     "windows",
