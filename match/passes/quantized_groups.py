@@ -25,6 +25,7 @@ from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized, quantization, quantized
 from match.relay.rewrite import New, constant, dtype, is_call, rewrite, scalar, shape
+from match.relay.windows_inside import Part, parts_of, pooled_inside
 
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"}
@@ -301,7 +302,8 @@ def _average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
 def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Average pooling of smaller windows in integers: of exact halves, onnxruntime's float32 may take the other side.
 
-    Padding that counts is the zero point around the map; what does not count changes the number of values, and is left.
+    Padding that counts is the zero point around the map. What does not count changes the number of values: parts of the
+    map whose windows have as many are pooled by themselves.
     """
     real = dequantized(expr.args[0]) if is_call(expr, "nn.avg_pool2d") else None
     if real is None:
@@ -311,8 +313,10 @@ def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     top, left, bottom, right = (int(side) for side in attrs.padding)
     sides = {"H": (top, bottom), "W": (left, right)}
     padded = any((top, left, bottom, right))
-    if (padded and not attrs.count_include_pad) or any(int(step) != 1 for step in attrs.dilation):
+    if any(int(step) != 1 for step in attrs.dilation):
         return None
+    if not attrs.count_include_pad:
+        return _inside_average(expr, real, output, new)
     for axis, size, stride in zip("HW", window, strides, strict=True):
         extent = shape(real.x)[layout.index(axis)] + sum(sides[axis])
         if attrs.ceil_mode and (extent - size) % stride:
@@ -325,6 +329,29 @@ def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
         Dequantized(x, real.quantization), (window[0], window[1]), layout, output, (strides[0], strides[1])
     )
     return pooled if pooled is None else integer_form.real_sums(pooled)
+
+
+def _inside_average(expr: relay.Call, real: Dequantized, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Average pooling of what windows have of the map."""
+    attrs, layout = expr.attrs, str(expr.attrs.layout)
+    if real.quantization.dtype != output.dtype:
+        return None
+    axes: dict[int, tuple[int, Sequence[Part]]] = {}
+    for place, letter in enumerate("HW"):
+        axis = layout.index(letter)
+        extent, outputs = shape(real.x)[axis], shape(expr)[axis]
+        window, stride, before = (int(values[place]) for values in (attrs.pool_size, attrs.strides, attrs.padding))
+        parts = parts_of(extent, window, stride, before, outputs)
+        if parts is None:
+            return None
+        axes[axis] = extent, parts
+
+    def pool(x: relay.Expr, size: tuple[int, int], strides: tuple[int, int]) -> relay.Expr:
+        scales = *_parameters(real.quantization), *_parameters(output)
+        means = relay.qnn.op.avg_pool2d(x, *scales, size, strides, (0, 0, 0, 0), (1, 1), layout=layout)
+        return integer_form.real_sums(means)
+
+    return pooled_inside(new(real.x), axes, pool)
 
 
 def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -203,6 +203,9 @@ def test_interpolation_to_another_scale(seed: int, factor: float, zero: int, lay
         {"kernel_shape": [2, 2], "strides": [2, 2]},
         {"kernel_shape": [3, 2], "strides": [1, 2]},
         {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 0, 1, 2], "count_include_pad": 1},
+        {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+        {"kernel_shape": [3, 5], "strides": [2, 2], "pads": [1, 2, 0, 2]},
+        {"kernel_shape": [3, 2], "strides": [2, 3], "ceil_mode": 1},
     ],
 )
 def test_averages_of_parts_of_a_map(windows: dict[str, Any], dtype: str) -> None:
@@ -213,17 +216,9 @@ def test_averages_of_parts_of_a_map(windows: dict[str, Any], dtype: str) -> None
     x = rng.normal(0, 2, (1, 5, 11, 12)).astype(np.float32)
     assert distances(model, x, exact=False).max() <= 1
     assert distances(model, x).max() == 0 or windows["kernel_shape"] != [2, 2]
-    assert references(model, Op.AVG_POOL2D, exact=False) == [False]
+    found = references(model, Op.AVG_POOL2D, exact=False)
+    assert found == [False] * len(found) != []
     assert references(model, Op.AVG_POOL2D) == []
-
-
-def test_averages_that_leave_padding_out_stay() -> None:
-    """Windows at the border have fewer values."""
-    constants = {"s": np.float32(0.03), "z": np.uint8(20), "so": np.float32(0.03), "zo": np.uint8(20)}
-    model = quantized("AveragePool", (1, 2, 6, 6), constants, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    assert references(model, Op.AVG_POOL2D, exact=False) == []
-    x = np.random.default_rng(1).normal(0, 1, (1, 2, 6, 6)).astype(np.float32)
-    assert distances(model, x, exact=False).max() == 0
 
 
 def addition() -> onnx.ModelProto:
