@@ -17,6 +17,7 @@ from match.passes.integerize import Integerize
 from match.passes.interpolations import FuseInterpolations
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
+from match.passes.powers import MultiplyPowers
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.row_functions import FuseRowFunctions
@@ -43,7 +44,7 @@ def integer_relay(
     arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     module = model.module
     passes = (
-        FuseFixedPointGroups() if tflite else FuseRowFunctions(),
+        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
         OneRow(),
         PadsBehindReshapes(),
         FuseQuantizedGroups(exact),

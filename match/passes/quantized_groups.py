@@ -24,7 +24,7 @@ from match.passes.planes import plane_of
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized, quantization, quantized
-from match.relay.rewrite import New, constant, dtype, is_call, rewrite, scalar, shape
+from match.relay.rewrite import New, constant, dtype, is_call, reached, rewrite, scalar, shape
 from match.relay.windows_inside import Part, parts_of, pooled_inside
 
 _MOVES = frozenset(
@@ -446,16 +446,34 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
 
 def _sloped(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A PReLU: a table for each channel."""
-    if not is_call(expr, "nn.prelu"):
+    if is_call(expr, "nn.prelu"):
+        x, slopes, axis = expr.args[0], _real_constant(expr.args[1]), int(expr.attrs.axis) % len(shape(expr))
+    elif (spread := _spread_slopes(expr)) is not None:
+        x, slopes, axis = spread
+    else:
         return None
-    real, slopes = dequantized(expr.args[0]), _real_constant(expr.args[1])
+    real = dequantized(x)
     if real is None or slopes is None:
         return None
     own, slope = real.quantization, slopes.reshape(-1, 1)
     values = (own.levels - own.zero_point).astype(np.float32) * own.scale
     outputs = quantize(np.where(values > 0, values, values * slope), output, value_range(output.dtype))
-    behind = len(shape(expr)) - 1 - int(expr.attrs.axis) % len(shape(expr))
+    behind = len(shape(expr)) - 1 - axis
     return integer_form.channel_lookup(new(real.x), outputs, own.dtype, output.dtype, behind)
+
+
+def _spread_slopes(expr: relay.Expr) -> tuple[relay.Expr, Float32Array, int] | None:
+    """The input, slopes and channels' axis of a PReLU whose slopes the importer repeats for every element."""
+    slopes = reached(expr, "reshape", ("nn.prelu", 1), "reshape", "broadcast_to_like")
+    x = reached(expr, "reshape", "nn.prelu", "reshape")
+    if slopes is None or x is None or shape(x) != shape(expr):
+        return None
+    values, rank = _real_constant(slopes), len(shape(x))
+    if values is None or rank < 2:
+        return None
+    extents = (1,) * (rank - values.ndim) + values.shape
+    (axis, *others) = [at for at, extent in enumerate(extents) if extent > 1] or [1]
+    return None if others else (x, np.broadcast_to(values.reshape(-1), shape(x)[axis]), axis)
 
 
 def _real_constant(expr: relay.Expr) -> Float32Array | None:

@@ -122,6 +122,26 @@ def enlarged_and_folded(model):
 
 
 @network
+def sloped(model):
+    """Slopes without a batch's axis, as PyTorch's exporter writes them, which its quantizer leaves as they are."""
+    model.conv(4)
+    model.add("PRelu", model.constant(np.array([-0.2, 0.1, 0.3, 0.7]).reshape(4, 1, 1)))
+    model.conv(4, (1, 1))
+    model.add("PRelu", model.constant(np.array([0.3])))
+    model.conv(4, (1, 1))
+
+
+@network
+def functions(model):
+    model.conv(4)
+    for kind in ("Sin", "Floor", "Atan", "Sinh", "Sign", "Cos", "Ceil"):
+        model.add(kind)
+        model.conv(4, (1, 1))
+    model.add("Pow", model.constant(np.array(3.0)))
+    model.conv(4, (1, 1))
+
+
+@network
 def extrema(model):
     first = model.conv(4)
     model.conv(4, (1, 1))
