@@ -130,6 +130,51 @@ def test_layer_normalization(seed: int, width: int, dtype: str, *, small: bool) 
     assert np.mean(off > 0) < 0.05
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("affine", [False, True])
+def test_layer_normalization_written_out(dtype: str, *, affine: bool) -> None:
+    """As exporters wrote it before ONNX had the operator."""
+    rng, low, width = np.random.default_rng(4), np.iinfo(dtype).min, 48
+    kind, scale = np.dtype(dtype).type, np.float32(0.05)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["levels"]),
+        helper.make_node("DequantizeLinear", ["levels", "s", "z"], ["real"]),
+        helper.make_node("ReduceMean", ["real"], ["mean"], axes=[-1]),
+        helper.make_node("Sub", ["real", "mean"], ["distance"]),
+        helper.make_node("Pow", ["distance", "two"], ["square"]),
+        helper.make_node("ReduceMean", ["square"], ["variance"], axes=[-1]),
+        helper.make_node("Add", ["variance", "epsilon"], ["more"]),
+        helper.make_node("Sqrt", ["more"], ["deviation"]),
+        helper.make_node("Div", ["distance", "deviation"], ["normal"]),
+        helper.make_node("Mul", ["normal", "gain"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "bias"], ["moved"]),
+        helper.make_node("QuantizeLinear", ["moved" if affine else "normal", "so", "zo"], ["y"]),
+    ]
+    constants = {
+        "s": scale,
+        "z": kind(low + 128),
+        "so": np.float32(0.03),
+        "zo": kind(low + 120),
+        "two": np.float32(2),
+        "epsilon": np.float32(1e-5),
+        "gain": rng.normal(1, 0.4, width).astype(np.float32),
+        "bias": rng.normal(0, 0.3, width).astype(np.float32),
+    }
+    graph = helper.make_graph(
+        nodes if affine else [*nodes[:9], nodes[11]],
+        "normalization",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (40, width))],
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), (40, width))],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = (rng.normal(0, rng.uniform(0.2, 3, (40, 1)), (40, width))).astype(np.float32)
+    off = distances(model, x)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.05
+    assert references(model, Op.NORMALIZE) == [False]
+
+
 def test_gains_that_are_no_numbers_stay_in_floating_point() -> None:
     gain = np.array([1, np.nan, 2, 3, 4, 5, 6, 7], np.float32)
     constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(0.02), "zo": np.uint8(0), "gain": gain}
