@@ -24,6 +24,7 @@ from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
 from match.passes.tables_of_one import FuseTables
 from match.passes.unsigned_activations import UnsignedActivations
+from match.passes.volumes import CutVolumes
 from match.relay import tvm
 
 
@@ -46,6 +47,7 @@ def integer_relay(
     passes = (
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
         OneRow(),
+        CutVolumes(),
         PadsBehindReshapes(),
         FuseQuantizedGroups(exact),
         ChannelsLast(),

@@ -305,7 +305,9 @@ def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     Padding that counts is the zero point around the map. What does not count changes the number of values: parts of the
     map whose windows have as many are pooled by themselves.
     """
-    real = dequantized(expr.args[0]) if is_call(expr, "nn.avg_pool2d") else None
+    if not is_call(expr, "nn.avg_pool2d"):
+        return None
+    real = dequantized(expr.args[0])
     if real is None:
         return None
     attrs, layout = expr.attrs, str(expr.attrs.layout)
