@@ -51,9 +51,9 @@ def test_every_output_is_onnxruntimes(tmp_path: Path, activations: str) -> None:
 
 def test_other_convolutions_of_volumes_stay(tmp_path: Path) -> None:
     """In groups, and with holes along the depth."""
-    for attributes in ({"group": 2}, {"dilations": [2, 1, 1]}):
+    for groups, hole in ((2, 1), (1, 2)):
         model = OnnxModel(SHAPE)
-        values = model.rng.normal(0, 0.2, (4, 2 // attributes.get("group", 1), 2, 2, 2))
-        model.add("Conv", model.constant(values), kernel_shape=[2, 2, 2], **attributes)
+        values = model.rng.normal(0, 0.2, (4, 2 // groups, 2, 2, 2))
+        model.add("Conv", model.constant(values), kernel_shape=[2, 2, 2], group=groups, dilations=[hole, 1, 1])
         module = integer_relay(load(quantize(model, tmp_path, "QDQ", "QUInt8", True)), "uint8")
         assert "nn.conv3d" in module.astext(show_meta_data=False)
