@@ -130,6 +130,8 @@ class KernelCycles:
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
     (elements of 3, 12 and 20 bytes).
+    gathered_run, gathered, gathered_word: a run of a gather, an output column of it, a word of that; fitted to ten
+    layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within 10 %.
     matrix_rows: products of matrices, four rows of the second one that a core takes up; matrix_word, matrix_byte: a
     word of each of these, and a byte behind the words. matrix_unit: four of these by two rows of the first, beside
     steps and outputs; matrix_rest: the last bytes of rows that are no whole words. matrix_int64: an output's
@@ -199,6 +201,9 @@ class KernelCycles:
     turned: float = 5
     turned_unit: float = 22
     turned_word: float = 1
+    gathered_run: float = 73.5
+    gathered: float = 8.35
+    gathered_word: float = 1.75
     matrix_rows: float = 178.2
     matrix_word: float = 23.5
     matrix_byte: float = 28.8
@@ -370,6 +375,8 @@ class PulpClusterCost(CostModel):
             case Op.TRANSPOSE:
                 pixel = self.cycles.turned_pixel + self._turned(layer.unit) * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
+            case Op.GATHER:
+                return self._gathered(layer, tile)
             case Op.SOFTMAX:
                 row = self.cycles.softmax_row + self.cycles.softmax * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * row
@@ -397,6 +404,14 @@ class PulpClusterCost(CostModel):
         """Of four gates over a vector, scaled to 16 bits."""
         words = self._steps(4, 1, length, tile._replace(c=length))
         return self.cycles.lstm_sums + choose(length < WORD, short_step(4) * length, words)
+
+    def _gathered(self, layer: Layer, tile: Tile) -> float:
+        """Columns of a gather, some of which are copied together where a tile has all of their channels."""
+        pixels = ceil_div(tile.oy * tile.ox, self.cores)
+        runs = ceil_div(layer.runs * tile.ox, layer.ox) * tile.oy
+        copies = choose(tile.k == layer.k, ceil_div(runs, self.cores), pixels)
+        column = self.cycles.gathered + self.cycles.gathered_word * ceil_div(tile.k, WORD)
+        return copies * self.cycles.gathered_run + pixels * column
 
     def _turned(self, unit: int) -> float:
         """Cycles of an element of a transposition, of so many bytes."""

@@ -101,6 +101,10 @@ void match_pulp_concatenate(const match_tile_t *tile);
  * them. Cores share out the pixels. */
 void match_pulp_transpose(const match_tile_t *tile);
 
+/* Columns of the input in another order: parameters are an int32 for each output column, the input's column, or -1 where
+ * all is pad_value. The input has all its columns. Cores share out the pixels. */
+void match_pulp_gather(const match_tile_t *tile);
+
 /* Elements of float32, the input's, as 8 bits; parameters are one match_quantize_t. Not a number is as an infinite one.
  * Cores share out the elements. */
 void match_pulp_quantize(const match_tile_t *tile);

@@ -18,6 +18,7 @@ from match.errors import TargetError
 from match.ir.layer import Component, Dim, Op
 from match.target.operands import (
     COLUMN_POSITIONS,
+    COLUMNS,
     FILTER,
     NORMALIZATION,
     REQUANTIZATION,
@@ -39,6 +40,7 @@ _COMPONENT_FIELDS = {
     NORMALIZATION: "weights",
     ROW_POSITIONS: "parameters",
     COLUMN_POSITIONS: "weights",
+    COLUMNS: "parameters",
 }
 
 
@@ -227,7 +229,7 @@ class KernelText(LevelText):
                 yield f"{operand.name}_channel_stride", operand.channel_stride
         if layer.op in WINDOWED:
             yield from self._window_fields(rows, columns)
-        if layer.op is Op.RESIZE:
+        if layer.op in (Op.RESIZE, Op.GATHER):
             yield "pad_value", str(layer.pad_value)
         if not self.output_sums:
             yield "clip_low", str(layer.clip[0])

@@ -10,7 +10,8 @@ tensors of any rank: K is the last axis, OX the one before, OY all others. Activ
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
-(OY, K, OX), of single bytes or of elements of some neighbouring ones. The inputs of an addition, a
+(OY, K, OX), of single bytes or of elements of some neighbouring ones. A gather takes, for each column of its output,
+one of its input's columns or `pad_value`, and a tile has all columns of the input. The inputs of an addition, a
 multiplication or a squared difference may be broadcast (`Broadcast`). A softmax and a normalization are computed over
 the channels of each pixel, and a tile has all channels. A resize interpolates between four pixels, and a tile has all
 rows and columns of the input.
@@ -60,6 +61,7 @@ class Op(enum.StrEnum):
     CONCATENATE = "concatenate"
     SLICE = "slice"
     TRANSPOSE = "transpose"
+    GATHER = "gather"
     SOFTMAX = "softmax"
     NORMALIZE = "normalize"
     LSTM = "lstm"
@@ -117,7 +119,8 @@ class Layer:
     """Geometry and types of one operator; hashable, so that searches and caches can key on it.
 
     Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point);
-    of a resize it is the one that halves are rounded away from. `input_dtype`, `weight_dtype` and `output_dtype` are
+    of a resize it is the one that halves are rounded away from, of a gather what columns hold that are none of the
+    input's. `input_dtype`, `weight_dtype` and `output_dtype` are
     NumPy names ("uint8", "int8"); `weight_dtype` is empty for operators without weights, `output_dtype` is "int32"
     where sums are not requantized. Numbers that are not quantized are "float32". `clip` is the closed range of output
     values (activation and saturation together). `input_range` is that of the values that the inputs of a layer that
@@ -125,7 +128,8 @@ class Layer:
     slice, those in front of it, and `source_channels` all of its input. `broadcast` is a `Broadcast`. `group_outputs`
     are the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
     filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are,
-    of a transposition, the bytes of an element.
+    of a transposition, the bytes of an element. `runs` are, of a gather, the parts of an output row that are each
+    neighbouring columns of the input, or padding.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
     what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
@@ -157,6 +161,7 @@ class Layer:
     group_outputs: int = 1
     group_inputs: int = 0
     unit: int = 1
+    runs: int = 0
     own: Own | None = None
 
     @property
@@ -286,6 +291,8 @@ def input_axes(layer: Layer) -> tuple[Axis, Axis]:
     """How input rows follow OY and input columns follow OX."""
     if layer.op is Op.RESIZE or layer.broadcast == "outer":
         return whole_axis(Dim.OY, layer.iy), whole_axis(Dim.OX, layer.ix)
+    if layer.op is Op.GATHER:
+        return Axis(Dim.OY, layer.iy), whole_axis(Dim.OX, layer.ix)
     window = layer.window
     return (
         Axis(Dim.OY, layer.iy, layer.stride[0], window[0], layer.padding.top),

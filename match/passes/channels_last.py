@@ -70,6 +70,8 @@ class _Layouts:
             followed = self._pool(call, new)
         elif is_call(call, "image.resize2d") and str(call.attrs.layout) == "NCHW":
             followed = self._resize(call, new)
+        elif is_call(call, "nn.space_to_depth") and str(call.attrs.layout) == "NCHW":
+            followed = self._space_to_depth(call, new)
         elif is_call(call, "nn.depth_to_space") and str(call.attrs.layout) == "NCHW":
             followed = self._depth_to_space(call, new)
         elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and permutation(call) == _TO_FIRST:
@@ -195,6 +197,14 @@ class _Layouts:
         x = relay.reshape(x, (batch, rows, columns, block, block, after))
         return relay.reshape(relay.transpose(x, (0, 1, 3, 2, 4, 5)), (batch, rows * block, columns * block, after))
 
+    def _space_to_depth(self, call: relay.Call, new: New) -> relay.Expr:
+        """Pixels of a block as channels of one: a transposition of what they are seen as."""
+        self._last.add(call)
+        block, (batch, channels, rows, columns) = int(call.attrs.block_size), shape(call)
+        before = channels // block**2
+        x = relay.reshape(self._channels_last(call.args[0], new), (batch, rows, block, columns, block, before))
+        return relay.reshape(relay.transpose(x, (0, 1, 3, 2, 4, 5)), (batch, rows, columns, channels))
+
     def _on_map(self, call: relay.Call, new: New) -> relay.Expr | None:
         """An operator on maps that have their channels last, if it can do without the original order."""
         name = operator_name(call)
@@ -218,6 +228,9 @@ class _Layouts:
             moved = [_TO_LAST.index(axis) for axis in axes]
             bounds = attrs.begin, attrs.end, attrs.strides
             return relay.strided_slice(new(call.args[0]), *bounds, axes=moved, slice_mode=attrs.slice_mode)
+        if name == "tile" and len(call.attrs.reps) == 4:
+            self._last.add(call)
+            return relay.tile(new(call.args[0]), [int(call.attrs.reps[axis]) for axis in _TO_LAST])
         if name == "nn.pad":
             self._last.add(call)
             widths = [call.attrs.pad_width[axis] for axis in _TO_LAST]

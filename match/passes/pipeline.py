@@ -12,17 +12,19 @@ from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.dead_channels import DeadChannels
 from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
+from match.passes.gathers import GatherByAxis
 from match.passes.integerize import Integerize
 from match.passes.interpolations import FuseInterpolations
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
+from match.passes.powers import MultiplyPowers
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
-from match.passes.repetition import ConcatenateRepetitions
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
 from match.passes.tables_of_one import FuseTables
 from match.passes.unsigned_activations import UnsignedActivations
+from match.passes.volumes import CutVolumes
 from match.relay import tvm
 
 
@@ -43,8 +45,9 @@ def integer_relay(
     arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     module = model.module
     passes = (
-        FuseFixedPointGroups() if tflite else FuseRowFunctions(),
+        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
         OneRow(),
+        CutVolumes(),
         PadsBehindReshapes(),
         FuseQuantizedGroups(exact),
         ChannelsLast(),
@@ -52,7 +55,7 @@ def integer_relay(
         ComposeArithmetic(),
         Integerize(arithmetic, exact),
         FuseTables(),
-        ConcatenateRepetitions(),
+        GatherByAxis(),
         AddExtrema(),
         RemoveIdle(),
         *((DeadChannels(),) if remove_dead_channels else ()),

@@ -19,16 +19,17 @@ from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.element_functions import function_of
+from match.passes.gathers import nearest, taken
 from match.passes.planes import plane_of
-from match.passes.repetition import enlarged, nearest_factors
 from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized, quantization, quantized
-from match.relay.rewrite import New, constant, dtype, is_call, rewrite, scalar, shape
+from match.relay.rewrite import New, constant, dtype, is_call, reached, rewrite, scalar, shape
+from match.relay.windows_inside import Part, parts_of, pooled_inside
 
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"}
-    | {"nn.max_pool2d", "nn.depth_to_space"}
+    | {"nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile"}
 )
 _MATRIX_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 _RESIZE = "image.resize2d"
@@ -301,9 +302,12 @@ def _average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
 def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Average pooling of smaller windows in integers: of exact halves, onnxruntime's float32 may take the other side.
 
-    Padding that counts is the zero point around the map; what does not count changes the number of values, and is left.
+    Padding that counts is the zero point around the map. What does not count changes the number of values: parts of the
+    map whose windows have as many are pooled by themselves.
     """
-    real = dequantized(expr.args[0]) if is_call(expr, "nn.avg_pool2d") else None
+    if not is_call(expr, "nn.avg_pool2d"):
+        return None
+    real = dequantized(expr.args[0])
     if real is None:
         return None
     attrs, layout = expr.attrs, str(expr.attrs.layout)
@@ -311,8 +315,10 @@ def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     top, left, bottom, right = (int(side) for side in attrs.padding)
     sides = {"H": (top, bottom), "W": (left, right)}
     padded = any((top, left, bottom, right))
-    if (padded and not attrs.count_include_pad) or any(int(step) != 1 for step in attrs.dilation):
+    if any(int(step) != 1 for step in attrs.dilation):
         return None
+    if not attrs.count_include_pad:
+        return _inside_average(expr, real, output, new)
     for axis, size, stride in zip("HW", window, strides, strict=True):
         extent = shape(real.x)[layout.index(axis)] + sum(sides[axis])
         if attrs.ceil_mode and (extent - size) % stride:
@@ -325,6 +331,29 @@ def _close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
         Dequantized(x, real.quantization), (window[0], window[1]), layout, output, (strides[0], strides[1])
     )
     return pooled if pooled is None else integer_form.real_sums(pooled)
+
+
+def _inside_average(expr: relay.Call, real: Dequantized, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Average pooling of what windows have of the map."""
+    attrs, layout = expr.attrs, str(expr.attrs.layout)
+    if real.quantization.dtype != output.dtype:
+        return None
+    axes: dict[int, tuple[int, Sequence[Part]]] = {}
+    for place, letter in enumerate("HW"):
+        axis = layout.index(letter)
+        extent, outputs = shape(real.x)[axis], shape(expr)[axis]
+        window, stride, before = (int(values[place]) for values in (attrs.pool_size, attrs.strides, attrs.padding))
+        parts = parts_of(extent, window, stride, before, outputs)
+        if parts is None:
+            return None
+        axes[axis] = extent, parts
+
+    def pool(x: relay.Expr, size: tuple[int, int], strides: tuple[int, int]) -> relay.Expr:
+        scales = *_parameters(real.quantization), *_parameters(output)
+        means = relay.qnn.op.avg_pool2d(x, *scales, size, strides, (0, 0, 0, 0), (1, 1), layout=layout)
+        return integer_form.real_sums(means)
+
+    return pooled_inside(new(real.x), axes, pool)
 
 
 def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -419,16 +448,34 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
 
 def _sloped(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A PReLU: a table for each channel."""
-    if not is_call(expr, "nn.prelu"):
+    if is_call(expr, "nn.prelu"):
+        x, slopes, axis = expr.args[0], _real_constant(expr.args[1]), int(expr.attrs.axis) % len(shape(expr))
+    elif (spread := _spread_slopes(expr)) is not None:
+        x, slopes, axis = spread
+    else:
         return None
-    real, slopes = dequantized(expr.args[0]), _real_constant(expr.args[1])
+    real = dequantized(x)
     if real is None or slopes is None:
         return None
     own, slope = real.quantization, slopes.reshape(-1, 1)
     values = (own.levels - own.zero_point).astype(np.float32) * own.scale
     outputs = quantize(np.where(values > 0, values, values * slope), output, value_range(output.dtype))
-    behind = len(shape(expr)) - 1 - int(expr.attrs.axis) % len(shape(expr))
+    behind = len(shape(expr)) - 1 - axis
     return integer_form.channel_lookup(new(real.x), outputs, own.dtype, output.dtype, behind)
+
+
+def _spread_slopes(expr: relay.Expr) -> tuple[relay.Expr, Float32Array, int] | None:
+    """The input, slopes and channels' axis of a PReLU whose slopes the importer repeats for every element."""
+    slopes = reached(expr, "reshape", ("nn.prelu", 1), "reshape", "broadcast_to_like")
+    x = reached(expr, "reshape", "nn.prelu", "reshape")
+    if slopes is None or x is None or shape(x) != shape(expr):
+        return None
+    values, rank = _real_constant(slopes), len(shape(x))
+    if values is None or rank < 2:
+        return None
+    extents = (1,) * (rank - values.ndim) + values.shape
+    (axis, *others) = [at for at, extent in enumerate(extents) if extent > 1] or [1]
+    return None if others else (x, np.broadcast_to(values.reshape(-1), shape(x)[axis]), axis)
 
 
 def _real_constant(expr: relay.Expr) -> Float32Array | None:
@@ -441,11 +488,19 @@ def _real_constant(expr: relay.Expr) -> Float32Array | None:
     return (values.astype(np.int64) - own.zero_point).astype(np.float32) * own.scale
 
 
+def _real_number(expr: relay.Expr) -> float | None:
+    """A constant number, which may be an element of a quantized constant; None for other expressions."""
+    if is_call(expr, "take") and scalar(expr.args[1]) == 0:
+        expr = expr.args[0]
+    values = _real_constant(expr)
+    return float(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
+
+
 def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
     expr = _part(expr) or expr
-    while is_call(expr, "nn.pad", *_MOVES) or (is_call(expr, _RESIZE) and nearest_factors(expr)):
+    while is_call(expr, "nn.pad", *_MOVES) or (is_call(expr, _RESIZE) and nearest(expr)):
         moves.append(expr)
         expr = _part(expr.args[0]) or expr.args[0]
     real = dequantized(expr)
@@ -453,13 +508,15 @@ def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         return None
     result, own = new(real.x), real.quantization
     for call in reversed(moves):
-        if is_call(call, _RESIZE):  # the smaller map takes the new scale
-            result, own = enlarged(_rescaled(result, own, output), call), output
+        if math.prod(shape(call)) > math.prod(shape(call.args[0])):  # the smaller tensor takes the new scale
+            result, own = _rescaled(result, own, output), output
+        if is_call(call, _RESIZE):
+            result = taken(result, nearest(call) or {}, shape(call.args[0]))
             continue
         arguments = [result]
         if is_call(call, "nn.pad"):
-            value = scalar(call.args[1])
-            if value is None or str(call.attrs.pad_mode) != "constant":
+            value = _real_number(call.args[1])
+            if value is None:
                 return None
             integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
             arguments.append(relay.const(int(integer[0]), own.dtype))

@@ -28,7 +28,7 @@ from match.relay.normalization import (
     normalization,
 )
 from match.relay.qnn import dequantized, quantized
-from match.relay.rewrite import New, constant, is_call, rewrite, scalar, shape
+from match.relay.rewrite import New, constant, is_call, reached, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_REAL_ROW, Steps, softmax
 
 _FAR = 1 << 16
@@ -105,14 +105,19 @@ def _line(factor: float, offsets: npt.NDArray[np.float64], dtype: str) -> Requan
 
 
 def _normalized(expr: relay.Expr) -> _Normalized | None:
-    """A layer normalization along the last axis, as TVM imports it."""
+    """A layer normalization along the last axis, as TVM imports it, or as exporters write it out."""
     width = shape(expr)[-1]
     gain, bias = np.ones(width), np.zeros(width)
     if is_call(expr, "add"):
         expr, bias = expr.args[0], _reals(expr.args[1], width)
     if is_call(expr, "multiply") and (scale := _reals(expr.args[1], width)) is not None:
         expr, gain = expr.args[0], scale
-    if bias is None or not is_call(expr, "multiply") or not is_call(expr.args[0], "subtract"):
+    if bias is None:
+        return None
+    if is_call(expr, "divide"):
+        written = _written_out(expr)
+        return None if written is None else _Normalized(*written, gain, bias)
+    if not is_call(expr, "multiply") or not is_call(expr.args[0], "subtract"):
         return None
     (x, mean), inverse = expr.args[0].args, expr.args[1]
     if not is_call(inverse, "divide") or scalar(inverse.args[0]) != 1 or not is_call(inverse.args[1], "sqrt"):
@@ -124,6 +129,18 @@ def _normalized(expr: relay.Expr) -> _Normalized | None:
     if not (_along_rows(mean) and _along_rows(total.args[0])) or total.args[0].attrs.unbiased:
         return None
     return _Normalized(x, float(epsilon), gain, bias)
+
+
+def _written_out(expr: relay.Call) -> tuple[relay.Expr, float] | None:
+    """The input and epsilon of ``(x - mean) / sqrt(mean of squares + epsilon)``, each an operator of its own."""
+    distance, squares = expr.args[0], reached(expr, ("divide", 1), "sqrt", "add", "mean")
+    if squares is None or not is_call(distance, "subtract") or not is_call(squares, "multiply"):
+        return None
+    total, (x, mean) = expr.args[1].args[0], distance.args
+    epsilon = scalar(total.args[1])
+    if epsilon is None or list(squares.args) != [distance, distance] or not is_call(mean, "mean") or mean.args[0] != x:
+        return None
+    return (x, float(epsilon)) if _along_rows(mean) and _along_rows(total.args[0]) else None
 
 
 def _along_rows(reduction: relay.Call) -> bool:

@@ -319,13 +319,9 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
     if layout not in ("HWIO", "HWOI") or weights.shape[2] * (groups if layout == "HWIO" else 1) != shape(x)[3]:
         return None
     padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
-    if is_call(x, "nn.pad") and not any(padding):
-        widths = [(int(before), int(after)) for before, after in x.attrs.pad_width]
-        value = scalar(x.args[1])
-        spatial = widths[0] == widths[3] == (0, 0) and all(side >= 0 for width in widths for side in width)
-        if spatial and str(x.attrs.pad_mode) == "constant" and value is not None:
-            (top, bottom), (left, right) = widths[1:3]
-            padding, pad_value, x = Padding(top, left, bottom, right), int(value), x.args[0]
+    own = None if any(padding) else read_padding(x)
+    if own is not None:
+        (padding, pad_value), x = own, x.args[0]
     return Convolution(
         x,
         weights,
@@ -339,6 +335,18 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
         pad_value,
         "HWOI" if layout == "HWOI" else "HWIO",
     )
+
+
+def read_padding(x: relay.Expr) -> tuple[Padding, int] | None:
+    """What an `nn.pad` puts around a map (N, H, W, C), and its integer; None for other padding and expressions."""
+    value = scalar(x.args[1]) if is_call(x, "nn.pad") else None
+    if value is None or str(x.attrs.pad_mode) != "constant" or len(shape(x)) != 4:
+        return None
+    widths = [(int(before), int(behind)) for before, behind in x.attrs.pad_width]
+    if not widths[0] == widths[3] == (0, 0) or any(side < 0 for width in widths for side in width):
+        return None
+    (top, bottom), (left, right) = widths[1:3]
+    return Padding(top, left, bottom, right), int(value)
 
 
 def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -> Average | None:

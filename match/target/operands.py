@@ -20,6 +20,7 @@ ZERO_POINTS = "zero_points"
 STEPS = "steps"
 ROW_POSITIONS = "row_positions"
 COLUMN_POSITIONS = "column_positions"
+COLUMNS = "columns"
 NORMALIZATION = "normalization"
 
 _WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, Op.LSTM}
@@ -42,7 +43,7 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
     """An input activation, HWC, of one byte an element or four, or of a unit. `name` tells two inputs apart.
 
     That of a transposition has its last two axes the other way round; the second one of matrices has its columns along
-    the outputs. That of a resize is there with all its rows and columns.
+    the outputs. That of a resize is there with all its rows and columns, that of a gather with all its columns.
     """
     if name == ADDEND and layer.op is Op.MATRICES:
         axes = (Axis(Dim.OY, layer.oy), Axis(Dim.K, layer.k), Axis(Dim.C, layer.c))
@@ -141,6 +142,11 @@ def position_components(layer: Layer) -> tuple[Component, Component]:
     return Component(ROW_POSITIONS, (rows,), POSITION_BYTES), Component(COLUMN_POSITIONS, (columns,), POSITION_BYTES)
 
 
+def columns_component(layer: Layer) -> Component:
+    """Of a gather the input's column of each output column, int32."""
+    return Component(COLUMNS, (whole_axis(Dim.OX, layer.ox),), 4)
+
+
 def weights_operand(*components: Component) -> Operand:
     """The constants of a layer, moved as one block per tile of output channels."""
     return Operand(WEIGHTS, Role.CONSTANT, components)
@@ -168,6 +174,8 @@ def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0
         components.append(normalization_component(layer))
     if layer.op is Op.RESIZE:
         components += position_components(layer)
+    if layer.op is Op.GATHER:
+        components.append(columns_component(layer))
     operands = [input_operand(layer)]
     if layer.two_inputs:
         operands.append(input_operand(layer, ADDEND))

@@ -141,6 +141,8 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(normalization(constants.normalization))
     if constants.positions is not None:
         components += [between(positions) for positions in constants.positions]
+    if constants.columns is not None:
+        components.append(constants.columns.astype("<i4").tobytes())
     return tuple(components)
 
 

@@ -53,6 +53,7 @@ _KERNELS = {
     Op.CONCATENATE: "match_pulp_concatenate",
     Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",
+    Op.GATHER: "match_pulp_gather",
     Op.SOFTMAX: "match_pulp_softmax",
     Op.NORMALIZE: "match_pulp_normalize",
     Op.LSTM: "match_pulp_lstm",

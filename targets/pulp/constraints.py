@@ -45,6 +45,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CONCATENATE: (),
     Op.SLICE: (),
     Op.TRANSPOSE: (),
+    Op.GATHER: (),
     Op.SOFTMAX: (uint8_input,),
     Op.NORMALIZE: (uint8_input,),
     Op.LSTM: (uint8_input, uint8_states),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from match.ir.constants import LayerConstants, Normalization
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
 from match.ir.requantization import Requantization
-from tests.kernels.reference import normalized, random_positions, resized, softmax_of
+from tests.kernels.reference import normalized, random_columns, random_positions, resized, softmax_of
 
 Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
@@ -52,6 +52,11 @@ class Case:
             assert self.constants.positions is not None
             rows, columns = (positions.astype(np.int64) for positions in self.constants.positions)
             return resized(self.inputs[0], rows, columns, layer.pad_value)
+        if layer.op is Op.GATHER:
+            assert self.constants.columns is not None
+            columns = self.constants.columns
+            padding = np.uint8(layer.pad_value)
+            return np.where(columns[:, None] < 0, padding, self.inputs[0][:, columns])
         if layer.op is Op.DEQUANTIZE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0]]
@@ -201,6 +206,7 @@ _UNWEIGHTED = (
     Op.CONCATENATE,
     Op.SLICE,
     Op.TRANSPOSE,
+    Op.GATHER,
     Op.CHANNEL_LOOKUP,
     Op.SOFTMAX,
     Op.NORMALIZE,
@@ -227,7 +233,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     """A product of elements, or what moves or converts them.
 
     A concatenation joins both numbers of channels, a slice leaves out as many as `channels_out`. The second input of
-    some products has one pixel or channel. A resize makes a map of any size up to twice the input's.
+    some products has one pixel or channel. A resize makes a map of any size up to twice the input's, a gather rows.
     """
     rng = np.random.default_rng(seed)
     both = channels_in + channels_out
@@ -240,10 +246,10 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         k=both if op is Op.CONCATENATE else channels_in,
         c=1,
         oy=int(rng.integers(1, 2 * height + 1)) if op is Op.RESIZE else height,
-        ox=int(rng.integers(1, 2 * width + 1)) if op is Op.RESIZE else width,
+        ox=int(rng.integers(1, 2 * width + 1)) if op in (Op.RESIZE, Op.GATHER) else width,
         iy=1 if broadcast == "outer" else height,
         ix=1 if broadcast == "outer" else width,
-        pad_value=int(rng.integers(256)) if op is Op.RESIZE else 0,
+        pad_value=int(rng.integers(256)) if op in (Op.RESIZE, Op.GATHER) else 0,
         input_dtype="float32" if op is Op.QUANTIZE else "uint8",
         weight_dtype="",
         output_dtype="float32" if op is Op.DEQUANTIZE else "uint8",
@@ -253,6 +259,10 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         broadcast=broadcast,
         unit=int(rng.integers(1, 7)) if op is Op.TRANSPOSE else 1,
     )
+    chosen = None
+    if op is Op.GATHER:
+        chosen = random_columns(rng, width, layer.ox)
+        layer = replace(layer, runs=1 + int(np.count_nonzero(np.diff(chosen) != (chosen[:-1] >= 0))))
     shapes = [(height, width, layer.input_channels)]
     if op is Op.TRANSPOSE:
         shapes = [(height, layer.k, width * layer.unit)]
@@ -304,6 +314,6 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         )
     tables = rng.integers(0, 256, (layer.k, 256), np.uint8) if op is Op.CHANNEL_LOOKUP else None
     constants = LayerConstants(
-        None, requantization, None, table, quantization, zero_points, positions, normalization, tables
+        None, requantization, None, table, quantization, zero_points, positions, normalization, tables, chosen
     )
     return Case(layer, constants, inputs)

@@ -75,6 +75,7 @@ static const entry_t entries[] = {
     {"match_pulp_normalize_int32", match_pulp_normalize_int32, false},
     {"match_pulp_resize", match_pulp_resize, false},
     {"match_pulp_transpose", match_pulp_transpose, false},
+    {"match_pulp_gather", match_pulp_gather, false},
     {"match_pulp_avg_pool2d", match_pulp_avg_pool2d, false},
     {"match_pulp_avg_pool2d_high", match_pulp_avg_pool2d_high, false},
     {"match_pulp_avg_pool2d_int32", match_pulp_avg_pool2d_int32, false},

@@ -464,6 +464,12 @@ def random_positions(rng: np.random.Generator, size: int, outputs: int) -> Ints:
     return np.stack([below, above, np.where(above > below, weight, 0)], axis=1)
 
 
+def random_columns(rng: np.random.Generator, size: int, outputs: int) -> npt.NDArray[np.int32]:
+    """The input's column of each output column, or -1: some beside one another, in any order."""
+    columns = (np.arange(outputs) + rng.integers(-1, size)) % (size + 1) - 1
+    return np.where(rng.random(outputs) < 0.3, rng.integers(-1, size, outputs), columns).astype(np.int32)
+
+
 def packed_positions(positions: Ints) -> Bytes:
     """match_between_t of each."""
     entries = np.zeros(len(positions), [("at", "<u2", 2), ("weight", "<i4")])

@@ -28,6 +28,7 @@ from tests.kernels.reference import (
     normalized,
     output_strides_of,
     packed_positions,
+    random_columns,
     random_positions,
     random_requantization,
     requantization_of,
@@ -696,6 +697,32 @@ def test_resize(
         output=target.block,
     )
     expect(output, target, resized(source.tile, rows, columns, zero))
+
+
+@EXAMPLES
+@given(geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), channelwise=True), margins, margins, seeds)
+def test_gather(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    """Columns in any order, in pieces that follow one another, and padding, of more or fewer columns."""
+    rng = np.random.default_rng(seed)
+    rows, columns = geometry.output
+    size, zero = int(rng.integers(1, 9)), int(rng.integers(0, 256))
+    values = rng.integers(0, 256, (rows, size, geometry.channels_out), np.uint8)
+    source, target = embed(values, before), empty_output(geometry, behind)
+    chosen = random_columns(rng, size, columns)
+    output = harness.kernel(
+        "match_pulp_gather",
+        geometry.fields(**strides_of(source), **output_strides_of(target), pad_value=zero),
+        input=source.block,
+        parameters=chosen.view(np.uint8),
+        output=target.block,
+    )
+    expect(output, target, np.where(chosen[:, None] < 0, np.uint8(zero), values[:, chosen]))
 
 
 @EXAMPLES

@@ -33,6 +33,9 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
     if op is Op.RESIZE:
         oy, ox, iy, ix = (rng.randint(1, largest) for _ in range(4))
         return Layer("resize", op, k, 1, oy, ox, iy, ix, weight_dtype="")
+    if op is Op.GATHER:
+        oy, ox, ix = (rng.randint(1, largest) for _ in range(3))
+        return Layer("gather", op, k, 1, oy, ox, oy, ix, weight_dtype="", runs=rng.randint(1, ox))
     if op in ELEMENTWISE or op in _WITHOUT_WINDOWS:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
         types = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}.get(op, ("uint8", "uint8"))

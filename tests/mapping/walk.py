@@ -107,6 +107,8 @@ def reference_tile(layer: Layer, spans: Spans) -> Tile:
     def pixels(dim: Dim, axis: int, before: int, limit: int) -> int:
         if layer.op is Op.RESIZE or layer.broadcast == "outer":  # may need any of them, or has one for all
             return limit
+        if layer.op is Op.GATHER and dim is Dim.OX:
+            return limit
         start, extent = spans[dim]
         low = start * layer.stride[axis] - before
         high = (start + extent - 1) * layer.stride[axis] - before + layer.window[axis] - 1

@@ -100,6 +100,48 @@ def joined(model):
 
 
 @network
+def padded_alone(model):
+    model.conv(4)
+    for mode in ("reflect", "edge"):
+        model.add("Pad", model.constant(np.array([0, 0, 1, 2, 0, 0, 2, 0])), mode=mode)
+    model.add("Pad", model.constant(np.array([0, 1, 0, 0, 0, 1, 1, 1])), model.constant(np.array(0.4)))
+    model.channels = 6
+    model.conv(4, (1, 1))
+
+
+@network
+def enlarged_and_folded(model):
+    model.conv(4)
+    model.add("Resize", "", "", model.constant(np.array([1, 4, 14, 12])), mode="nearest")
+    model.add("SpaceToDepth", blocksize=2)
+    model.channels = 16
+    model.conv(4, (1, 1))
+    model.add("Tile", model.constant(np.array([1, 2, 1, 1])))
+    model.channels = 8
+    model.conv(4, (1, 1))
+
+
+@network
+def sloped(model):
+    """Slopes without a batch's axis, as PyTorch's exporter writes them, which its quantizer leaves as they are."""
+    model.conv(4)
+    model.add("PRelu", model.constant(np.array([-0.2, 0.1, 0.3, 0.7]).reshape(4, 1, 1)))
+    model.conv(4, (1, 1))
+    model.add("PRelu", model.constant(np.array([0.3])))
+    model.conv(4, (1, 1))
+
+
+@network
+def functions(model):
+    model.conv(4)
+    for kind in ("Sin", "Floor", "Atan", "Sinh", "Sign", "Cos", "Ceil"):
+        model.add(kind)
+        model.conv(4, (1, 1))
+    model.add("Pow", model.constant(np.array(3.0)))
+    model.conv(4, (1, 1))
+
+
+@network
 def extrema(model):
     first = model.conv(4)
     model.conv(4, (1, 1))

@@ -260,6 +260,15 @@ class Builds:
         below = self.rng.integers(0, size - 1, outputs)
         return Between(below, below + 1, self.rng.integers(0, ONE, outputs))
 
+    def columns(self) -> Build:
+        """Some of eight columns, two of them one behind the other."""
+        chosen = relay.const(np.array([0, 1, 4, 4, 6, 2], np.int32))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return relay.take(x, chosen, axis=2)
+
+        return build
+
     def transposition(self, *axes: int) -> Build:
         """The axes in another order."""
 

@@ -125,6 +125,7 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, builds.part())
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, builds.transposition(0, 3, 1, 2))
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, columns first", dtype, shape, 1, builds.transposition(0, 2, 1, 3))
+    yield Probe(Op.GATHER, "an 8x8x16 map, some of its columns", dtype, shape, 1, builds.columns())
     yield Probe(Op.SOFTMAX, "a softmax over each pixel of an 8x8x16 map", dtype, shape, 1, builds.softmax())
     yield Probe(Op.NORMALIZE, "a normalization of each pixel of an 8x8x16 map", dtype, shape, 1, builds.normalization())
     yield Probe(Op.LSTM, "an LSTM of 10 units, 5 steps of 7 features", dtype, (5, 1, 7), 1, builds.lstm(7, 10))

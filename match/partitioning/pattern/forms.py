@@ -13,7 +13,7 @@ from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op, Padding
 from match.partitioning.pattern import elements, pairs, recurrent
 from match.partitioning.pattern.layers import Ranges, covered, range_of, rejected, without_idle_parts
-from match.partitioning.pattern.movement import concatenation, slicing, transposition
+from match.partitioning.pattern.movement import concatenation, gathering, slicing, transposition
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
@@ -57,7 +57,7 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     by_channel = readers.read_channel_lookup(root)
     if by_channel is not None:
         return elements.channel_lookup(root, by_channel)
-    moved = concatenation(root) or slicing(root) or transposition(root)
+    moved = concatenation(root) or slicing(root) or transposition(root) or gathering(root)
     if moved is not None:
         return moved
     quantize = readers.read_quantize(root)

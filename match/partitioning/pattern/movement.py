@@ -6,13 +6,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.layer import Op
 from match.partitioning.pattern.layers import byte_table, covered, element_wise
 from match.partitioning.pattern.types import Match
 from match.relay import readers, relay
-from match.relay.rewrite import dtype, is_8bit, is_call, shape
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 _IDENTITY = np.arange(256, dtype=np.uint8)
 
@@ -82,6 +83,71 @@ def transposition(root: relay.Expr) -> Match | None:
     (_, columns), (_, channels) = groups
     layer = element_wise(Op.TRANSPOSE, (outer, columns, channels), dtype(root), dtype(root))
     return Match(root, (x,), covered(root, (x,)), replace(layer, unit=unit), LayerConstants(None, None), None)
+
+
+def gathering(root: relay.Expr) -> Match | None:
+    """Constant indices of one axis of an 8-bit tensor: taken in any order, sliced with steps, or padded."""
+    if not is_call(root, "take", "strided_slice", "nn.pad") or not is_8bit(root):
+        return None
+    x, after, before = root.args[0], shape(root), shape(root.args[0])
+    found = _taken(root) or _stepped(root) or _padded(root)
+    if found is None or not is_8bit(x):
+        return None
+    axis, columns = found
+    outer, inner = math.prod(after[:axis]), math.prod(after[axis + 1 :])
+    layer = element_wise(Op.GATHER, (outer, after[axis], inner), dtype(x), dtype(root))
+    padding = int(scalar(root.args[1]) or 0) if is_call(root, "nn.pad") else 0
+    layer = replace(layer, ix=before[axis], pad_value=padding, runs=_runs(columns))
+    return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None, columns=columns), None)
+
+
+_Columns = npt.NDArray[np.int32]
+
+
+def _taken(root: relay.Call) -> tuple[int, _Columns] | None:
+    """The axis of a `take` of constant indices, and these."""
+    if not is_call(root, "take") or root.attrs.axis is None:
+        return None
+    axis, indices = int(root.attrs.axis), constant(root.args[1])
+    axis %= len(shape(root.args[0]))
+    if indices is None or indices.ndim != 1 or indices.min() < 0 or indices.max() >= shape(root.args[0])[axis]:
+        return None
+    return axis, indices.astype(np.int32)
+
+
+def _stepped(root: relay.Call) -> tuple[int, _Columns] | None:
+    """The axis of a slice that alone is not whole, and the indices that are left of it."""
+    if not is_call(root, "strided_slice"):
+        return None
+    attrs, before = root.attrs, shape(root.args[0])
+    axes = range(len(attrs.begin)) if attrs.axes is None else [int(axis) % len(before) for axis in attrs.axes]
+    steps = [int(step) for step in attrs.strides] or [1]
+    steps *= len(axes) if len(steps) == 1 else 1
+    cut = [place for place, axis in enumerate(axes) if before[axis] != shape(root)[axis] or steps[place] < 0]
+    if len(cut) != 1:
+        return None
+    (place,) = cut
+    axis, begin = axes[place], int(attrs.begin[place])
+    begin = min(begin + before[axis] if begin < 0 else begin, before[axis] - 1)
+    return axis, (begin + steps[place] * np.arange(shape(root)[axis])).astype(np.int32)
+
+
+def _padded(root: relay.Call) -> tuple[int, _Columns] | None:
+    """The axis that a constant is put around, and the indices on it with -1 for that."""
+    if not is_call(root, "nn.pad") or scalar(root.args[1]) is None or str(root.attrs.pad_mode) != "constant":
+        return None
+    widths = [(int(before), int(behind)) for before, behind in root.attrs.pad_width]
+    padded = [axis for axis, width in enumerate(widths) if width != (0, 0)]
+    if len(padded) != 1 or min(widths[padded[0]]) < 0:
+        return None
+    (axis,) = padded
+    return axis, np.pad(np.arange(shape(root.args[0])[axis], dtype=np.int32), widths[axis], constant_values=-1)
+
+
+def _runs(columns: _Columns) -> int:
+    """How many parts there are of neighbours one after the other, or of padding."""
+    steps = np.where(columns[:-1] < 0, 0, 1)
+    return 1 + int(np.count_nonzero(np.diff(columns) != steps))
 
 
 def _groups(order: list[int], extents: tuple[int, ...]) -> list[tuple[int, int]]:

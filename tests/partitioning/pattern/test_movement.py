@@ -106,3 +106,73 @@ def test_a_table_that_others_read_stays_a_layer() -> None:
 def test_three_tensors_are_paired_before() -> None:
     x = relay.var("x", shape=(1, 2, 3, 4), dtype="uint8")
     assert not found(relay.concatenate([x, x, x], 3))
+
+
+def gathered(match: Match | Rejection, x: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """What a layer says of its columns, in NumPy."""
+    assert isinstance(match, Match)
+    layer, columns = match.layer, match.constants.columns
+    assert layer.op is Op.GATHER
+    assert columns is not None
+    assert layer.iy == layer.oy
+    assert layer.runs == len(
+        [at for at in range(layer.ox) if at == 0 or columns[at] != columns[at - 1] + (columns[at - 1] >= 0)]
+    )
+    matrix = x.reshape(layer.oy, layer.ix, layer.k)
+    return np.where(columns[:, None] < 0, np.uint8(layer.pad_value), matrix[:, columns])
+
+
+@EXAMPLES
+@given(st.data())
+def test_indices_of_an_axis(data: st.DataObject) -> None:
+    shape = data.draw(shapes)
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    indices = data.draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=9))
+    x = numbered(shape)
+    taken = relay.take(relay.var("x", shape=tuple(shape), dtype="uint8"), relay.const(np.array(indices)), axis=axis)
+    (match,) = found(taken)
+    expected = x.take(indices, axis)
+    assert np.array_equal(gathered(match, x).reshape(expected.shape), expected)
+
+
+@EXAMPLES
+@given(st.data())
+def test_padding_of_an_axis(data: st.DataObject) -> None:
+    shape = data.draw(shapes)
+    axis, value = data.draw(st.integers(0, len(shape) - 1)), data.draw(st.integers(0, 255))
+    width = data.draw(st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(any))
+    widths = [width if own == axis else (0, 0) for own in range(len(shape))]
+    x = numbered(shape)
+    padded = relay.nn.pad(relay.var("x", shape=tuple(shape), dtype="uint8"), widths, relay.const(value, "uint8"))
+    (match,) = found(padded)
+    expected = np.pad(x, widths, constant_values=value)
+    assert np.array_equal(gathered(match, x).reshape(expected.shape), expected)
+
+
+@EXAMPLES
+@given(st.data())
+def test_slices_with_steps(data: st.DataObject) -> None:
+    shape = data.draw(shapes)
+    axis, step = data.draw(st.integers(0, len(shape) - 1)), data.draw(st.sampled_from([-2, -1, 2, 3]))
+    begin = data.draw(st.integers(0, shape[axis] - 1))
+    end = -shape[axis] - 1 if step < 0 else shape[axis]
+    x = numbered(shape)
+    variable = relay.var("x", shape=tuple(shape), dtype="uint8")
+    matches = found(relay.strided_slice(variable, [begin], [end], [step], axes=[axis]))
+    whole = tuple(slice(begin, None, step) if own == axis else slice(None) for own in range(len(shape)))
+    for match in matches:
+        if isinstance(match, Match) and match.layer.op is Op.GATHER:
+            assert np.array_equal(gathered(match, x).reshape(x[whole].shape), x[whole])
+    assert matches or x[whole].shape == x.shape
+
+
+def test_what_is_no_gather() -> None:
+    """Two axes at once, what a network computes indices of, and what is wider."""
+    x, wide = relay.var("x", shape=(3, 4), dtype="uint8"), relay.var("x", shape=(3, 4), dtype="int32")
+    chosen = relay.const(np.array([1, 0]))
+    assert not found(relay.nn.pad(x, ((1, 0), (0, 1)), relay.const(3, "uint8")))
+    assert not found(relay.nn.pad(x, ((1, 0), (0, 0)), relay.const(3, "uint8"), "reflect"))
+    assert not found(relay.take(x, relay.var("y", shape=(2,), dtype="int32"), axis=0))
+    assert not found(relay.take(wide, chosen, axis=1))
+    assert not found(relay.take(x, relay.const(np.array([1, 7])), axis=1))
+    assert not found(relay.strided_slice(x, [0, 0], [3, 4], [2, 2]))

@@ -1,0 +1,140 @@
+"""What takes an axis's elements in another order, as constant indices of one axis after the other.
+
+Nearest-neighbour resizes, `tile`, slices with steps and padding with elements of the tensor become `take`; constant
+padding becomes one for each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from match.relay import relay, tvm
+from match.relay.readers import read_padding
+from match.relay.rewrite import New, is_8bit, is_call, rewrite, shape
+
+Float32Array = npt.NDArray[np.float32]
+Indices = npt.NDArray[np.int32]
+
+_HALF = np.float32(0.5)
+_POSITIONS: Mapping[str, Callable[[Float32Array, int, int], Float32Array]] = {
+    "asymmetric": lambda index, before, after: index / (np.float32(after) / np.float32(before)),
+    "half_pixel": lambda index, before, after: (index + _HALF) / (np.float32(after) / np.float32(before)) - _HALF,
+    "pytorch_half_pixel": lambda index, before, after: (
+        (index + _HALF) / (np.float32(after) / np.float32(before)) - _HALF if after > 1 else np.zeros_like(index)
+    ),
+    "align_corners": lambda index, before, after: (
+        index * np.float32(before - 1) / np.float32(after - 1) if after > 1 else np.zeros_like(index)
+    ),
+}
+"""Where outputs lie on the input, by the mode of coordinates, as onnxruntime computes it in float32."""
+
+_ROUNDINGS: Mapping[str, Callable[[Float32Array], Float32Array]] = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round_prefer_floor": lambda position: np.ceil(position - _HALF),
+    "round_prefer_ceil": lambda position: np.floor(position + _HALF),
+}
+
+_PADS = {"edge": "edge", "reflect": "reflect"}
+"""Modes of `nn.pad` whose padding is elements of the tensor, and NumPy's names for them."""
+
+
+def nearest(resize: relay.Call) -> Mapping[int, Indices] | None:
+    """By axis, the row or column that an `image.resize2d` takes for each of its own; None if it does anything else."""
+    attrs = resize.attrs
+    position = _POSITIONS.get(str(attrs.coordinate_transformation_mode))
+    rounding = _ROUNDINGS.get(str(attrs.rounding_method))
+    if str(attrs.method) != "nearest_neighbor" or position is None or rounding is None:
+        return None
+    found: dict[int, Indices] = {}
+    for axis in (str(attrs.layout).index(letter) for letter in "HW"):
+        before, after = shape(resize.args[0])[axis], shape(resize)[axis]
+        index = np.arange(after, dtype=np.float32)
+        found[axis] = rounding(position(index, before, after)).clip(0, before - 1).astype(np.int32)
+    return found
+
+
+def taken(x: relay.Expr, indices: Mapping[int, Indices], extents: tuple[int, ...]) -> relay.Expr:
+    """A tensor of these extents with the elements of some axes at these indices."""
+    for axis, chosen in indices.items():
+        if not np.array_equal(chosen, np.arange(extents[axis])):
+            x = relay.take(x, relay.const(chosen), axis=axis)
+    return x
+
+
+@dataclass(frozen=True)
+class GatherByAxis:
+    """Takes `tile`, padding and slices with steps of 8-bit tensors apart by their axes, the last one first.
+
+    Rows and columns of a constant in front of a convolution stay as they are: they are its padding.
+    """
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, _rule)
+
+
+def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+    if is_call(call, "nn.conv2d") and read_padding(call.args[0]) and not any(int(side) for side in call.attrs.padding):
+        pad = call.args[0]
+        own = relay.Call(pad.op, [new(pad.args[0]), new(pad.args[1])], pad.attrs)
+        return relay.Call(call.op, [own, new(call.args[1])], call.attrs)
+    if not is_8bit(call):
+        return None
+    if is_call(call, "tile"):
+        return _tiled(call, new)
+    if is_call(call, "nn.pad"):
+        return _padded(call, new)
+    return _sliced(call, new) if is_call(call, "strided_slice") else None
+
+
+def _tiled(call: relay.Call, new: New) -> relay.Expr | None:
+    extents, times = shape(call.args[0]), [int(times) for times in call.attrs.reps]
+    if len(extents) != len(times) or 0 in shape(call):
+        return None
+    indices = {axis: np.tile(np.arange(extents[axis], dtype=np.int32), times[axis]) for axis in _backwards(extents)}
+    return taken(new(call.args[0]), indices, extents)
+
+
+def _padded(call: relay.Call, new: New) -> relay.Expr | None:
+    extents, attrs = shape(call.args[0]), call.attrs
+    widths: list[Any] = [(int(before), int(behind)) for before, behind in attrs.pad_width]
+    if any(width < 0 for pair in widths for width in pair):
+        return None
+    x, value, mode = new(call.args[0]), new(call.args[1]), str(attrs.pad_mode)
+    if mode in _PADS:
+        kind: Any = _PADS[mode]
+        indices = {
+            axis: np.pad(np.arange(extents[axis], dtype=np.int32), widths[axis], mode=kind)
+            for axis in _backwards(extents)
+        }
+        return taken(x, indices, extents)
+    for axis in _backwards(extents):
+        if widths[axis] != (0, 0):
+            alone = [widths[axis] if own == axis else (0, 0) for own in range(len(extents))]
+            x = relay.nn.pad(x, alone, value, mode)
+    return x
+
+
+def _sliced(call: relay.Call, new: New) -> relay.Expr | None:
+    """A slice whose steps are not all 1, as indices of each axis that it does not have all of."""
+    attrs, extents = call.attrs, shape(call.args[0])
+    axes = range(len(attrs.begin)) if attrs.axes is None else [int(axis) % len(extents) for axis in attrs.axes]
+    steps = [int(step) for step in attrs.strides]
+    steps *= len(axes) if len(steps) == 1 else 1
+    if all(step == 1 for step in steps):
+        return None
+    indices: dict[int, Indices] = {}
+    for axis, begin, step in sorted(zip(axes, attrs.begin, steps, strict=True), reverse=True):
+        first = min(int(begin) + extents[axis] if begin < 0 else int(begin), extents[axis] - 1)
+        indices[axis] = (first + step * np.arange(shape(call)[axis])).astype(np.int32)
+    return taken(new(call.args[0]), indices, extents)
+
+
+def _backwards(extents: tuple[int, ...]) -> range:
+    return range(len(extents))[::-1]
