@@ -116,11 +116,13 @@ def compile(  # noqa: A001
             ways = [(partitioned, built)]
             if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
                 # Chains were chosen for a main memory that holds everything.
-                alone = cut(integer, chip, replace(options, fuse=False), network.name, stopwatch)
+                alone = partitioned.otherwise(replace(options, fuse=False), network.name, stopwatch)
                 with stopwatch.phase("codegen"):
                     ways.append((alone, lower(alone.module, chip, network)))
             placed = place_cheapest(ways, chip, network, options, stopwatch)
             partitioned, generated = placed.partitioned, placed.network
+        with stopwatch.phase("codegen"):
+            generated.generate()
     report = build_report(
         model=network,
         target=chip,

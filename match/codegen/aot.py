@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from match.dispatch.plan_codec import PLAN_ATTRIBUTE
 from match.relay import relay, tvm
 from match.relay.rewrite import operator_name, rebuild
 
@@ -25,7 +26,7 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
     """The module with float constants as arrays where print would change them, and outputs of their own.
 
     Arrays of truth values become int8 and are converted where they are read. Of functions with a plan only the
-    interface stays: their C comes from the plan.
+    interface stays: their C comes from the plan, later.
 
     Args:
         module: "main" and the functions it calls, types inferred.
@@ -55,9 +56,10 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
 
 
 def _hollow(function: relay.Function) -> relay.Function:
-    """A function of the same parameters, result type and attributes, which computes nothing."""
+    """A function of the same parameters, result type and attributes but for the plan, which computes nothing."""
     kind = function.body.checked_type
-    return relay.Function(function.params, relay.zeros(kind.shape, kind.dtype), kind, attrs=function.attrs)
+    hollow = relay.Function(function.params, relay.zeros(kind.shape, kind.dtype), kind, attrs=function.attrs)
+    return hollow.without_attr(PLAN_ATTRIBUTE)
 
 
 def _same(argument: relay.Expr) -> relay.Expr:

@@ -74,7 +74,6 @@ def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
 
     Raises:
         CapacityError: if constants and activations do not fit the target's main memory.
-        ScheduleError, TargetError: if no C can be generated for a plan.
     """
     network = lower(module, target, model).network
     needed, memory = network.constant_bytes + network.activation_bytes, target.main_memory
@@ -94,7 +93,6 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
 
     Raises:
         CapacityError: if the places are not those of the network's buffers.
-        ScheduleError, TargetError: if no C can be generated for a plan.
     """
     register([target.name])
     plans = {
@@ -144,9 +142,9 @@ def _plan(function: Any) -> LayerPlan:
 
 
 def _layer_module(function: Any) -> Any:
-    """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's."""
-    plan = _plan(function)
-    return tvm.runtime._ffi_api.CSourceModuleCreate(generate(plan), "c", [plan.symbol], [])
+    """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's; no text for a hollow one."""
+    code = generate(_plan(function)) if PLAN_ATTRIBUTE in function.attrs else "\n"
+    return tvm.runtime._ffi_api.CSourceModuleCreate(code, "c", [function.attrs["global_symbol"]], [])
 
 
 def _math_function(call: Any) -> Any:
@@ -163,9 +161,8 @@ def _network(
     offsets: Mapping[str, int],
     alignment: int,
 ) -> Network:
-    sources = {name: part.get_source() for part in library.lib.imported_modules for name in _functions(part)}
     main = f"tvmgen_{identifier(model.name)}___tvm_main__"
-    operators = clean(sources[main])
+    operators = clean(next(part.get_source() for part in library.lib.imported_modules if main in _functions(part)))
     metadata = library.executor_codegen_metadata
     names: list[str] = []
     constants: list[Constant] = []
@@ -185,8 +182,7 @@ def _network(
         inputs=model.inputs,
         outputs=model.outputs,
         layers=tuple(
-            LayerSource(plans[symbol], sources[symbol])
-            for symbol in sorted(plans, key=lambda symbol: operators.index(f" {symbol}("))
+            LayerSource(plans[symbol]) for symbol in sorted(plans, key=lambda symbol: operators.index(f" {symbol}("))
         ),
         calls=tuple(_call(function, plans, library.function_metadata) for function in _CALL.findall(operators)),
         operators=operators,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from match.codegen.layer import generate
 from match.dispatch.plan import LayerPlan
 from match.frontend.model import ModelTensor, Rounding, tensor_bytes
 from match.placement.place import Plan
@@ -27,10 +29,18 @@ class Constant:
 
 @dataclass(frozen=True)
 class LayerSource:
-    """A layer on a module: its plan and its C."""
+    """A layer on a module: its plan and its C, which is generated when it is first asked for."""
 
     plan: LayerPlan
-    code: str
+
+    @cached_property
+    def code(self) -> str:
+        """The C of the layer.
+
+        Raises:
+            ScheduleError, TargetError: if no C can be generated for the plan.
+        """
+        return generate(self.plan)
 
 
 class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,6 +136,15 @@ class Network:
     rounding: Rounding = Rounding.TFLITE
     buffers: tuple[WorkspaceBuffer, ...] = ()
     memory: NetworkMemory | None = None
+
+    def generate(self) -> None:
+        """Generates the C of all layers, which is kept.
+
+        Raises:
+            ScheduleError, TargetError: if no C can be generated for a plan.
+        """
+        for layer in self.layers:
+            _ = layer.code
 
     @property
     def constant_bytes(self) -> int:

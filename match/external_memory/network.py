@@ -63,6 +63,21 @@ class _Decided:
     strips: Mapping[int, Strips]
 
 
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A network cut into layers, built with everything in main memory, and how both memories would hold it."""
+
+    partitioned: Partitioned
+    built: Built
+    decided: _Decided
+    plan: Plan
+
+    @property
+    def decisions(self) -> list[LayerDecision]:
+        """Those about all operators, in execution order."""
+        return [self.decided.decisions.get(decision.name, decision) for decision in self.partitioned.decisions]
+
+
 def place_cheapest(
     ways: Sequence[tuple[Partitioned, Built]],
     target: MatchTarget,
@@ -70,77 +85,72 @@ def place_cheapest(
     options: Options,
     stopwatch: Stopwatch,
 ) -> Placed:
-    """The cheapest of several ways to cut a network into layers, each as `place_network` puts it; of equals the first.
+    """The network with what main memory cannot hold in the target's external memory.
+
+    It is decided on for each of several ways to cut it into layers, and built again for the cheapest; of equals the
+    first. Time is counted in the phases "memory", "search" and "codegen".
 
     Raises:
         CapacityError: if none fits both memories.
         CostModelError: if a cost model fails.
     """
-    placed: list[Placed] = []
-    for number, (partitioned, built) in enumerate(ways, 1):
-        try:
-            placed.append(place_network(partitioned, built, target, model, options, stopwatch))
-        except CapacityError:
-            if number == len(ways) and not placed:
-                raise
-    return min(placed, key=lambda one: _cost(one, options))
+    found: list[_Way] = []
+    with stopwatch.phase("memory"):
+        for number, (partitioned, built) in enumerate(ways, 1):
+            try:
+                found.append(_way(partitioned, built, target, model, options, stopwatch))
+            except CapacityError:
+                if number == len(ways) and not found:
+                    raise
+        way = min(found, key=lambda way: _cost(way, options))
+        result = way.partitioned.decided(way.decisions)
+    return _built(way, result, target, model, stopwatch)
 
 
-def _cost(placed: Placed, options: Options) -> float:
+def _cost(way: _Way, options: Options) -> float:
     """What the objective counts: predicted cycles with waits for external memory, or what offers cost."""
-    assert placed.network.memory is not None
     if options.objective == "latency":
-        return placed.network.memory.plan.latency.cycles
-    decisions = placed.partitioned.decisions
-    taken = (offer.cost for one in decisions for offer in one.candidates if offer.module == one.module)
+        return way.plan.latency.cycles
+    taken = (offer.cost for one in way.decisions for offer in one.candidates if offer.module == one.module)
     return sum(price(cost, options) for cost in taken if cost is not None)
 
 
-def place_network(
-    partitioned: Partitioned,
-    built: Built,
-    target: MatchTarget,
-    model: Model,
-    options: Options,
-    stopwatch: Stopwatch,
-) -> Placed:
-    """The network with what main memory cannot hold in the target's external memory.
-
-    Time is counted in the phases "memory", "search" and "codegen".
-
-    Raises:
-        CapacityError: if it does not fit both.
-        CostModelError: if a cost model fails.
-    """
+def _way(
+    partitioned: Partitioned, built: Built, target: MatchTarget, model: Model, options: Options, stopwatch: Stopwatch
+) -> _Way:
+    """Decided on, layers that are cut searched again, and everything at its place."""
     assert target.external is not None
-    with stopwatch.phase("memory"):
-        decided = _decided(partitioned, built, target, options, stopwatch)
-        problem, decisions, symbols = decided.problem, decided.decisions, decided.symbols
-        plans = _plans(decisions.values())
-        plan = place(problem, decided.decision, decided.cuts, decided.images)
-        if plan.external > target.external.memory.size:
-            raise CapacityError(
-                f"{model.name} needs {plan.external} bytes of {target.name}'s {target.external.memory.name}, which has "
-                f"{target.external.memory.size}, so that {plan.external - target.external.memory.size} are short; take "
-                f"a smaller network."
-            )
-        places = {
-            tensor.name: Place(tensor.name in plan.choice.spilled, plan.tensors[tensor.name], tensor.bytes)
-            for tensor in problem.tensors
-        }
-        result = partitioned.decided([decisions.get(d.name, d) for d in partitioned.decisions])
+    decided = _decided(partitioned, built, target, options, stopwatch)
+    plan = place(decided.problem, decided.decision, decided.cuts, decided.images)
+    if plan.external > target.external.memory.size:
+        raise CapacityError(
+            f"{model.name} needs {plan.external} bytes of {target.name}'s {target.external.memory.name}, which has "
+            f"{target.external.memory.size}, so that {plan.external - target.external.memory.size} are short; take "
+            f"a smaller network."
+        )
+    return _Way(partitioned, built, decided, plan)
+
+
+def _built(way: _Way, result: Partitioned, target: MatchTarget, model: Model, stopwatch: Stopwatch) -> Placed:
+    """The network as `result` cuts it, built with every buffer where the plan has it."""
+    assert target.external is not None
+    problem, plan, symbols = way.decided.problem, way.plan, way.decided.symbols
+    places = {
+        tensor.name: Place(tensor.name in plan.choice.spilled, plan.tensors[tensor.name], tensor.bytes)
+        for tensor in problem.tensors
+    }
     with stopwatch.phase("codegen"):
         again = lower(result.module, target, model, places)
-    if again.steps != built.steps:
+    if again.steps != way.built.steps:
         raise CapacityError(f"{model.name} has other steps when it is built again; please report this network.")
     memory = NetworkMemory(
         api=target.external.api,
         problem=problem,
         plan=plan,
         symbols=symbols,
-        strips=decided.strips,
-        image=_image(again.network, plan, symbols, plans),
-        whole=built.network.main_bytes,
+        strips=way.decided.strips,
+        image=_image(again.network, plan, symbols, _plans(way.decided.decisions.values())),
+        whole=way.built.network.main_bytes,
     )
     inside = behind(model.inputs, model.outputs, plan.main, problem.alignment)
     return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main, inside=inside, buffers=()))

@@ -37,7 +37,8 @@ _Fact = TypeVar("_Fact")
 class Partitioned:
     """A network cut into functions, and what was decided about each of its operators, in execution order.
 
-    `workloads` are the layers that modules were asked about, by symbol; `main` and `rows` what was cut.
+    `found` are the operators of `main`, the network that was cut, in layers as they are recognised; `rows` those that
+    were decided on. `workloads` are the layers that modules were asked about, by symbol.
     """
 
     module: tvm.IRModule
@@ -45,7 +46,12 @@ class Partitioned:
     target: MatchTarget
     workloads: Mapping[str, Workload]
     main: relay.Function
+    found: tuple[Row, ...]
     rows: tuple[Row, ...]
+
+    def otherwise(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
+        """The same network, cut as other options want it; names and time as for `cut`."""
+        return _chosen(self.main, self.found, self.target, options, network, stopwatch)
 
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
         """The same network after other decisions about its operators; those about layouts follow from them anew."""
@@ -86,13 +92,25 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
         module = unrolled_where_refused(module, target, options, stopwatch)
     with stopwatch.phase("pattern"):
         main = module["main"]
-        listed = rows(main, find(module, target.own_operators))
+        found = tuple(rows(main, find(module, target.own_operators)))
+    return _chosen(main, found, target, options, network, stopwatch)
+
+
+def _chosen(
+    main: relay.Function,
+    found: tuple[Row, ...],
+    target: MatchTarget,
+    options: Options,
+    network: str,
+    stopwatch: Stopwatch,
+) -> Partitioned:
+    """Decide who computes the operators of a network, and cut it."""
     with stopwatch.phase("dispatch"):
-        prefix = network_prefix(network)
-        chosen = choose(main, listed, prefix, target, options, stopwatch)
+        chosen = choose(main, found, network_prefix(network), target, options, stopwatch)
     with stopwatch.phase("partition"):
         by_symbol = {workload.symbol: workload for workload in chosen.workloads}
-        return Partitioned(module, (), target, by_symbol, main, chosen.rows).decided(chosen.decisions)
+        module = tvm.IRModule.from_expr(main)
+        return Partitioned(module, (), target, by_symbol, main, found, chosen.rows).decided(chosen.decisions)
 
 
 def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,10 +17,6 @@ class Item:
     first: int
     last: int
     bytes: int
-
-    def meets(self, other: Item) -> bool:
-        """Whether both are alive at some step."""
-        return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ def pack(items: Sequence[Item], alignment: int, limit: int) -> Packed:
     enough = max(limit, *loads(items, steps, alignment))
     best: Packed | None = None
     for key in keys:
-        packing = _in_order(sorted(items, key=key), alignment)
+        packing = _in_order(sorted(items, key=key), alignment, steps)
         if best is None or packing.peak < best.peak:
             best = packing
         if best.peak <= enough:
@@ -127,20 +122,21 @@ def gap(
     return widest
 
 
-def _in_order(items: Iterable[Item], alignment: int) -> Packed:
-    """Each item at the lowest place that those before it leave free."""
-    placed: list[tuple[int, int, int, Item]] = []
+def _in_order(items: Iterable[Item], alignment: int, steps: int) -> Packed:
+    """Each item at the lowest place that those before it leave free, at all of its steps."""
+    alive: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
     offsets: dict[Hashable, int] = {}
     peak = 0
-    for number, item in enumerate(items):
+    for item in items:
         size = aligned(item.bytes, alignment)
+        lived = alive[item.first : item.last + 1]
         start = 0
-        for low, high, _, other in placed:
+        for low, high in sorted({span for at in lived for span in at}):
             if low >= start + size:  # and so do all behind it, the lowest are first
                 break
-            if start < high and other.meets(item):
-                start = high
+            start = max(start, high)
         offsets[item.key] = start
-        insort(placed, (start, start + size, number, item))
+        for at in lived:
+            at.append((start, start + size))
         peak = max(peak, start + size)
     return Packed(offsets, peak)

@@ -54,7 +54,8 @@ def least_peak(items: list[Item]) -> int:
     for order in itertools.permutations(items):
         placed: list[tuple[int, Item]] = []
         for item in order:
-            beside = [(start, start + other.bytes) for start, other in placed if other.meets(item)]
+            together = [(at, other) for at, other in placed if other.first <= item.last and item.first <= other.last]
+            beside = [(start, start + other.bytes) for start, other in together]
             free = (0, *(end for _, end in beside))
             placed.append((min(s for s in free if all(end <= s or s + item.bytes <= b for b, end in beside)), item))
         best = min(best, max(start + item.bytes for start, item in placed))
