@@ -32,7 +32,7 @@ from match.relay.readers import (
     read_sums,
 )
 from match.relay.resize import Resize, read_resize
-from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar, shape
+from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rewrite, scalar, shape
 
 _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
@@ -96,7 +96,7 @@ class _Conversion:
         if dequantized is not None:
             return dequantized
         if self._is_difference(call):
-            return relay.subtract(*(rebuild(operand, new) for operand in call.args))
+            return relay.subtract(*(relay.cast(self._unsigned(x.args[0], new), dtype(x)) for x in call.args))
         if any(tensor in self._shifted for argument in call.args for tensor in (argument, *_fields(argument))):
             arguments = [self.signed(argument, new) for argument in call.args]
             return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
@@ -206,10 +206,12 @@ class _Conversion:
         return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))
 
     def _is_difference(self, call: relay.Call) -> bool:
-        """Whether a call subtracts two widened tensors that are both 128 more now."""
-        return is_call(call, "subtract") and all(
-            is_call(operand, "cast") and operand.args[0] in self._shifted for operand in call.args
-        )
+        """Whether a call subtracts two widened int8 tensors, one of which at least is 128 more now."""
+        if not is_call(call, "subtract") or not all(
+            is_call(x, "cast") and dtype(x.args[0]) == "int8" for x in call.args
+        ):
+            return False
+        return any(x.args[0] in self._shifted for x in call.args)
 
     def _dequantized(self, call: relay.Call, new: New) -> relay.Expr | None:
         """A dequantize of what is now 128 more."""
