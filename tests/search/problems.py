@@ -13,7 +13,7 @@ from match.search.engine import Engine, engine
 from match.search.problem import SearchProblem
 from match.target.cost import Block, CostModel, Tile, choose
 from match.targets.gap9.target import Gap9
-from tests.mapping.random_schedules import SteppedCost, operands_of, random_layer, random_operands
+from tests.mapping.random_schedules import ACCUMULATING, OPS, SteppedCost, operands_of, random_layer, random_operands
 from tests.search.brute_force import size_of_search
 
 
@@ -57,9 +57,9 @@ def small_problem(
 ) -> tuple[Layer, tuple[Operand, ...], dict[Dim, int]]:
     """A layer with at most so many mappings; `reduced` asks for one whose input channels may be cut."""
     while True:
-        layer = random_layer(rng, rng.choice([3, 4, 6, 9]))
+        layer = random_layer(rng, rng.choice([3, 4, 6, 9]), ACCUMULATING if reduced else OPS)
         operands = random_operands(rng, layer)
-        if reduced and (layer.c == 1 or not any(operand.partial_bytes for operand in operands)):
+        if reduced and layer.c == 1:
             continue
         multiples = {dim: rng.choice([0, 2, 3]) for dim in (Dim.K, Dim.OY, Dim.OX) if rng.random() < 0.3}
         if reduced:
