@@ -32,6 +32,9 @@ from match.relay.operators import (
 )
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
+_OF_ONE_CHANNEL = ("multiply",)
+"""Last operators of accumulators whose elements all have the parameters of one channel."""
+
 
 def read_layer(expr: relay.Expr) -> Layer | None:
     """A convolution, dense layer or average pooling."""
@@ -87,7 +90,7 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     accumulator = product.args[0].args[0]
     if dtype(accumulator) != "int32" or not shape(accumulator):
         return None
-    channels = 1 if is_call(accumulator, "multiply") else shape(accumulator)[-1]
+    channels = 1 if is_call(accumulator, *_OF_ONE_CHANNEL) else shape(accumulator)[-1]
     exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
     line = bias_expr.args[2] if exceptional else bias_expr
     negative = line.args[:2] if is_call(line, "where") else None
