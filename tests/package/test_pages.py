@@ -9,7 +9,7 @@ import pytest
 from tests.pages import DOCS, PAGES, SCHEMAS, TARGETS
 from tests.schemas import in_order
 
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.cc
 
 
 @pytest.mark.parametrize("target", TARGETS)
