@@ -10,12 +10,12 @@ from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
 from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
+    Accumulation,
     Addition,
     Average,
     ChannelLookup,
     Convolution,
     Dense,
-    Layer,
     Lookup,
     Matrices,
     Multiplication,
@@ -135,7 +135,7 @@ class _Conversion:
             self._shifted.add(call)
         return result
 
-    def _layer(self, layer: Layer, new: New) -> relay.Expr:
+    def _layer(self, layer: Accumulation, new: New) -> relay.Expr:
         requantization = layer.requantization
         if dtype(layer.x) == "int8":
             requantization = requantization.moved(_OFFSET * _weight_sums(layer))
@@ -270,7 +270,7 @@ def _moved_zero_point(zero_point: relay.Expr) -> relay.Expr | None:
     return None if value is None else relay.const((value + np.int32(_OFFSET)).astype(np.int32), "int32")
 
 
-def _weight_sums(layer: Layer) -> Int64Array:
+def _weight_sums(layer: Accumulation) -> Int64Array:
     """What each channel's accumulator grows by when every input grows by one."""
     if isinstance(layer, Convolution):
         return layer.weights_by_output.sum(axis=1, dtype=np.int64)

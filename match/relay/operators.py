@@ -222,5 +222,5 @@ class ChannelLookup:
         return integer_form.channel_lookup(x, self.outputs, self.x_dtype, self.dtype)
 
 
-Layer = Convolution | Dense | Average
+Accumulation = Convolution | Dense | Average
 """An operator that accumulates and requantizes."""

@@ -17,13 +17,13 @@ from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums
 from match.relay.operators import (
+    Accumulation,
     Addition,
     Average,
     ChannelLookup,
     Convolution,
     Dense,
     Dequantize,
-    Layer,
     Lookup,
     Matrices,
     Multiplication,
@@ -36,7 +36,7 @@ _OF_ONE_CHANNEL = ("multiply",)
 """Last operators of accumulators whose elements all have the parameters of one channel."""
 
 
-def read_layer(expr: relay.Expr) -> Layer | None:
+def read_layer(expr: relay.Expr) -> Accumulation | None:
     """A convolution, dense layer or average pooling."""
     requantized = read_requantized(expr)
     if requantized is None:
@@ -48,7 +48,7 @@ def read_layer(expr: relay.Expr) -> Layer | None:
     return _sums(accumulator, requantization, out_dtype)
 
 
-def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Layer | None:
+def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Accumulation | None:
     if is_call(accumulator, "nn.conv2d"):
         return _convolution(accumulator, requantization, out_dtype)
     if is_call(accumulator, "nn.dense"):

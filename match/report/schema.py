@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 REPORT = "report.json"
 """What its file in a project is called."""
 
-Bound = Literal["compute", "dma", "overhead"]
+Bottleneck = Literal["compute", "dma", "overhead"]
 AdviceKind = Literal[
     "idle module",
     "float border",
@@ -230,7 +230,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compute_cycles: int | None
     dma_cycles: int | None
     overhead_cycles: int | None
-    bound: Bound | None
+    bound: Bottleneck | None
     energy_pj: float | None
     l1_bytes: int
     schedule: ScheduleSummary | None
