@@ -43,7 +43,7 @@ class DeadChannels:
 
 
 class _Liveness:
-    """Which channels of which tensors somebody needs, as the greatest fixed point of what readers can do without."""
+    """For each tensor the channels that a reader needs: the greatest fixed point of what readers can do without."""
 
     def __init__(self, module: tvm.IRModule, ranges: dict[relay.Expr, Range]) -> None:
         self._dead: dict[relay.Expr, Mask] = {}
