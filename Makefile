@@ -2,6 +2,7 @@
 #   make demo    compiles, builds and runs a small network that ships with the project
 #   make test    the whole test suite
 # Parts of it: make unit, tvm, cc, qemu, rtl (CONTRIBUTING.md), and make sweep, the slow tier.
+#   make pages   writes the files of docs/ that follow from types and descriptions
 # They need Python 3.11-3.13 with its venv module (PYTHON names another one), a C compiler and make.
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ PYTEST = .venv-test/bin/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 TIERS := unit tvm cc qemu rtl
 
-.PHONY: demo test $(TIERS) sweep clean
+.PHONY: demo test $(TIERS) sweep pages clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/match demo
@@ -23,6 +24,9 @@ $(TIERS): .venv-test/ready
 
 sweep: .venv-test/ready
 	$(PYTEST) -m sweep
+
+pages: .venv-test/ready
+	.venv-test/bin/python -m tests.pages
 
 .venv-%/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*

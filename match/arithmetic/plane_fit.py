@@ -63,7 +63,7 @@ def _multipliers(slopes: tuple[float, float], shift: int) -> tuple[int, int]:
 
 
 def _biases(outputs: Int64Array, sums: Int64Array, shift: int, clip: tuple[int, int]) -> tuple[int, int]:
-    """The least and the largest B that any pair leaves; the former is above the latter where no B suits all."""
+    """The least and the largest B that any pair leaves. The least is above the largest where no B suits all."""
     limits = np.iinfo(np.int64)
     room = (outputs << shift) - sums
     least = int(np.max(room, where=outputs > clip[0], initial=limits.min))

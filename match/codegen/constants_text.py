@@ -30,7 +30,7 @@ class ConstantsText:
 
     @property
     def array_depth(self) -> int:
-        """Number of loops that the array is inside of which they are fetched from; 0 for that of all constants."""
+        """How many loops the array in the memory outside lies inside of; 0 for the array of all constants."""
         held = [n for n in range(self.level) if self.schedule.memories[n].has(self.operand.name)]
         return self._depth(held[-1]) if held else 0
 

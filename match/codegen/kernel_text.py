@@ -65,7 +65,7 @@ class KernelCall:
 
 
 @dataclass(frozen=True)
-class ConstantsText:
+class ComponentText:
     """A part of a layer's constants: the field of the kernel's context, its name, and the byte where it begins.
 
     Where tiles take a part of it, that is `start` steps further, an expression in C, of so many bytes (`step`), whose
@@ -114,11 +114,11 @@ class KernelText(LevelText):
         return self.output
 
     @cached_property
-    def components(self) -> tuple[ConstantsText, ...]:
+    def components(self) -> tuple[ComponentText, ...]:
         """The parts of the constants."""
         if self.weights is None:
             return ()
-        found: list[ConstantsText] = []
+        found: list[ComponentText] = []
         offsets = component_offsets(self.weights.operand, self.schedule)
         for component, offset in zip(self.weights.operand.components, offsets, strict=True):
             name = component.name.rpartition("_")[0] if self.layer.stages else component.name
@@ -127,11 +127,11 @@ class KernelText(LevelText):
                     f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
                     f"not {component.name!r}."
                 )
-            part = ConstantsText(_COMPONENT_FIELDS[name], component.name.upper(), offset)
+            part = ComponentText(_COMPONENT_FIELDS[name], component.name.upper(), offset)
             found.append(self._tile_part(part, component, self.weights.depth))
         return tuple(found)
 
-    def _tile_part(self, part: ConstantsText, component: Component, depth: int) -> ConstantsText:
+    def _tile_part(self, part: ComponentText, component: Component, depth: int) -> ComponentText:
         """The part with where a tile's entries of it begin; blocks are those inside `depth` loops."""
         nest = self.nest
         if component.axes and not component.axes[0].stride:  # blocks have all entries of the axis

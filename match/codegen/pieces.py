@@ -10,7 +10,7 @@ from match.relay import tvm
 
 @dataclass(frozen=True)
 class Pieces:
-    """How an operator writes its output: `count` iterations of one loop, each of which fills the next `bytes` of it."""
+    """How an operator writes its output: `count` iterations of one loop; each fills the next `bytes`."""
 
     count: int
     bytes: int

@@ -11,37 +11,38 @@ from match.cover.problem import Layout
 Wanted = Mapping[int, Mapping[int, Collection[Layout]]]
 """The layouts in which a tensor is wanted, by operator that reads it and candidate that has the operator."""
 
-Conversion = Callable[[Layout], int]
+ConversionCost = Callable[[Layout], int]
 """What it costs to bring the dense tensor into a layout, or to make it dense from any."""
 
 
-class Way(NamedTuple):
-    """A way to hold a tensor: the layouts in which it is there, none of which serves the readers of another.
+class LayoutSet(NamedTuple):
+    """The layouts in which a tensor is there for its readers. No layout serves the readers of another one.
 
-    asked_for: operators, each with a layout of `held` that it has to want.
+    held: the layouts. asked_for: operators by number, each with a layout of `held` that its candidate has to want.
     """
 
     held: tuple[Layout, ...]
     asked_for: tuple[tuple[int, Layout], ...]
 
     def suits(self, operator: int, wants: Collection[Layout]) -> bool:
-        """Whether a candidate finds there what it wants at an operator, and wants what it has to."""
+        """Whether a candidate with the operator finds each layout that it wants, and wants those `asked_for` of it."""
         asks = all(layout in wants for place, layout in self.asked_for if place == operator)
         return asks and all(any(_serves(layout, wanted) for layout in self.held) for wanted in wants)
 
-    def cost(self, given: Layout, conversion: Conversion) -> int:
-        """That of all layouts that have to be made, by way of the dense one, of the given one."""
+    def cost(self, given: Layout, conversion: ConversionCost) -> int:
+        """The cost of all layouts that have to be made of the given one. Each is made of the dense tensor."""
         made = {layout for layout in self.held if not _serves(given, layout)}
         if made and given is not None:
             made.add(None)
         return sum(conversion(layout) for layout in made)
 
 
-def ways(readers: Wanted, output: bool, conversion: Conversion) -> list[Way]:
-    """All ways to hold a tensor that its readers may need, or those of the network's outputs if it is one.
+def layout_sets(readers: Wanted, output: bool, conversion: ConversionCost) -> list[LayoutSet]:
+    """All sets of layouts that a tensor's readers may need; a network's `output` is there densely, too.
 
-    A reader that wants more room along the slowest axis than another one serves both: only the largest is made. Where
-    that costs less than what it serves, some reader has to want it, as none is made that nobody wants.
+    A layout with more room along its slowest axis serves readers that want less of it: only the largest is made. Where
+    the larger layout costs less than a smaller one that it serves, some reader has to want the larger one: no layout
+    is made that nobody wants.
     """
     wanted = {place: {layout for each in own.values() for layout in each} for place, own in readers.items()}
     listed = dict.fromkeys(layout for own in readers.values() for each in own.values() for layout in each)
@@ -51,7 +52,7 @@ def ways(readers: Wanted, output: bool, conversion: Conversion) -> list[Way]:
         most += 1
     cheaper = {one for one in listed if any(_serves(one, two) and conversion(one) < conversion(two) for two in listed)}
     return [
-        Way(held, asked_for)
+        LayoutSet(held, asked_for)
         for count in range(1, min(most, len(listed)) + 1)
         for held in combinations(listed, count)
         if not (output and None not in held)

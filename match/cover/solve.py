@@ -18,7 +18,7 @@ from itertools import pairwise
 from math import prod
 
 from match.cover.elimination import Marginals, Pair, marginals
-from match.cover.layouts import Wanted, Way, ways
+from match.cover.layouts import LayoutSet, Wanted, layout_sets
 from match.cover.problem import Cover, CoverProblem, Layout
 from match.dispatch.plan import RunnerUp
 
@@ -29,8 +29,8 @@ def solve(problem: CoverProblem) -> Cover:
     Raises:
         ValueError: if no cover has every operator.
     """
-    network = Network(problem)
-    least = network.marginals().least[: len(problem.graph.operators)]
+    costs = Costs(problem)
+    least = costs.marginals().least[: len(problem.graph.operators)]
     if not all(least):
         raise ValueError("no cover has every operator: candidates of several operators exclude one another")
     best = {min(own, key=lambda number: own[number]) for own in least}
@@ -38,13 +38,13 @@ def solve(problem: CoverProblem) -> Cover:
     runners_up: list[RunnerUp | None] = []
     for number in chosen:
         own = least[problem.candidates[number].operators[0]]
-        other = min(((network.cost(own[one]), one) for one in own if one != number), default=None)
+        other = min(((costs.cost(own[one]), one) for one in own if one != number), default=None)
         runners_up.append(RunnerUp(problem.candidates[other[1]].module, other[0]) if other else None)
-    return Cover(tuple(chosen), network.cost(min(least[0].values()) if least else 0), tuple(runners_up))
+    return Cover(tuple(chosen), costs.cost(min(least[0].values()) if least else 0), tuple(runners_up))
 
 
-class Network:
-    """A problem in integers, with a variable for each operator, and behind these for each tensor with a choice."""
+class Costs:
+    """A problem as integer costs: a variable for each operator, then one for each tensor with several layout sets."""
 
     def __init__(self, problem: CoverProblem) -> None:
         """The variables of a problem, and what their values cost.
@@ -115,14 +115,14 @@ class Network:
                 given[tensor][number] = layout
         writers = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.writes}
         for tensor, readers in enumerate(wanted):
-            found = ways(readers, tensor in graph.outputs, partial(self._conversion, tensor))
+            found = layout_sets(readers, tensor in graph.outputs, partial(self._conversion, tensor))
             if found:
                 self._hold(tensor, found, readers, writers.get(tensor), given[tensor])
 
     def _hold(
         self,
         tensor: int,
-        held: Sequence[Way],
+        held: Sequence[LayoutSet],
         readers: Wanted,
         writer: int | None,
         given: Mapping[int, Layout],

@@ -49,9 +49,9 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """What was decided on: `decisions` by the names of layers; symbols, cuts, images and strips by step.
+    """What was decided: `decisions` by the names of layers; symbols, cuts, images and strips by step.
 
-    `problem` has the constants as they are packed then, whose bytes are in `images`.
+    `problem` has the sizes of constants as cut layers pack them; `images` has their bytes.
     """
 
     problem: PlacementProblem

@@ -93,7 +93,7 @@ class StepFunction:
         return np.where(self.decreasing, [-self.high, -self.low], [self.low, self.high])
 
     def padded(self, clip: tuple[int, int]) -> Int64Array:
-        """Thresholds of the levels of a wider range, of which those outside `self.clip` are always or never reached."""
+        """Thresholds of the levels of a wider range; levels outside `self.clip` are always or never reached."""
         below = np.repeat(self.low[:, None], self.clip[0] - clip[0], axis=1)
         above = np.repeat(self.high[:, None] + 1, clip[1] - self.clip[1], axis=1)
         return np.concatenate([below, self.thresholds, above], axis=1)

@@ -1,1 +1,1 @@
-"""The mapping of a layer onto memories: loops, what lies where inside of which loop; how activations lie there."""
+"""The mapping of a layer onto memories: loops, each operand's blocks in them, and the layout of activations."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from match.ir.requantization import UNREACHED, Requantization
 from match.relay import relay, tvm
-from match.relay.operators import Convolution, Dense, Layer
+from match.relay.operators import Accumulation, Convolution, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
 from match.relay.rewrite import New, is_call, operands, rewrite, shape
 from match.relay.value_ranges import Range, channel_copies, output_steps, value_ranges
@@ -43,7 +43,7 @@ class DeadChannels:
 
 
 class _Liveness:
-    """Which channels of which tensors somebody needs, as the greatest fixed point of what readers can do without."""
+    """For each tensor the channels that a reader needs: the greatest fixed point of what readers can do without."""
 
     def __init__(self, module: tvm.IRModule, ranges: dict[relay.Expr, Range]) -> None:
         self._dead: dict[relay.Expr, Mask] = {}
@@ -165,7 +165,7 @@ def _reduced(
     return None
 
 
-def _reduced_layer(layer: Layer, inputs: Mask, outputs: Mask, x: Range) -> Layer:
+def _reduced_layer(layer: Accumulation, inputs: Mask, outputs: Mask, x: Range) -> Accumulation:
     requantization = _constants_written_out(layer, x)
     if isinstance(layer, Dense):
         known = layer.weights[:, ~inputs].astype(np.int64) @ x.low[~inputs]
@@ -182,7 +182,7 @@ def _reduced_layer(layer: Layer, inputs: Mask, outputs: Mask, x: Range) -> Layer
     return replace(layer, weights=layer.weights[:, :, inputs][..., outputs], requantization=requantization)
 
 
-def _constants_written_out(layer: Layer, x: Range) -> Requantization:
+def _constants_written_out(layer: Accumulation, x: Range) -> Requantization:
     """The requantization with multiplier 0 for every channel that has one output for the inputs it can meet."""
     requantization, steps = layer.requantization, output_steps(layer, x)
     below, exceptions, constant = requantization.negative_below, requantization.exceptions, steps.constant

@@ -270,7 +270,7 @@ def _unmoved(expr: relay.Expr, *names: str) -> relay.Expr:
 
 
 def _replayed(expr: relay.Expr, source: relay.Expr, replacement: relay.Expr) -> relay.Expr:
-    """The operators from `source` to `expr`, each of one operand, on a replacement of the former."""
+    """The operators from `source` to `expr`, each of one operand, on a replacement of `source`."""
     moves: list[relay.Call] = []
     while expr != source and isinstance(expr, relay.Call):
         moves.append(expr)

@@ -18,7 +18,7 @@ from match.ir.requantization import Requantizer
 from match.passes.odd_filters import with_odd_filters
 from match.passes.stored_scales import MOVES, SIGNED, UNSIGNED, Stored, Tensor, origin, stored_scales, values
 from match.relay import integer_form, relay, tvm
-from match.relay.operators import Addition, Average, Convolution, Dense, Layer
+from match.relay.operators import Accumulation, Addition, Average, Convolution, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
 from match.relay.rewrite import New, dtype, is_call, named, operands, rewrite, shape
 from match.requantize.folded import fold, line
@@ -148,7 +148,7 @@ class _Rescaling:
     def _of(self, expr: relay.Expr) -> Stored:
         return self._stored.get(origin(expr)) or Stored(1.0, 0.0, values(expr))
 
-    def _layer(self, call: relay.Call, layer: Layer, new: New) -> relay.Expr:
+    def _layer(self, call: relay.Call, layer: Accumulation, new: New) -> relay.Expr:
         """A layer whose sums are of stored inputs and become stored outputs."""
         x, y = self._of(layer.x), self._of(call)
         own = layer.requantization
@@ -160,7 +160,7 @@ class _Rescaling:
             self._written.add(call)
         if isinstance(layer, Average):
             weights, requantization = rows, line(slope, bias, y.clip)
-            changed: Layer = replace(layer, requantization=requantization, dtype=self._type(call))
+            changed: Accumulation = replace(layer, requantization=requantization, dtype=self._type(call))
         else:
             folded = fold(rows * slope[:, None, None], bias, x.clip, y.clip, self._form)
             weights, requantization = folded.weights.astype(np.int64), folded.requantization
@@ -234,7 +234,7 @@ def _sum(addition: Addition, operands: list[npt.NDArray[np.int64]]) -> npt.NDArr
     return np.clip(total >> addition.shift, *addition.clip)
 
 
-def _rows(layer: Layer) -> npt.NDArray[np.int64]:
+def _rows(layer: Accumulation) -> npt.NDArray[np.int64]:
     """What each output channel sums with: (channels, inputs, taps)."""
     channels = layer.requantization.channels
     if isinstance(layer, Average):

@@ -11,12 +11,12 @@ from match.relay import integer_form, relay, tvm
 from match.relay.lstm import Lstm, read_lstm
 from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
+    Accumulation,
     Addition,
     Average,
     ChannelLookup,
     Convolution,
     Dense,
-    Layer,
     Lookup,
     Matrices,
     Multiplication,
@@ -33,7 +33,7 @@ from match.relay.readers import (
     read_sums,
 )
 from match.relay.resize import Resize, read_resize
-from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar, shape
+from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rewrite, scalar, shape
 
 _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
@@ -100,7 +100,7 @@ class _Conversion:
         if dequantized is not None:
             return dequantized
         if self._is_difference(call):
-            return relay.subtract(*(rebuild(operand, new) for operand in call.args))
+            return relay.subtract(*(relay.cast(self._unsigned(x.args[0], new), dtype(x)) for x in call.args))
         if any(tensor in self._shifted for argument in call.args for tensor in (argument, *_fields(argument))):
             arguments = [self.signed(argument, new) for argument in call.args]
             return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
@@ -139,7 +139,7 @@ class _Conversion:
             self._shifted.add(call)
         return result
 
-    def _layer(self, layer: Layer, new: New) -> relay.Expr:
+    def _layer(self, layer: Accumulation, new: New) -> relay.Expr:
         requantization = layer.requantization
         if dtype(layer.x) == "int8":
             requantization = requantization.moved(_OFFSET * _weight_sums(layer))
@@ -220,10 +220,12 @@ class _Conversion:
         return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))
 
     def _is_difference(self, call: relay.Call) -> bool:
-        """Whether a call subtracts two widened tensors that are both 128 more now."""
-        return is_call(call, "subtract") and all(
-            is_call(operand, "cast") and operand.args[0] in self._shifted for operand in call.args
-        )
+        """Whether a call subtracts two widened int8 tensors, one of which at least is 128 more now."""
+        if not is_call(call, "subtract") or not all(
+            is_call(x, "cast") and dtype(x.args[0]) == "int8" for x in call.args
+        ):
+            return False
+        return any(x.args[0] in self._shifted for x in call.args)
 
     def _dequantized(self, call: relay.Call, new: New) -> relay.Expr | None:
         """A dequantize of what is now 128 more."""
@@ -282,7 +284,7 @@ def _moved_zero_point(zero_point: relay.Expr) -> relay.Expr | None:
     return None if value is None else relay.const((value + np.int32(_OFFSET)).astype(np.int32), "int32")
 
 
-def _weight_sums(layer: Layer) -> Int64Array:
+def _weight_sums(layer: Accumulation) -> Int64Array:
     """What each channel's accumulator grows by when every input grows by one."""
     if isinstance(layer, Convolution):
         return layer.weights_by_output.sum(axis=1, dtype=np.int64)

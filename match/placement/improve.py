@@ -60,8 +60,8 @@ def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: b
 def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:
     """The choice with constants that stay in main memory, those first that save most cycles a byte.
 
-    As many as fit, or if `saving` only those that make it faster. What constants save is less, if anything, when others
-    stay: it is computed again for those only that would be next.
+    As many as fit; if `saving`, only those that make the network faster. Constants save less, if anything, once others
+    stay. The saving is therefore computed again only for the constants that would be next.
     """
     left = {step for step, at in enumerate(choice.fetched) if at is not None}
     now = predict(problem, choice, used).cycles

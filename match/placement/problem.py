@@ -114,5 +114,5 @@ def blocks(problem: PlacementProblem, choice: Choice, step: int) -> int:
 
 
 def cut_steps(problem: PlacementProblem, choice: Choice) -> frozenset[int]:
-    """The steps of which some operand comes in pieces."""
+    """The steps with an operand that comes in pieces."""
     return choice.cut.union(*(problem.touching.get(name, ()) for name in choice.spilled))

@@ -29,7 +29,7 @@ class Level(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What executing a mapping on one block takes.
+    """What it takes to execute a mapping on one block.
 
     `transfers` (DMA cycles) and `moved` (bytes) have an entry for each operand in one memory, then in the next.
     """
@@ -95,9 +95,9 @@ def _view(levels: Sequence[Level], cost: Cost, work: Work) -> MappingView:
 
 
 class Nested:
-    """The mapping onto some levels, executed on blocks of at most `largest` extents of the memory outside of them.
+    """The mapping onto some levels. It is executed on blocks, in the memory outside, of at most `largest` extents.
 
-    `inner` is the mapping onto those inside of the first, if it is there already with what it remembers.
+    `inner` is the mapping onto the levels inside of the first; one that is given keeps what it remembers.
     """
 
     def __init__(self, levels: Sequence[Level], largest: dict[Dim, int], inner: Nested | None = None) -> None:
@@ -111,7 +111,7 @@ class Nested:
         self._packed: dict[object, Move] = {}
 
     def work(self, spans: Spans, limits: tuple[Lengths, ...], overhead: float = 0.0) -> Work:
-        """What it takes on the block that covers `spans`, when the operands lie in arrays of `limits`."""
+        """What the mapping takes on the block that covers `spans`; the operands lie in arrays of `limits`."""
         place = *spans.values(), limits
         known = self._known.get(place)
         if known is None:
@@ -194,7 +194,7 @@ class _LevelWalk(Walk):
             self.moved[n] += count
 
     def _arrays(self) -> tuple[Lengths, ...]:
-        """How the arrays lie that the inner levels fetch from: blocks that are held here, else those outside."""
+        """The limits of the arrays that inner levels fetch from: blocks that are held here, else those outside."""
         arrays = list(self._limits)
         for stream in self.streams:
             if self.pricing.operands[stream.number].role is not Role.CONSTANT:

@@ -215,12 +215,12 @@ class Prices:
         return [Move(answer, block.bytes) for answer, block in zip(cycles, blocks, strict=True)]
 
     def unclipped(self, dim: Dim, end: int) -> tuple[int, int]:
-        """The iterations before `end`, from a first one to before another, at which no operand's block is clipped."""
+        """The range of iterations before `end` at which no block is clipped: the first, and the one behind."""
         low, high = self._unclipped[dim]
         return low, end if high is None else high
 
     def alike(self, dim: Dim, span: Span) -> Span:
-        """The first span that looks the same to every operand: the same extent, and where one is clipped itself."""
+        """The first span of equal cost: of the same extent, unclipped. A span that is clipped is its own."""
         start, extent = span
         low, high = self._unclipped[dim]
         return (low, extent) if low <= start and (high is None or start + extent <= high) else span
@@ -308,7 +308,7 @@ class Prices:
 def _remembered(
     known: dict[_Key, _Value], keys: Sequence[_Key], ask: Callable[[list[_Key]], Iterable[_Value]]
 ) -> list[_Value]:
-    """What is `known` of each of `keys`; what is not yet is asked, once."""
+    """The answer to each of `keys`: the `known` one, or one that is asked for now, once."""
     lacking = [key for key in dict.fromkeys(keys) if key not in known]
     if lacking:
         known.update(zip(lacking, ask(lacking), strict=True))

@@ -271,7 +271,7 @@ def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str) -> rela
 def channel_lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, axes_behind: int = 0) -> relay.Expr:
     """Any function of an 8-bit value and its channel: `outputs` (channels, 256), each row in ascending order of x.
 
-    `axes_behind` are how many axes stand behind the channels', of which the integer form has none.
+    `axes_behind`: number of axes behind the channels' axis; the integer form has none.
     """
     first = 256 * np.arange(len(outputs), dtype=np.int32).reshape(-1, *[1] * axes_behind)
     index = relay.add(_index(x, x_dtype), relay.const(first))

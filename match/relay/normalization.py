@@ -50,7 +50,7 @@ ROOT_START = (round(1.1033 * (1 << 30)), -round(2 / 3 * (1 << 30)))
 """The line ``1.1033 - 2 / 3 * x`` near half the inverse root of x, with 30 bits behind the point: at most 13 % off."""
 
 ROOT_STEPS = 3
-"""Of Newton and Raphson, each of which squares how far it is off, times 1.5: 2**-19 in the end."""
+"""Steps of Newton and Raphson. Each squares the relative error, times 1.5: 2**-19 in the end."""
 
 
 def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requantization, dtype: str) -> relay.Expr:

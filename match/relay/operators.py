@@ -42,7 +42,7 @@ class Convolution:
 
     @property
     def grouped(self) -> bool:
-        """Whether channels are in groups, each with filters of its own, of which a depthwise convolution is none."""
+        """Whether channels are in groups, each with filters of its own; not so of a depthwise convolution."""
         return self.groups > 1 and not self.depthwise
 
     @property
@@ -222,5 +222,5 @@ class ChannelLookup:
         return integer_form.channel_lookup(x, self.outputs, self.x_dtype, self.dtype)
 
 
-Layer = Convolution | Dense | Average
+Accumulation = Convolution | Dense | Average
 """An operator that accumulates and requantizes."""

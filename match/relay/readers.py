@@ -17,13 +17,13 @@ from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums
 from match.relay.operators import (
+    Accumulation,
     Addition,
     Average,
     ChannelLookup,
     Convolution,
     Dense,
     Dequantize,
-    Layer,
     Lookup,
     Matrices,
     Multiplication,
@@ -32,8 +32,11 @@ from match.relay.operators import (
 )
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
+_OF_ONE_CHANNEL = ("multiply",)
+"""Last operators of accumulators whose elements all have the parameters of one channel."""
 
-def read_layer(expr: relay.Expr) -> Layer | None:
+
+def read_layer(expr: relay.Expr) -> Accumulation | None:
     """A convolution, dense layer or average pooling."""
     requantized = read_requantized(expr)
     if requantized is None:
@@ -45,7 +48,7 @@ def read_layer(expr: relay.Expr) -> Layer | None:
     return _sums(accumulator, requantization, out_dtype)
 
 
-def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Layer | None:
+def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Accumulation | None:
     if is_call(accumulator, "nn.conv2d"):
         return _convolution(accumulator, requantization, out_dtype)
     if is_call(accumulator, "nn.dense"):
@@ -87,7 +90,7 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     accumulator = product.args[0].args[0]
     if dtype(accumulator) != "int32" or not shape(accumulator):
         return None
-    channels = 1 if is_call(accumulator, "multiply") else shape(accumulator)[-1]
+    channels = 1 if is_call(accumulator, *_OF_ONE_CHANNEL) else shape(accumulator)[-1]
     exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
     line = bias_expr.args[2] if exceptional else bias_expr
     negative = line.args[:2] if is_call(line, "where") else None

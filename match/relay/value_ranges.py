@@ -11,7 +11,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.ir.step_function import StepFunction, step_function
 from match.relay import relay, tvm
-from match.relay.operators import Average, Dense, Layer
+from match.relay.operators import Accumulation, Average, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 
@@ -41,7 +41,7 @@ def value_ranges(module: tvm.IRModule) -> dict[relay.Expr, Range]:
     return ranges
 
 
-def accumulator_range(layer: Layer, x: Range) -> tuple[Int64Array, Int64Array]:
+def accumulator_range(layer: Accumulation, x: Range) -> tuple[Int64Array, Int64Array]:
     """Smallest and largest accumulator of each output channel for inputs in `x`, padding included."""
     if isinstance(layer, Average):
         count = layer.window[0] * layer.window[1]
@@ -62,7 +62,7 @@ def accumulator_range(layer: Layer, x: Range) -> tuple[Int64Array, Int64Array]:
     return low.reshape(-1), high.reshape(-1)
 
 
-def output_steps(layer: Layer, x: Range) -> StepFunction:
+def output_steps(layer: Accumulation, x: Range) -> StepFunction:
     """The layer's requantization over the accumulators that inputs in `x` can reach."""
     return step_function(layer.requantization, *accumulator_range(layer, x))
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from match.errors import InputError, ModelError
+from match.report.layer_rows import bytes_moved
 from match.report.schema import REPORT, LayerSummary, OptionsSummary, Report, RequantizationSummary, ScheduleSummary
 from match.report.text import decode
 
@@ -196,7 +197,7 @@ def _layer(a: LayerSummary, b: LayerSummary | None) -> LayerChange:
         ("module", a.module, b.module),
         ("cycles", f"{a.cycles:,}", f"{b.cycles:,}"),
         ("bound", a.bound or "", b.bound or ""),
-        ("bytes", f"{_moved(a.schedule):,}", f"{_moved(b.schedule):,}"),
+        ("bytes", f"{bytes_moved(a):,}", f"{bytes_moved(b):,}"),
         ("l1", f"{a.l1_bytes:,}", f"{b.l1_bytes:,}"),
         ("schedule", _mapping(a.schedule), _mapping(b.schedule)),
         ("requantization", _form(a.requantization), _form(b.requantization)),
@@ -224,10 +225,6 @@ def _why(a: LayerSummary, b: LayerSummary) -> str | None:
             return f"in {which}, {other.module} refused because {offer.refusal}"
     offer = next(offer for offer in b.candidates if offer.module == a.module)
     return None if offer.cycles is None else f"in B, {a.module} would take {offer.cycles:,} cycles"
-
-
-def _moved(schedule: ScheduleSummary | None) -> int:
-    return sum(operand.bytes_moved for operand in schedule.operands) if schedule else 0
 
 
 def _mapping(schedule: ScheduleSummary | None) -> str:

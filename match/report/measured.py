@@ -31,7 +31,7 @@ _TELLING = {
     "softmax": ("max",),
     "normalize": ("sum",),
 }
-"""Operators of which a function has one if it computes such a layer on the control core."""
+"""By operator of a layer, the Relay operators that show it: a C function that computes it has one of them."""
 
 _LIKE = {
     "add": ("multiply", "cast", "multiply", "add"),

@@ -2,8 +2,8 @@
 
 Cycles, milliseconds and bounds are predictions of the target's cost models; bytes are exact; what is under `measured`
 was counted by a program on the platform that it names. The fields' meanings and units are in docs/report.md, the JSON
-Schema made from these types in docs/report.schema.json. A field that is added keeps `SCHEMA_VERSION`; one that is
-removed, renamed or given another meaning raises it.
+Schema made from these types in docs/report.schema.json (`make pages`). A field that is added has a default, so that
+older reports can be read, and keeps `SCHEMA_VERSION`; one that is removed, renamed or given another meaning raises it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 REPORT = "report.json"
 """What its file in a project is called."""
 
-Bound = Literal["compute", "dma", "overhead"]
+Bottleneck = Literal["compute", "dma", "overhead"]
 AdviceKind = Literal[
     "idle module",
     "float border",
@@ -230,7 +230,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compute_cycles: int | None
     dma_cycles: int | None
     overhead_cycles: int | None
-    bound: Bound | None
+    bound: Bottleneck | None
     energy_pj: float | None
     l1_bytes: int
     schedule: ScheduleSummary | None

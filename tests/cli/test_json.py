@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,13 @@ import pytest
 
 from match.devtools import check
 from match.ir.layer import Op
-from match.report import run_result, target_list
 from match.target.registry import installed_targets
 from tests.cli.conftest import Command
-from tests.schemas import in_order
+from tests.pages import SCHEMAS
 
 pytestmark = pytest.mark.cc
 
 DOCS = Path(__file__).parents[2] / "docs"
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
-    "run": run_result.schema,
-    "targets": target_list.schema,
-    "check": check.schema,
-}
 
 
 def followed(text: str, name: str) -> Any:
@@ -78,11 +71,9 @@ def test_check_target(command: Command, monkeypatch: pytest.MonkeyPatch, problem
     assert result["coverage"] == [{"module": "cluster", "op": "conv2d", "taken": 3, "tried": 4}]
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_published_schema_is_current_and_explained(name: str) -> None:
-    """To update: python -c "import json, match.report.run_result as r; print(json.dumps(r.schema(), indent=2))"."""
+@pytest.mark.parametrize("name", ["run", "targets", "check"])
+def test_every_field_is_documented(name: str) -> None:
     schema = SCHEMAS[name]()
-    assert in_order(json.loads((DOCS / f"{name}.schema.json").read_text())) == in_order(schema)
     text = (DOCS / "json.md").read_text()
     own = [entry for title, entry in schema["$defs"].items() if title not in ("Measurement", "MeasuredLayers", "Op")]
     for field in (field for entry in own for field in entry.get("properties", ())):

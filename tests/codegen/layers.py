@@ -92,7 +92,7 @@ class Case:
         if layer.op is Op.AVG_POOL2D:
             acc = _windows(self, layer.pad_value).sum(axis=(2, 3))
         else:
-            assert self.constants.weights is not None
+            assert self.constants.weights is not None, f"tests/codegen/layers.py computes no {layer.op}"
             weights = self.constants.weights.astype(np.int64)
             if layer.op is Op.DEPTHWISE_CONV2D:
                 acc = np.einsum("yxijc,cij->yxc", _windows(self, layer.pad_value), weights[..., 0])
@@ -139,6 +139,7 @@ def make(
 
     `broadcast`: how the inputs of an addition meet.
     """
+    assert op in _MADE or op in _UNWEIGHTED, f"tests/codegen/layers.py makes no {op}: list it, with its constants"
     if op in _UNWEIGHTED:
         return _unweighted(op, channels_in, channels_out, height, width, seed=seed, name=name)
     rng = np.random.default_rng(seed)
@@ -199,6 +200,18 @@ def make(
     zero_points = (int(rng.integers(256)), int(rng.integers(256))) if op is Op.MATRICES else None
     return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
 
+
+_MADE = (
+    Op.CONV2D,
+    Op.DEPTHWISE_CONV2D,
+    Op.GROUPED_CONV2D,
+    Op.DENSE,
+    Op.MATRICES,
+    Op.ADD,
+    Op.AVG_POOL2D,
+    Op.MAX_POOL2D,
+    Op.LOOKUP,
+)
 
 _UNWEIGHTED = (
     Op.MULTIPLY,

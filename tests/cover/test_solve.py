@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from match.cover.problem import Candidate, Cover, CoverProblem
-from match.cover.solve import Network, solve
+from match.cover.solve import Costs, solve
 from match.dispatch.plan import RunnerUp
 from match.ir.graph import Graph, Operator, Tensor
 from tests.cover.brute_force import cost, covers
@@ -95,7 +95,7 @@ def test_work_of_a_hundred_operators(paths: int, interleaved: bool, seed: int) -
     """Parallel paths are as much work as one, however their operators are ordered."""
     problem = parallel_problem(Random(seed), 100, paths, interleaved)
     assert len(problem.candidates) > 600
-    assert Network(problem).marginals().rows < MOST_ROWS
+    assert Costs(problem).marginals().rows < MOST_ROWS
 
 
 @pytest.mark.parametrize(("paths", "interleaved"), SHAPES)

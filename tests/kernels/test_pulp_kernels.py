@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,6 +38,7 @@ from tests.kernels.reference import (
     strides_of,
     windows,
 )
+from tests.kernels.toolchain import PROJECT
 
 pytestmark = pytest.mark.cc
 
@@ -741,6 +743,14 @@ def test_multiply(
     levels = np.arange(256) - zero_points[:, None]
     weights = zero_points.astype("<i4").view(np.uint8)
     combine_on(harness, "multiply", geometry, gaps, shared, (levels, weights, np.multiply), clip, form, seed)
+
+
+def test_every_kernel_is_in_the_harness() -> None:
+    """What match_pulp.h declares can be called, so that a test here can compare it with NumPy."""
+    kernels = (PROJECT / "kernels" / "pulp" / "match_pulp.h").read_text()
+    declared = set(re.findall(r"^void (match_pulp_\w+)\(const match_tile_t", kernels, re.MULTILINE))
+    listed = set(re.findall(r'{"(match_pulp_\w+)",', (PROJECT / "tests" / "kernels" / "harness.c").read_text()))
+    assert declared == listed, "list it in tests/kernels/harness.c, and write a test beside this one"
 
 
 @EXAMPLES

@@ -16,13 +16,13 @@ OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, Op.LSTM, *BY_P
 
 BROADCASTS: tuple[Broadcast, ...] = ("", "", "pixel", "channel", "outer")
 
-_ACCUMULATING = (Op.CONV2D, Op.DENSE)
+ACCUMULATING = (Op.CONV2D, Op.DENSE)
 _WITHOUT_WINDOWS = (Op.ADD, Op.MULTIPLY, Op.SQUARED_DIFFERENCE, Op.SLICE, Op.TRANSPOSE)
 
 
-def random_layer(rng: random.Random, largest: int = 9) -> Layer:
-    """A layer of any operator with small odd geometry."""
-    op = rng.choice(OPS)
+def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) -> Layer:
+    """A layer of one of some operators with small odd geometry."""
+    op = rng.choice(ops)
     k = rng.randint(1, largest)
     if op is Op.DENSE:
         ox = rng.choice([1, 1, rng.randint(1, 4)])
@@ -66,7 +66,7 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
     oy = (iy + padding.top + padding.bottom - (fy - 1) * dilation[0] - 1) // stride[0] + 1
     ox = (ix + padding.left + padding.right - (fx - 1) * dilation[1] - 1) // stride[1] + 1
     if oy < 1 or ox < 1:
-        return random_layer(rng, largest)
+        return random_layer(rng, largest, ops)
     c = rng.randint(1, 6) if op in (Op.CONV2D, Op.GROUPED_CONV2D) else 1
     outputs = rng.randint(1, 4) if op is Op.GROUPED_CONV2D else 1
     weights = "int8" if op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D) else ""
@@ -75,7 +75,7 @@ def random_layer(rng: random.Random, largest: int = 9) -> Layer:
 
 
 def operands_of(layer: Layer) -> tuple[Operand, ...]:
-    sums = 4 if layer.op in _ACCUMULATING else 0
+    sums = 4 if layer.op in ACCUMULATING else 0
     requantizes = layer.weight_dtype or layer.op in (Op.ADD, Op.MULTIPLY, Op.MATRICES)
     return standard_operands(layer, 16 if requantizes else 0, sums)
 
@@ -172,7 +172,7 @@ def random_schedule(
     loops: list[Loop] = []
     for level in sorted(rng.randrange(len(memories)) for _ in range(rng.randint(0, depth))):
         innermost = level == len(memories) - 1
-        sums = innermost and layer.op in _ACCUMULATING
+        sums = innermost and layer.op in ACCUMULATING
         dims = [dim for dim, extent in left.items() if extent > 1 and (sums or dim is not Dim.C)]
         if not dims:
             break

@@ -61,8 +61,9 @@ def tiers(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(PROJECT / "tests")))
 def test_a_file_has_one_tier_and_keeps_to_it(path: Path) -> None:
     own = [tier for tier in tiers(path) if tier in TIERS]
-    assert len(own) == 1
+    assert len(own) == 1, f"pytestmark names one of {', '.join(TIERS)}"
     if own == ["unit"]:
-        assert "match.relay" not in reached(path)
+        assert "match.relay" not in reached(path), "what loads TVM is of the tier tvm or cc"
     if own != ["cc"]:
-        assert not {"match.run", "match.compiler"} & reached(path)
+        loaded = {"match.run", "match.compiler"} & reached(path)
+        assert not loaded, f"what loads {' and '.join(loaded)} is of the tier cc"

@@ -8,12 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from match.devtools.check.probes import Probe, network, probes
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
+from match.partitioning.pattern import Match, find
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay, tvm
 from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, operator_name
+from match.target.constraints import uint8_input
+from match.targets.pulp.constraints import CLUSTER
 
 pytestmark = pytest.mark.tvm
 
@@ -56,6 +60,15 @@ def unsigned(x: Any, body: Any, value: npt.NDArray[Any] = EVERY_VALUE) -> list[t
         assert output.dtype == expected.dtype
         assert np.array_equal(output, expected)
     return calls(after)
+
+
+@pytest.mark.parametrize(
+    "probe", [one for one in probes("int8") if uint8_input in CLUSTER[one.op]], ids=lambda one: one.what
+)
+def test_operators_that_modules_want_unsigned_become_so(probe: Probe) -> None:
+    found = find(UnsignedActivations()(network([probe])))
+    layers = [row.layer for row in found if isinstance(row, Match) and row.layer.op is probe.op]
+    assert [layer.input_dtype for layer in layers] == ["uint8"], f"match/passes/unsigned_activations.py: {probe.what}"
 
 
 def test_inputs_and_outputs_pass_through_tables() -> None:

@@ -15,7 +15,6 @@ from match.report import Report, encode
 from match.report.compare import Change, compare, schema
 from match.report.compare import encode as encode_comparison
 from tests.cli.conftest import DIGITS, Command, command
-from tests.schemas import in_order
 
 __all__ = ["command"]
 
@@ -128,10 +127,7 @@ def test_what_is_no_report_is_one_sentence(command: Command, report: Report, tmp
     assert "no report of this version" in command("compare", tmp_path / "bad.json", good).error
 
 
-def test_published_schema_is_current_and_explained() -> None:
-    """To update: python -c "import json, match.report.compare as c; print(json.dumps(c.schema(), indent=2))"."""
-    published = json.loads((DOCS / "compare.schema.json").read_text())
-    assert in_order(published) == in_order(schema())
+def test_every_field_is_documented() -> None:
     text = (DOCS / "compare.md").read_text()
     for name in ("Side", "Total", "Change", "LayerChange", "Comparison"):
         for field in schema()["$defs"][name]["properties"]:

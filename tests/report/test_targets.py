@@ -7,10 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from match.report.targets import markdown, show_targets
+from match.report.targets import show_targets
 from match.target.cost import CostModel, CpuCostModel, Energy
 from match.target.registry import get_target
-from tests.report.conftest import DOCS
 
 pytestmark = pytest.mark.tvm
 
@@ -56,12 +55,6 @@ def test_memories_of_single_operands_are_listed() -> None:
     show_targets([get_target("diana")], console)
     assert isinstance(console.file, io.StringIO)
     assert "L1 256 KiB, weights 64 KiB" in console.file.getvalue()
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_page_of_supported_operators_is_current(target: str) -> None:
-    """To update: write match.report.targets.markdown(match.target.registry.get_target(target)) to the page."""
-    assert (DOCS / f"{target}-operators.md").read_text() == markdown(get_target(target))
 
 
 @pytest.mark.parametrize("target", TARGETS)

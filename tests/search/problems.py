@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from match.search.engine import Engine, engine
 from match.search.problem import SearchProblem
 from match.target.cost import Block, CostModel, Tile, choose
 from match.targets.gap9.target import Gap9
-from tests.mapping.random_schedules import SteppedCost, operands_of
+from tests.mapping.random_schedules import ACCUMULATING, OPS, SteppedCost, operands_of, random_layer, random_operands
+from tests.search.brute_force import size_of_search
 
 
 def gap9_problems(layers: Sequence[Layer], size: int = 131072) -> list[SearchProblem]:
@@ -48,6 +50,22 @@ def searched(
     tiles = tuple((multiples or {}).items())
     found_by = engine(name) if isinstance(name, str) else name
     return found_by.search(SearchProblem("unit", "exact", objective, layer, operands, memories, tiles, model))
+
+
+def small_problem(
+    rng: random.Random, most: int, *, reduced: bool = False
+) -> tuple[Layer, tuple[Operand, ...], dict[Dim, int]]:
+    """A layer with at most so many mappings; `reduced` asks for one whose input channels may be cut."""
+    while True:
+        layer = random_layer(rng, rng.choice([3, 4, 6, 9]), ACCUMULATING if reduced else OPS)
+        operands = random_operands(rng, layer)
+        if reduced and layer.c == 1:
+            continue
+        multiples = {dim: rng.choice([0, 2, 3]) for dim in (Dim.K, Dim.OY, Dim.OX) if rng.random() < 0.3}
+        if reduced:
+            multiples[Dim.C] = rng.choice([1, 1, 2, 3])
+        if 1 < size_of_search(layer, operands, multiples) <= most:
+            return layer, operands, multiples
 
 
 def problem(layer: Layer, model: CostModel, size: int = 700, objective: str = "latency") -> SearchProblem:

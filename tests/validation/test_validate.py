@@ -21,7 +21,6 @@ from match.validation import schema
 from match.validation.differences import difference
 from tests.cli.conftest import DIGITS, Command
 from tests.e2e import test_diana
-from tests.schemas import in_order
 
 pytestmark = pytest.mark.cc
 
@@ -224,9 +223,7 @@ def test_what_is_missing_is_one_sentence(
     assert "pip install 'match-compiler[validate]'" in command("validate", exact, "--against", DIGITS).error
 
 
-def test_published_schema_is_current_and_explained() -> None:
-    """To update: python -c "import json, match.validation as v; print(json.dumps(v.schema(), indent=2))"."""
-    assert in_order(json.loads((DOCS / "validate.schema.json").read_text())) == in_order(schema())
+def test_every_field_is_documented() -> None:
     text = (DOCS / "validate.md").read_text()
     for definition in schema()["$defs"].values():
         for field in definition["properties"]:

@@ -19,7 +19,7 @@ def write_timeline(path: Path, name: str, stretches: Iterable[Stretch], hertz: f
         path: the file, replaced if it exists; SVG if its name ends in .svg, JSON in Chrome's trace event
             format if in .json.
         name: of the network.
-        stretches: of which it consists.
+        stretches: its parts.
         hertz: the clock that they are counted in.
         times: what the times are, in a word or two for the reader of the file.
 

@@ -13,7 +13,7 @@ from match.target.hardware import Pattern
 _SHAPE = (1, 8, 8, 16)
 _POOLED = (Op.AVG_POOL2D, Op.MAX_POOL2D)
 _BESIDE = (Op.ADD, Op.MULTIPLY)
-"""Operators of two maps, of which a chain hands on the first."""
+"""Operators of two maps; a chain hands on the first."""
 
 
 def chain_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:

@@ -115,7 +115,7 @@ def moved(
 
 
 def is_moved(read: TfliteReader, operator: FileOperator) -> bool:
-    """Whether an operator of `MOVES` passes on real numbers of which all are constant, or computed value by value."""
+    """Whether an operator of `MOVES` passes on real numbers, all constant or computed value by value."""
     numbers = [number for number in operator.inputs if read.file.tensors[number].dtype == "float32"]
     known = [number in read.reals or read.file.tensors[number].data is not None for number in numbers]
     return operator.name in MOVES and bool(numbers) and all(known)

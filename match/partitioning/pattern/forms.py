@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -31,8 +29,6 @@ from match.relay.value_ranges import accumulator_range
 
 WORD = 4
 """Channels of 8 bits that kernels multiply at once."""
-
-Table = npt.NDArray[Any]
 
 
 def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from match.errors import NoMappingError
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.prices import Prices
-from match.search.baselines.dory_program import Program, Tile
+from match.search.baselines.dory_program import Program, TileSizes
 from match.search.baselines.dory_rules import rules
 from match.search.objective import check_objective
 from match.search.problem import SearchProblem
@@ -46,7 +46,7 @@ class DoryEngine:
         return _schedule(program, tile)
 
 
-def _schedule(program: Program, tile: Tile) -> Schedule:
+def _schedule(program: Program, tile: TileSizes) -> Schedule:
     """Loops in DORY's order; a block that never changes has no use for a second buffer, although room was kept."""
     pricing, memory = program.pricing, program.pricing.memory
     cut = [dim for dim in program.sizes if tile[dim] < program.whole[dim]]

@@ -20,7 +20,7 @@ from match.prediction.prices import Prices
 from match.search.baselines.dory_rules import Rules
 from match.search.exact.tables import TILED, tile_sizes
 
-Tile = dict[Dim, int]
+TileSizes = dict[Dim, int]
 """Extents of the dimensions that loops may cut; the others are whole."""
 
 Expression = cp_model.LinearExpr | int
@@ -50,13 +50,13 @@ class Program:
             for dim in TILED
             if dim not in REDUCTIONS
         }
-        self.smallest: Tile = {dim: sizes[0] for dim, sizes in self.sizes.items()}
+        self.smallest: TileSizes = {dim: sizes[0] for dim, sizes in self.sizes.items()}
 
-    def scratch(self, tile: Tile) -> int:
+    def scratch(self, tile: TileSizes) -> int:
         """Bytes of scratch, aligned."""
         return align(self.pricing.scratch(self.whole | tile), self.pricing.memory.alignment)
 
-    def need(self, tile: Tile, buffers: int) -> dict[str, int]:
+    def need(self, tile: TileSizes, buffers: int) -> dict[str, int]:
         """Bytes of each room of the memory with so many buffers of every operand."""
         memory = self.pricing.memory
         needed = {room: self.scratch(tile) if room == memory.name else 0 for room, _ in memory.rooms}
@@ -65,12 +65,12 @@ class Program:
             needed[memory.room(operand.name)] += buffers * size
         return needed
 
-    def fits(self, tile: Tile, buffers: int) -> bool:
+    def fits(self, tile: TileSizes, buffers: int) -> bool:
         """Whether that is there."""
         needed = self.need(tile, buffers)
         return all(needed[room] <= size for room, size in self.pricing.memory.rooms)
 
-    def solve(self) -> Tile | None:
+    def solve(self) -> TileSizes | None:
         """The tile of the highest score that fits, none if the smallest does not.
 
         Of equals it is the one with the fewest channels, then rows, then columns.
@@ -85,7 +85,7 @@ class Program:
             model.exclude(self._corner(tile))
         return tile
 
-    def _corner(self, tile: Tile) -> Tile:
+    def _corner(self, tile: TileSizes) -> TileSizes:
         """Within a tile that does not fit, a smallest one that does not fit, either."""
         corner = tile
         for dim, sizes in self.sizes.items():
@@ -113,7 +113,7 @@ class _Model:
             rank = rank * len(sizes) + self._choice[dim]
         self._model.maximize(score * math.prod(map(len, program.sizes.values())) - rank)
 
-    def best(self) -> Tile:
+    def best(self) -> TileSizes:
         """The tile of the highest score."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
@@ -123,7 +123,7 @@ class _Model:
             raise NoMappingError(name, "has a DORY program that CP-SAT does not solve; use another engine")
         return {dim: self._program.sizes[dim][solver.value(choice)] for dim, choice in self._choice.items()}
 
-    def exclude(self, corner: Tile) -> None:
+    def exclude(self, corner: TileSizes) -> None:
         """Rule out tiles that are at least as large in every dimension."""
         smaller: list[cp_model.IntVar] = []
         for dim, size in corner.items():

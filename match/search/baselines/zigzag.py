@@ -151,7 +151,7 @@ def _without_fixed(layer: Layer, operands: tuple[Operand, ...], rooms: Rooms) ->
 
 
 def _node(layer: Layer, tensors: tuple[_Tensor, ...]) -> LayerNode:
-    """The layer as loops over tensors, of which ZigZag accepts any number of at least two."""
+    """The layer as loops over tensors; ZigZag accepts two or more."""
     output, *inputs = (f"{tensor.name} {_indices(tensor.like)}" for tensor in tensors)
     return LayerNode(
         layer_id=0,

@@ -1,7 +1,7 @@
 """What any mapping onto two memories takes at least, whatever its tiles.
 
-Of every tile that fits the inner memory, and of every block, the one that is quickest for its size is found: nothing is
-quicker than if all were like that one.
+The quickest tile for its size, of all that fit the inner memory, and the quickest block for its size are found. No
+mapping is quicker than one whose tiles and blocks are all as quick as these.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class BoundedResidency(NamedTuple):
 
 
 class Search:
-    """Finds a mapping whose predicted cost no other has less of; among equals, by `Rank`.
+    """Finds a mapping of least predicted cost; of equal ones the first by `Rank`.
 
     With outer blocks, costs are those of all blocks, one after the other.
     """
@@ -175,7 +175,7 @@ class Search:
         return Candidates(first + index, *figures)
 
     def best_first(self, tiles: Candidates) -> Iterator[Candidates]:
-        """Those that may have a mapping better than the best so far, best bound first, some at a time."""
+        """Tiles that may have a mapping better than the best so far, best bound first, some at a time."""
         left, chunks, size = np.arange(len(tiles.room)), iter(CHUNKS), 0
         while len(left := left[self.may_win(tiles.objective[left], tiles.second[left])]):
             if self.views_left <= 0:
@@ -187,7 +187,7 @@ class Search:
             yield tiles.select(rows)
 
     def sure(self, bound: Bound, kernels: Floats) -> Bound:
-        """What is sure of a bound: the kernels alone, if the cost model has its own latency."""
+        """The part of a bound that holds for any cost model: the kernels alone, if it has a latency of its own."""
         return Bound(kernels, bound.moved) if self.prices.has_latency else bound
 
     def keys(self, bound: Bound) -> tuple[Floats, Floats]:
@@ -209,7 +209,7 @@ class Search:
         return better | ((objective == self.rank.objective) & (second <= self.rank.second))
 
     def try_best(self, found: list[BoundedResidency], most: int) -> list[BoundedResidency]:
-        """Predict those that are expected to cost least, at most so many; returns the others that may win."""
+        """Predict the `most` mappings that are expected to cost least; returns the others that may win."""
         found.sort(key=lambda mapping: (mapping.expected, mapping.second))
         for place, mapping in enumerate(found):
             if place == most:
@@ -225,7 +225,7 @@ class Search:
         return []
 
     def chosen(self, tiles: Candidates) -> Iterator[TileGroup]:
-        """Tiles that cut the same dimensions together."""
+        """The tiles in groups; those of a group cut the same dimensions."""
         last = np.array([[len(self.tables.sizes[dim]) - 1] for dim in TILED])
         patterns = (1 << np.arange(len(TILED))) @ (tiles.numbers < last)
         for pattern in np.unique(patterns).tolist():
@@ -238,7 +238,7 @@ class Search:
             yield TileGroup(self.tables, dims, *figures, self._residencies[dims])
 
     def mappings(self, chosen: TileGroup) -> Iterator[BoundedResidency]:
-        """Those of some tiles that fit and may win."""
+        """The mappings of some tiles that fit and may win."""
 
         def keys(tile: Ints, bound: Bound) -> tuple[Floats, Floats]:
             return self.keys(self.sure(bound, chosen.kernels[tile]))

@@ -62,7 +62,7 @@ def tile_sizes(size: int, multiple: int) -> Ints:
 
 
 def all_sizes(operands: Sequence[Operand], whole: Mapping[Dim, int], multiples: Mapping[Dim, int]) -> dict[Dim, Ints]:
-    """Every tile size of each dimension of `whole`; `multiples` as in `Problem`.
+    """Every tile size of each dimension of `whole`; `multiples` as in `SearchProblem`.
 
     Input channels are cut where kernels add up partial sums of the output.
     """

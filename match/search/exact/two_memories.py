@@ -49,8 +49,8 @@ PREDICTED = 12
 """The most mappings that are predicted for one outer tile: inner mappings, and ways to hold the outer blocks."""
 
 
-class Way(NamedTuple):
-    """A way to hold the blocks of an outer tile, whose mappings cost at least `bound`."""
+class OuterNest(NamedTuple):
+    """Loops and placements of an outer tile in the outer memory. Mappings with these cost at least `bound`."""
 
     bound: float
     nest: OrderedLoops
@@ -171,7 +171,7 @@ class TwoMemories:
                 break
             self.predict(way, level, inner)
 
-    def ways(self, tables: Tables, index: Ints, cycles: float, last: float, moved: float) -> Iterator[Way]:
+    def ways(self, tables: Tables, index: Ints, cycles: float, last: float, moved: float) -> Iterator[OuterNest]:
         """The ways to hold the blocks of an outer tile that fit, best bound first."""
         tile = {dim: int(tables.sizes[dim][number]) for dim, number in zip(TILED, index, strict=True)}
         for chosen in chosen_of(tables, index[:, None], np.array([cycles]), last):
@@ -179,9 +179,9 @@ class TwoMemories:
             objective, second = self.keys(bound.cycles, bound.moved, np.array(moved))
             for row in np.lexsort((np.broadcast_to(second, objective.shape), objective)).tolist():
                 for nest in nests(tables, tile, chosen.residencies, int(residency[row])):
-                    yield Way(float(objective[row]), nest)
+                    yield OuterNest(float(objective[row]), nest)
 
-    def predict(self, way: Way, level: Level, inner: Nested) -> None:
+    def predict(self, way: OuterNest, level: Level, inner: Nested) -> None:
         """Predict a mapping, if it fits, and keep it if it is the best so far."""
         held = {placement.operand: placement for placement in way.nest.placements}
         outside = tuple(held.get(operand.name) for operand in self.operands)

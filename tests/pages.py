@@ -1,0 +1,50 @@
+"""Files of docs/ that are written from types and descriptions: `make pages` writes them, a test compares each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from match import validation
+from match.devtools import check
+from match.report import compare, run_result, target_list
+from match.report.targets import markdown
+from match.report.text import schema as report_schema
+from match.target.registry import get_target
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "report": report_schema,
+    "compare": compare.schema,
+    "run": run_result.schema,
+    "targets": target_list.schema,
+    "check": check.schema,
+    "validate": validation.schema,
+}
+"""JSON Schemas by name; NAME.schema.json has each."""
+
+TARGETS = ("diana", "gap8", "gap9", "pulp_open")
+
+
+def _operators(target: str) -> str:
+    return markdown(get_target(target))
+
+
+def _schema(name: str) -> str:
+    return json.dumps(SCHEMAS[name](), indent=2) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    **{f"{name}.schema.json": partial(_schema, name) for name in SCHEMAS},
+    **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
+}
+"""What is in each file."""
+
+
+if __name__ == "__main__":
+    for name, text in PAGES.items():
+        (DOCS / name).write_text(text(), encoding="utf-8")
