@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -15,11 +15,11 @@ from match.codegen.capacity import shortage
 from match.codegen.inside import beside
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
-from match.codegen.steps import CallStep, Reservation, StepReader
+from match.codegen.steps import CallStep, Reservation, StepReader, parts_of, without_parts
 from match.codegen.tvm_source import clean
 from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
 from match.dispatch.plan import LayerPlan
-from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode
+from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, decode, decode_in_place
 from match.errors import CapacityError
 from match.frontend.model import Model
 from match.ir.names import identifier
@@ -100,8 +100,14 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     plans = {
         plan.symbol: plan
         for variable, function in module.functions.items()
-        if variable.name_hint != "main"
+        if variable.name_hint != "main" and PLAN_ATTRIBUTE in function.attrs
         for plan in [_plan(function)]
+    }
+    in_place = {
+        found.symbol: found
+        for variable, function in module.functions.items()
+        if variable.name_hint != "main" and IN_PLACE_ATTRIBUTE in function.attrs
+        for found in [decode_in_place(str(function.attrs[IN_PLACE_ATTRIBUTE]))]
     }
     config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.custom_algorithm": PLANNER}
     options = {
@@ -113,7 +119,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     reader = StepReader()
     chip = tvm.target.Target(f"match/{target.name}")
     context = tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader])
-    with _tamed(), planner(reader, places) as offsets, context:
+    with _tamed(), planner(reader, places, in_place) as offsets, context:
         library = relay.build(
             prepare(module),
             target=chip,
@@ -123,9 +129,10 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
             **pools(places, chip),
         )
     alignment = max(WORKSPACE_ALIGNMENT, target.main_memory.alignment)
-    network = _network(library, plans, model, reader.steps, offsets, alignment)
-    network = replace(network, buffers=tuple(_buffers(reader.steps, offsets)))
-    return Built(network, reader.steps)
+    steps = without_parts(reader.steps, in_place, parts_of(reader.steps, in_place))
+    network = _network(library, plans, in_place, model, steps, offsets, alignment)
+    network = replace(network, buffers=tuple(_buffers(steps, offsets)))
+    return Built(network, steps)
 
 
 def _buffers(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> Iterator[WorkspaceBuffer]:
@@ -144,7 +151,10 @@ def _plan(function: Any) -> LayerPlan:
 
 
 def _layer_module(function: Any) -> Any:
-    """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's."""
+    """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's; nothing if it copies nothing."""
+    if IN_PLACE_ATTRIBUTE in function.attrs:
+        symbol = decode_in_place(str(function.attrs[IN_PLACE_ATTRIBUTE])).symbol
+        return tvm.runtime._ffi_api.CSourceModuleCreate("\n", "c", [symbol], [])
     plan = _plan(function)
     return tvm.runtime._ffi_api.CSourceModuleCreate(generate(plan), "c", [plan.symbol], [])
 
@@ -158,6 +168,7 @@ def _math_function(call: Any) -> Any:
 def _network(
     library: Any,
     plans: dict[str, LayerPlan],
+    in_place: Collection[str],
     model: Model,
     steps: Sequence[CallStep],
     offsets: Mapping[str, int],
@@ -165,7 +176,7 @@ def _network(
 ) -> Network:
     sources = {name: part.get_source() for part in library.lib.imported_modules for name in _functions(part)}
     main = f"tvmgen_{identifier(model.name)}___tvm_main__"
-    operators = clean(sources[main])
+    operators = clean(sources[main], in_place)
     metadata = library.executor_codegen_metadata
     names: list[str] = []
     constants: list[Constant] = []
