@@ -34,6 +34,9 @@ from match.cost_models.pulp_loops import (
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
+Form = Literal["int32", "high", "high_signed", "int64", "sums"]
+"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
+
 REQUANTIZATION = {"high": 10.0, "high_signed": 12.0, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
 
@@ -47,14 +50,18 @@ Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and
 channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
 """
 
+BLOCK_EXCEPTIONS = (8.0, 0.5)
+"""More for an output of a product by upper words, whose blocks are in C and not in assembly then; more for each word.
+
+By upper words with 2 and 8 words, of which channels may use all, outputs take 34 and 42 cycles on RTL; those of nine
+layers with 2 and 8 on GVSoC, of which few channels use all, 36 to 40.
+"""
+
 REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
 
 REQUANTIZATION_CHANNEL = 12
 """A channel, whose parameters are loaded for each row of a core's pixels; these are taken to lie in two."""
-
-Form = Literal["int32", "high", "high_signed", "int64", "sums"]
-"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
 PAIR, SINGLE = 19, 15
 """Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
@@ -86,8 +93,8 @@ STRIP_SUM = 2
 SUM4 = 4
 """A window's element of four channels in an average: load, move, two additions."""
 
-MATRIX_ROW, MATRIX_WORD, MATRIX_SUM, MATRIX_OUTPUT = 20, 12, 5, 12
-"""Matrices: a row that is made signed or summed; a word of it, and of the first matrix; an output beside its form."""
+MATRIX_STEP = step(4, 2) + 2
+"""Cycles of a word of a unit of matrices: the products, and the bytes of two rows added up."""
 
 CHANNEL_GROUP = 16
 """Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
@@ -123,8 +130,12 @@ class KernelCycles:
     and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
     (elements of 3, 12 and 20 bytes).
-    softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to two layers on GVSoC (1,024
-    rows of 3, 18 of 9).
+    matrix_rows: products of matrices, four rows of the second one that a core takes up; matrix_word, matrix_byte: a
+    word of each of these, and a byte behind the words. matrix_unit: four of these by two rows of the first, beside
+    steps and outputs; matrix_rest: the last bytes of rows that are no whole words. matrix_int64: an output's
+    requantization there.
+    softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to eight calls on RTL (2 to 16
+    rows of 3 to 128).
     normalized_row, normalized: a row of a normalization beside its elements, and an element beside its
     requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
@@ -185,8 +196,14 @@ class KernelCycles:
     turned: float = 5
     turned_unit: float = 22
     turned_word: float = 1
-    softmax_row: float = 215
-    softmax: float = 24
+    matrix_rows: float = 178.2
+    matrix_word: float = 23.5
+    matrix_byte: float = 28.8
+    matrix_unit: float = 64.6
+    matrix_rest: float = 86.3
+    matrix_int64: float = 22.5
+    softmax_row: float = 160
+    softmax: float = 49.2
     normalized_row: float = 290
     normalized: float = 30.5
     resized_pixel: float = 38
@@ -203,8 +220,8 @@ class Sharing:
 
     waits: share of a kernel's cycles on eight cores: banks of L1 that others use, instructions that a core's own cache
     does not hold, the last core to finish. Of fewer cores it is less by the neighbours that are not there.
-    pointwise, convolution, depthwise, addition, pooling, dense, other: the first call of a kernel in a layer, whose
-    instructions come from the main memory.
+    pointwise, convolution, depthwise, addition, pooling, dense, matrices, other: the first call of a kernel in a layer,
+    whose instructions come from the main memory.
     """
 
     waits: float = 0.10
@@ -214,6 +231,7 @@ class Sharing:
     addition: float = 1150
     pooling: float = 1000
     dense: float = 200
+    matrices: float = 1800
     other: float = 660
 
     def factor(self, cores: int) -> float:
@@ -231,13 +249,15 @@ class Sharing:
                 return self.addition
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.pooling
-            case Op.DENSE | Op.MATRICES:
+            case Op.DENSE:
                 return self.dense
+            case Op.MATRICES:
+                return self.matrices
             case _:
                 return self.other
 
 
-ALONE = Sharing(0, 0, 0, 0, 0, 0, 0, 0)
+ALONE = Sharing(0, 0, 0, 0, 0, 0, 0, 0, 0)
 """One core, whose instructions are at hand."""
 
 
@@ -279,8 +299,6 @@ class PulpClusterCost(CostModel):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * seen_rows(layer, tile))
-        if layer.op is Op.MATRICES:
-            return tile.k * (align4(tile.c) + WORD)
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
@@ -321,7 +339,7 @@ class PulpClusterCost(CostModel):
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, tile.c, tile)
             case Op.MATRICES:
-                return tile.oy * self._matrices(tile)
+                return self._matrices(tile)
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
@@ -365,16 +383,15 @@ class PulpClusterCost(CostModel):
         return self.cycles.turned_unit + self.cycles.turned_word * ceil_div(unit, WORD)
 
     def _matrices(self, tile: Tile) -> float:
-        """A product: each core makes its rows of the second matrix signed, then multiplies them with all of the first.
-
-        Counted in the compiled code, but for blocks and outputs, which are those of a convolution's products.
-        """
-        cycles, words = self.cycles, ceil_div(tile.c, WORD)
-        fours = ceil_div(ceil_div(tile.k, self.cores), 4)
-        signed = 4 * fours * (MATRIX_ROW + MATRIX_WORD * words)
-        sums = tile.ox * (MATRIX_ROW + MATRIX_SUM * words)
-        outputs = 8 * (self.requantize + MATRIX_OUTPUT)
-        return signed + sums + ceil_div(tile.ox, 2) * fours * (cycles.block + step(4, 2) * words + outputs)
+        """Units of four rows of the second matrix and two of the first are shared out, those of a four one by one."""
+        cycles = self.cycles
+        words, rest = divmod(tile.c, WORD)
+        pairs = ceil_div(tile.ox, 2)
+        units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
+        rows = cycles.matrix_rows + cycles.matrix_word * words + cycles.matrix_byte * rest
+        output = cycles.matrix_int64 + compare(self.exceptions) if self.form == "int64" else self.requantize
+        unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
+        return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
     def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
         """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel.
@@ -402,7 +419,7 @@ class PulpClusterCost(CostModel):
         """The same of blocks of four channels; in int64 they pass through memory."""
         cycles = self.cycles
         two, one = (cycles.pair + blocks * self._block(4, pixels, length, tile) for pixels in (2, 1))
-        if self.form in BLOCK:
+        if self.form in BLOCK and not self.exceptions:
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             two = choose(words, PAIR + blocks * self._words(2, length), two)
             one = choose(words, SINGLE + blocks * self._words(1, length), one)
@@ -468,7 +485,9 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
+        once, each = BLOCK_EXCEPTIONS if self.exceptions and self.form == "high" else (0, 0)
+        output = self.requantize + once + each * self.exceptions
+        return choose(tile.end, output + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out; a core that has a row or less has no single pixel.
@@ -550,7 +569,8 @@ class PulpClusterCost(CostModel):
         share = ceil_div(tile.k * strips, self.cores)
         channel = cycles.channel3 if layer.fy == 3 else cycles.channel5
         row = STRIP_ROW[layer.fy, layer.stride[0]]
-        each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called + compare(self.exceptions))
+        other = STRIP_SUM + cycles.called + compare(self.exceptions)
+        each = other if self.exceptions else STRIP_OUTPUT.get(self.form, other)
         return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
@@ -571,7 +591,8 @@ class PulpClusterCost(CostModel):
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            each = self.requantize if self.form in ("int32", "high") else cycles.int64 + compare(self.exceptions)
+            inlined = self.form in ("int32", "high") and not self.exceptions
+            each = self.requantize if inlined else cycles.int64 + compare(self.exceptions)
             four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * each
         else:
             four = cycles.maxima + elements * cycles.maximum4

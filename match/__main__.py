@@ -17,6 +17,7 @@ def main() -> None:
         watch()
         gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
     except KeyboardInterrupt:
+        sys.stderr.write("match: interrupted.\n")
         sys.exit(130)
     from match.cli import main as command_line
 

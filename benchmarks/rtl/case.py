@@ -14,6 +14,7 @@ import numpy.typing as npt
 from match.cost_models.pulp_cluster import Form
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Layer, Op
+from match.ir.requantization import UNREACHED
 from match.prediction.blocks import tile_of
 from match.target.cost import Tile
 from match.target.tile_constants import quantization
@@ -32,19 +33,22 @@ class Case:
     """A layer and the form of its requantization, by the name that the cluster gives it.
 
     begin: whether it begins its sums, or takes up those of other input channels. end: whether it ends them, or leaves
-    them for others; those of the form "sums" stay sums.
+    them for others; those of the form "sums" stay sums. exceptions: words of each channel for them; a channel has from
+    none to so many, which are accumulators of its own.
     """
 
     layer: Layer
     form: Form = "int64"
     begin: bool = True
     end: bool = True
+    exceptions: int = 0
 
     @property
     def name(self) -> str:
         """The layer's, and which part of its input channels this is where it is not all of them."""
         part = {(True, False): ", begins", (False, False): ", goes on", (False, True): ", ends"}
-        return self.layer.name + part.get((self.begin, self.end), "")
+        exceptions = f", {self.exceptions} exceptions" if self.exceptions else ""
+        return self.layer.name + part.get((self.begin, self.end), "") + exceptions
 
     @property
     def tile(self) -> Tile:
@@ -67,8 +71,8 @@ class Case:
 class Tensors:
     """What a kernel reads, and the outputs it must write, (OY, OX, K) of the layer's type, or sums.
 
-    addend is empty but for additions, weights but for operators that have some, sums (OY, OX, K) but where it takes
-    some up. negative_step is the tile's.
+    addend is empty but for additions and products of matrices, weights but for operators that have some, sums
+    (OY, OX, K) but where it takes some up. negative_step is the tile's.
     """
 
     input: Bytes | Reals
@@ -101,6 +105,11 @@ class Tensors:
             return cls(reals, empty, empty.view(np.int8), quantization(function), outputs)
         if layer.op is Op.ADD:
             return _addition(x, rng.integers(0, 256, x.shape, np.uint8), case.form)
+        if layer.op is Op.MATRICES:
+            second = rng.integers(0, 256, (layer.oy, layer.k, layer.c), np.uint8)
+            zeros = rng.integers(0, 256, 2)
+            acc = np.einsum("yxc,ykc->yxk", x.astype(np.int64) - zeros[0], second.astype(np.int64) - zeros[1])
+            return cls(x, second, zeros.astype("<i4").view(np.int8), *_requantized(acc, case.form))
         windows = _windows(layer, x)
         if layer.op is Op.MAX_POOL2D:
             return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
@@ -110,7 +119,8 @@ class Tensors:
         acc = acc if case.begin else acc + sums
         if case.leaves_sums:
             return cls(x, empty, weights, b"", acc.astype(np.int32), sums=sums)
-        return cls(x, empty, weights, *_requantized(acc, case.form), sums=sums)
+        exceptions = _exceptions(rng, acc, case.exceptions)
+        return cls(x, empty, weights, *_requantized(acc, case.form, exceptions), sums=sums)
 
 
 def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:
@@ -138,12 +148,23 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
     return columns @ weights.reshape(layer.k, -1).T.astype(np.int64)
 
 
-def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
+NONE = np.zeros((1, 0), np.int64)
+
+
+def _exceptions(rng: np.random.Generator, acc: Ints, most: int) -> Ints:
+    """From none to `most` of each channel's accumulators, falling, then unused words, shape (channels, most)."""
+    flat = acc.reshape(-1, acc.shape[-1])
+    chosen = flat[rng.integers(0, len(flat), (most, flat.shape[1])), np.arange(flat.shape[1])]
+    used = np.arange(most)[:, None] < rng.integers(0, most + 1, flat.shape[1])
+    return -np.sort(-np.where(used, chosen, UNREACHED).T, axis=1)
+
+
+def _requantized(acc: Ints, form: Form, exceptions: Ints = NONE) -> tuple[bytes, Bytes, int]:
     """Parameters of a form, the outputs they make of accumulators (OY, OX, K), and the step taken off half of them."""
     low, high = int(acc.min()), int(acc.max())
     slope = 250 / (high - low + 1)
     if form in ("high", "high_signed"):
-        return _by_upper_words(acc, slope, (low + high) // 2 if form == "high_signed" else None)
+        return _by_upper_words(acc, slope, (low + high) // 2 if form == "high_signed" else None, exceptions)
     if form == "int32":
         shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
     else:
@@ -155,10 +176,16 @@ def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
     if form == "int32" and max(np.abs(total).max(), np.abs(acc * multiplier).max()) >= 2**31:
         raise ValueError("sums do not fit 32 bits")
     entry = [("bias", "<i4" if form == "int32" else "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
-    return _table(acc, entry, (bias, multiplier, shift)), np.clip(total >> shift, 0, 255).astype(np.uint8), 0
+    expected = np.clip((total >> shift) - _is_one(acc, exceptions), 0, 255).astype(np.uint8)
+    return _table(acc, entry, (bias, multiplier, shift), exceptions), expected, 0
 
 
-def _by_upper_words(acc: Ints, slope: float, below: int | None) -> tuple[bytes, Bytes, int]:
+def _is_one(acc: Ints, exceptions: Ints) -> npt.NDArray[np.bool_]:
+    """Whether each accumulator is an exception of its channel."""
+    return (acc[..., None] == exceptions).any(axis=-1)
+
+
+def _by_upper_words(acc: Ints, slope: float, below: int | None, exceptions: Ints) -> tuple[bytes, Bytes, int]:
     """The same for the forms that take the upper words of products; nothing is taken off where `below` is None."""
     slope = min(slope, 0.49)
     shift = min(12, math.floor(-math.log2(slope)))
@@ -168,13 +195,17 @@ def _by_upper_words(acc: Ints, slope: float, below: int | None) -> tuple[bytes, 
     parameters = (addend, multiplier, bias)
     if below is not None:
         total, entry, parameters = total - (acc < below), [*entry, ("below", "<i4")], (*parameters, below + addend)
-    expected = np.clip(total >> shift, 0, 255).astype(np.uint8)
-    return _table(acc, entry, parameters), expected, 0 if below is None else 1 << 32
+    expected = np.clip((total >> shift) - _is_one(acc, exceptions), 0, 255).astype(np.uint8)
+    return _table(acc, entry, parameters, exceptions), expected, 0 if below is None else 1 << 32
 
 
-def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...]) -> bytes:
-    """The same parameters for every channel."""
-    return np.array([parameters] * acc.shape[-1], np.dtype(entry)).tobytes()
+def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...], exceptions: Ints) -> bytes:
+    """The same parameters for every channel, and its exceptions."""
+    table = np.zeros(acc.shape[-1], np.dtype([*entry, ("exceptions", "<i4", exceptions.shape[1])]))
+    for (name, _), value in zip(entry, parameters, strict=True):
+        table[name] = value
+    table["exceptions"] = exceptions
+    return table.tobytes()
 
 
 def _addition(x: Bytes, addend: Bytes, form: Form) -> Tensors:

@@ -45,6 +45,9 @@ static const match_kernel_t kernels[] = {
     match_pulp_dequantize,
     match_pulp_requantize_high,
     match_pulp_channel_lookup,
+    match_pulp_matrices,
+    match_pulp_matrices_int32,
+    match_pulp_matrices_high,
 };
 
 static volatile request_t *const request = (volatile request_t *)REQUEST;

@@ -30,6 +30,7 @@ _KERNELS = {
     Op.DEQUANTIZE: 26,
     Op.CHANNEL_LOOKUP: 28,
 }
+_MATRICES = 29
 _FORM_KERNELS = {"sums": 0, "int64": 0, "int32": 9, "high": 18, "high_signed": 18}
 
 
@@ -72,6 +73,8 @@ def _weights(case: Case) -> bytes:
 
 
 def _kernel(case: Case) -> int:
+    if case.layer.op is Op.MATRICES:
+        return _MATRICES + _FORM_KERNELS[case.form] // 9
     pointwise = case.layer.op is Op.CONV2D and is_pointwise(case.layer)
     return (1 if pointwise else _KERNELS[case.layer.op]) + _FORM_KERNELS[case.form]
 
@@ -90,11 +93,12 @@ def _tile(case: Case, pointers: list[int]) -> bytes:
     """match_tile_t as a 32-bit core has it."""
     layer, channels = case.layer, case.layer.input_channels
     input_, addend, weights, parameters, output, sums, scratch = pointers
+    rows = layer.k if layer.op is Op.MATRICES else layer.ix  # of an addend
     fields = (
-        *(channels, layer.k, layer.iy, layer.ix, layer.ix * channels, channels, layer.ix * channels, channels),
+        *(channels, layer.k, layer.iy, layer.ix, layer.ix * channels, channels, rows * channels, channels),
         *(layer.oy, layer.ox, layer.ox * layer.k, layer.k),
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )
     sums_in, sums_out = 0 if case.begin else sums, output if case.leaves_sums else 0
     places = (input_, addend, weights, parameters, output, sums_in, sums_out, scratch)
-    return struct.pack(f"<{_POINTERS}I25i4xqi4x", *places, *fields, case.tensors.negative_step, 0)
+    return struct.pack(f"<{_POINTERS}I25i4xq2i", *places, *fields, case.tensors.negative_step, 0, case.exceptions)

@@ -74,6 +74,12 @@ def dense(k: int, c: int, name: str = "") -> Layer:
     return Layer(name or f"dense {c} to {k}", Op.DENSE, k, c, 1, 1, 1, 1)
 
 
+def matrices(k: int, c: int, count: int, rows: int) -> Layer:
+    """Products of two matrices of activations, `count` of them, with `rows` and `k` rows of `c` elements."""
+    name = f"matrices {rows}x{c} and {k}x{c}, {count} times"
+    return Layer(name, Op.MATRICES, k, c, count, rows, count, rows)
+
+
 def pool(op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> Layer:
     """A pooling without padding."""
     oy, ox = size
@@ -162,7 +168,11 @@ def fitted() -> list[Case]:
         *(pointwise(k, c, size) for k, c, size in [(8, 4, (6, 6)), (40, 8, (2, 3)), (16, 32, (5, 5))]),
         *(pointwise(k, c, size) for k, c, size in [(1, 16, (4, 6)), (1, 4, (3, 5))]),
     ]
-    rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6))]
+    products += [
+        matrices(k, c, count, rows)
+        for k, c, count, rows in [(16, 16, 4, 16), (8, 64, 1, 9), (17, 12, 2, 5), (32, 8, 1, 32), (12, 33, 2, 6)]
+    ]
+    rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6)), matrices(8, 16, 2, 8)]
     partial = [
         *(conv(k, c, size) for k, c, size in [(16, 8, (2, 4)), (6, 16, (3, 4)), (32, 8, (2, 5))]),
         *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 6)), (64, 16, (2, 4)), (33, 32, (1, 4))]),
@@ -218,7 +228,11 @@ def tested() -> list[Case]:
         *(filtered(k, c, size, f, 2) for k, c, size, f in [(64, 1, (3, 5), (10, 4)), (8, 1, (3, 12), (10, 8))]),
         *(filtered(k, c, size, f) for k, c, size, f in [(16, 16, (3, 10), (3, 3)), (12, 4, (4, 6), (3, 2))]),
     ]
-    rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48)]
+    products += [
+        matrices(k, c, count, rows)
+        for k, c, count, rows in [(64, 16, 1, 16), (16, 32, 2, 17), (10, 24, 3, 4), (5, 18, 2, 7), (16, 128, 1, 8)]
+    ]
+    rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48), matrices(12, 20, 2, 6)]
     partial = [
         *(conv(k, c, size) for k, c, size in [(12, 8, (5, 6)), (16, 3, (6, 6)), (32, 32, (2, 4))]),
         *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (18, 20, (3, 5)), (64, 128, (2, 3))]),
@@ -232,7 +246,9 @@ def tested() -> list[Case]:
         *(dense(k, c) for k, c in [(32, 1), (10, 2), (128, 3), (24, 3)]),
         *(conv(16, 2, (4, 4), 1, 2), samples(8, 16)),
     ]
-    return _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
+    excepting = [conv(16, 16, (4, 7)), pointwise(32, 32, (4, 4)), pointwise(16, 8, (8, 8))]
+    cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
+    return cases + [Case(layer, "high", exceptions=words) for layer in excepting for words in (2, 8)]
 
 
 def _cases(products: list[Layer], rare: list[Layer], others: list[Layer], partial: list[Layer]) -> list[Case]:

@@ -57,6 +57,14 @@ typedef struct {
     int32_t negative_below;
 } match_requant_high_signed_t;
 
+/* The same with exceptions, as match_requant_except_t has them. */
+typedef struct {
+    int32_t addend;
+    uint32_t multiplier;
+    int32_t bias;
+    int32_t exceptions[];
+} match_requant_high_except_t;
+
 /* The same for channels whose products and sums fit 32 bits. */
 typedef struct {
     int32_t bias;
@@ -157,7 +165,7 @@ typedef struct {
     int32_t clip_high;
     int64_t negative_step; /* 0: nothing is taken off; else parameters are the kernel's that end in _signed_t */
     int32_t shift;         /* of all channels, for modules that have one shift for a layer */
-    int32_t exceptions;    /* words of a channel; 0: there are none, else parameters are match_requant_except_t */
+    int32_t exceptions;    /* words of a channel; 0: there are none, else parameters are the ones with exceptions */
 
     /* 0 where channels lie side by side, as they do in HWC. */
     int32_t input_channel_stride;

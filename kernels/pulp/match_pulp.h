@@ -63,8 +63,7 @@ void match_pulp_dense_int32(const match_tile_t *tile);
 
 /* Products of two matrices of activations, as many as rows: output (y, x, k) is the sum over c of the products of input
  * (y, x, c) and addend (y, k, c), each less its zero point; addend_pixel_stride is from k to k + 1. Parameters are those of
- * one channel; weights are the two zero points, int32. Cores share out the output channels.
- * Scratch: channels_out * (align4(channels_in) + 4). */
+ * one channel; weights are the two zero points, int32. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_matrices(const match_tile_t *tile);
 void match_pulp_matrices_high(const match_tile_t *tile);
 void match_pulp_matrices_int32(const match_tile_t *tile);

@@ -44,6 +44,8 @@
     ".insn r 0x2b, 6, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
+#define MATCH_INSN_UNSIGNED_DOT4(acc, a, b) ".insn r 0x57, 1, 0x50, " acc ", " a ", " b "\n"     /* pv.sdotup.b */
+#define MATCH_INSN_FIRST_UNSIGNED_DOT4(acc, a, b) ".insn r 0x57, 1, 0x40, " acc ", " a ", " b "\n" /* pv.dotup.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x57, 1, 0x6c, " word ", " a ", " b "\n"       /* pv.packhi.b */
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x57, 1, 0x64, " word ", " a ", " lanes "\n" /* pv.shuffle2.b */
@@ -80,6 +82,8 @@
     ".insn r 0x2b, 3, 0x12, " step ", " pointer ", " value "\n"                                   /* cv.sw */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
+#define MATCH_INSN_UNSIGNED_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x4c, " acc ", " a ", " b "\n"     /* cv.sdotup.b */
+#define MATCH_INSN_FIRST_UNSIGNED_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x40, " acc ", " a ", " b "\n" /* cv.dotup.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x7b, 1, 0x7d, " word ", " a ", " b "\n"       /* cv.packhi.b */
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x7b, 1, 0x70, " word ", " a ", " lanes "\n" /* cv.shuffle2.b */

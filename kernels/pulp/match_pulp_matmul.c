@@ -50,9 +50,14 @@ MATCH_INLINE void move_on(const match_product_t *product, place_t *place, int pi
 }
 
 /* What a fast form makes of an accumulator, whose addend is in it where it has `begun`. */
-MATCH_INLINE int32_t requantize(int32_t clip_high, const uint8_t *parameters, int32_t acc, match_form_t form, bool begun)
+MATCH_INLINE int32_t requantize(const match_finish_t *given, const uint8_t *parameters, int32_t acc, match_form_t form,
+                                bool begun)
 {
-    match_finish_t finish = {.clip_high = clip_high};
+    match_finish_t finish = {.clip_high = given->clip_high, .exceptions = given->exceptions};
+    if (form == MATCH_FORM_HIGH_EXCEPT) {
+        const uint8_t *exceptions = parameters + offsetof(match_requant_high_except_t, exceptions);
+        return match_requantize_high_except(&finish, match_parameters_high(parameters), exceptions, acc);
+    }
     if (form == MATCH_FORM_32) {
         return match_requantize_32(&finish, match_parameters_32(parameters), acc);
     }
@@ -68,7 +73,7 @@ MATCH_INLINE int32_t requantize(int32_t clip_high, const uint8_t *parameters, in
 
 /* Requantize `channels` channels of `pixels` pixels in a fast form. A channel's parameters are loaded once; four outputs
  * are stored as one. */
-MATCH_INLINE void store_outputs(int32_t clip_high, place_t *place, const match_block_t *block, int channels, int pixels,
+MATCH_INLINE void store_outputs(const match_finish_t *finish, place_t *place, const match_block_t *block, int channels, int pixels,
                                 match_form_t form, bool begun)
 {
     int32_t y[MATCH_BLOCK_PIXELS][MATCH_BLOCK_CHANNELS];
@@ -76,9 +81,9 @@ MATCH_INLINE void store_outputs(int32_t clip_high, place_t *place, const match_b
     for (int i = 0; i < channels; i++) {
 #pragma GCC unroll 2
         for (int j = 0; j < pixels; j++) {
-            y[j][i] = requantize(clip_high, place->parameters, block->acc[i][j], form, begun);
+            y[j][i] = requantize(finish, place->parameters, block->acc[i][j], form, begun);
         }
-        place->parameters += match_parameter_bytes(form);
+        place->parameters += match_channel_bytes(finish->exceptions, form);
     }
 #pragma GCC unroll 2
     for (int j = 0; j < pixels; j++) {
@@ -157,7 +162,7 @@ MATCH_INLINE void fast_pixels(const match_finish_t *finish, int32_t length, int3
                               match_form_t form, vector_t vector, way_t way)
 {
     match_product_t vectors = {.length = length};
-    bool begun = way == SUMS_WHOLE && vector != VECTOR_SHORT;
+    bool begun = way == SUMS_WHOLE && vector != VECTOR_SHORT && form != MATCH_FORM_HIGH_EXCEPT;
     sums_t sums = {0};
     if (way != SUMS_WHOLE) {
         sums = sums_of(finish, place, pixels);
@@ -175,7 +180,7 @@ MATCH_INLINE void fast_pixels(const match_finish_t *finish, int32_t length, int3
             place->output[0] += MATCH_BLOCK_CHANNELS;
             place->output[1] += MATCH_BLOCK_CHANNELS;
         } else {
-            store_outputs(finish->clip_high, place, &block, MATCH_BLOCK_CHANNELS, pixels, form, begun);
+            store_outputs(finish, place, &block, MATCH_BLOCK_CHANNELS, pixels, form, begun);
         }
     }
 }
@@ -242,12 +247,12 @@ MATCH_INLINE void last_channels(const match_finish_t *finish, const match_produc
         if (channels >= 2) {
             match_block_t block;
             multiply(product, &at, &block, 2, 1, MATCH_FROM_0, VECTOR_BYTES);
-            store_outputs(finish->clip_high, &at, &block, 2, 1, form, false);
+            store_outputs(finish, &at, &block, 2, 1, form, false);
         }
         if (channels & 1) {
             match_block_t block;
             multiply(product, &at, &block, 1, 1, MATCH_FROM_0, VECTOR_BYTES);
-            store_outputs(finish->clip_high, &at, &block, 1, 1, form, false);
+            store_outputs(finish, &at, &block, 1, 1, form, false);
         }
         move_on(product, &place, 1);
     }
@@ -270,9 +275,11 @@ MATCH_INLINE void last_channels(const match_finish_t *finish, const match_produc
 MATCH_INLINE void fast_words(const match_finish_t *finish, const match_product_t *product, match_form_t form,
                              vector_t vector, way_t way)
 {
-    (void)vector;
-    (void)way;
-    match_words_product(finish, product, form);
+    if (form == MATCH_FORM_HIGH_EXCEPT) {
+        fast(finish, product, form, vector, way);
+    } else {
+        match_words_product(finish, product, form);
+    }
 }
 
 #else
@@ -291,11 +298,12 @@ MATCH_INLINE void fast_words(const match_finish_t *finish, const match_product_t
 MATCH_LOOPS(32, MATCH_FORM_32)
 MATCH_LOOPS(high, MATCH_FORM_HIGH)
 MATCH_LOOPS(high_signed, MATCH_FORM_HIGH_SIGNED)
+MATCH_LOOPS(high_except, MATCH_FORM_HIGH_EXCEPT)
 MATCH_FOURS(left, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_LEFT)
 MATCH_FOURS(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
 
 const match_loops_t match_loops_32[] = {MATCH_LOOPS_OF(32)};
-const match_loops_t match_loops_high[] = {MATCH_LOOPS_OF(high), MATCH_LOOPS_OF(high_signed)};
+const match_loops_t match_loops_high[] = {MATCH_LOOPS_OF(high), MATCH_LOOPS_OF(high_signed), MATCH_LOOPS_OF(high_except)};
 
 /* A block becomes outputs or partial sums, of any form. */
 static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, match_block_t *block,
@@ -369,7 +377,10 @@ void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *
 {
     bool few = product->length < 4;
     bool words = product->length % 4 == 0 && product->length >= 8;
-    const match_loops_t *form = finish->form == MATCH_FORM_HIGH_SIGNED ? loops + 1 : loops;
+    const match_loops_t *form = loops;
+    if (finish->form > MATCH_FORM_HIGH && finish->form < MATCH_FORM_32) {
+        form = loops + (finish->form - MATCH_FORM_HIGH);
+    }
     product->rest = few ? other_short : other;
     if (finish->sums_out != NULL) {
         product->fours = few ? short_left : left;

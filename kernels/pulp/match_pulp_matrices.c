@@ -7,154 +7,257 @@
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
-/* A core's rows of the second matrix, less 128 as signed bytes, which the products take; each row is `length` bytes. The
- * accumulator is sum((a - a_zero) * (b - b_zero)) = sum(a * signed b) + beyond * sum(a) - a_zero * sum(b - b_zero). */
+/* An output is sum((a - a_zero) * (b - b_zero)) over `length` bytes of a row of each matrix, which is
+ * sum(a * b) - b_zero * sum(a) - a_zero * sum(b - b_zero). Numbers wrap, which C defines for unsigned ones only; what
+ * is left in the end fits 32 bits. */
 typedef struct {
-    int8_t *rows;
-    int32_t *sums; /* of b - b_zero, of each row */
     int32_t length;
-    int32_t first;
-    int32_t last;
-    int32_t a_zero;
-    int32_t beyond; /* 128 - b_zero */
-} matrix_t;
+    uint32_t a_zero;
+    uint32_t b_zero;
+} matrices_t;
 
-static int32_t sum_of(const uint8_t *bytes, int32_t length)
+/* A unit: four rows of the second matrix, whose outputs are channels, and two of the first, whose outputs are pixels.
+ * Where the matrices have fewer, rows are repeated, and their outputs are not stored. */
+typedef struct {
+    const uint8_t *a[MATCH_BLOCK_PIXELS];
+    const uint8_t *b[MATCH_BLOCK_CHANNELS];
+} rows_t;
+
+/* Sums of products by channel and pixel, and of the bytes of each row of the first matrix. */
+typedef struct {
+    uint32_t products[MATCH_BLOCK_CHANNELS][MATCH_BLOCK_PIXELS];
+    uint32_t bytes[MATCH_BLOCK_PIXELS];
+} sums_t;
+
+#define ONES 0x01010101u
+
+static __attribute__((noinline)) uint32_t sum_of(const uint8_t *bytes, int32_t length)
 {
     int32_t sum = 0;
     int32_t at = 0;
     for (; at + 4 <= length; at += 4) {
-        sum = match_dot4(match_load4(bytes + at), 0x01010101u, sum);
+        sum = match_dot4(match_load4(bytes + at), ONES, sum);
     }
     for (; at < length; at++) {
         sum += bytes[at];
     }
-    return sum;
+    return (uint32_t)sum;
 }
 
-static void make_signed(const match_tile_t *tile, int32_t y, const matrix_t *matrix)
+/* Byte by byte. */
+MATCH_INLINE void multiply_bytes(const rows_t *rows, int32_t length, sums_t *sums)
 {
-    const uint8_t *row = tile->addend + y * tile->addend_row_stride + matrix->first * tile->addend_pixel_stride;
-    int8_t *to = matrix->rows;
-    for (int32_t k = matrix->first; k < matrix->last; k++, row += tile->addend_pixel_stride, to += matrix->length) {
-        int32_t at = 0;
-        for (; at + 4 <= matrix->length; at += 4) {
-            match_store4(to + at, match_load4(row + at) ^ 0x80808080u);
+    *sums = (sums_t){.bytes = {0}};
+    for (int32_t at = 0; at < length; at++) {
+#pragma GCC unroll 2
+        for (int j = 0; j < MATCH_BLOCK_PIXELS; j++) {
+            sums->bytes[j] += rows->a[j][at];
+#pragma GCC unroll 4
+            for (int i = 0; i < MATCH_BLOCK_CHANNELS; i++) {
+                sums->products[i][j] += (uint32_t)rows->a[j][at] * rows->b[i][at];
+            }
         }
-        for (; at < matrix->length; at++) {
-            to[at] = (int8_t)(row[at] ^ 0x80);
-        }
-        matrix->sums[k - matrix->first] =
-            sum_of(row, matrix->length) + (matrix->beyond - 128) * matrix->length;
     }
 }
 
+#if defined(MATCH_PULP_SIMD)
+
+/* Four bytes of the rows from byte `at` on, of the first matrix those in `mask`. */
+MATCH_INLINE void add_word(const rows_t *rows, int32_t at, match_bytes4_t mask, sums_t *sums)
+{
+    match_bytes4_t a[MATCH_BLOCK_PIXELS];
+#pragma GCC unroll 2
+    for (int j = 0; j < MATCH_BLOCK_PIXELS; j++) {
+        a[j] = match_load4(rows->a[j] + at) & mask;
+        sums->bytes[j] = match_unsigned_dot4(a[j], ONES, sums->bytes[j]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < MATCH_BLOCK_CHANNELS; i++) {
+        match_bytes4_t b = match_load4(rows->b[i] + at);
+#pragma GCC unroll 2
+        for (int j = 0; j < MATCH_BLOCK_PIXELS; j++) {
+            sums->products[i][j] = match_unsigned_dot4(a[j], b, sums->products[i][j]);
+        }
+    }
+}
+
+#if defined(MATCH_PULP_INSN)
+
+/* A step, and the bytes of the first matrix's rows added up. */
+#define STEP(DOT4) MATCH_STEP_4X2(DOT4) DOT4("%18", "%14", "%21") DOT4("%19", "%15", "%21")
+
+/* The first `words` words of the rows, at least one. */
+MATCH_INLINE void multiply_words(const rows_t *rows, int32_t words, sums_t *sums)
+{
+    uint32_t a, b, c, d;
+    rows_t next = *rows;
+    __asm__ volatile(STEP(MATCH_INSN_FIRST_UNSIGNED_DOT4)
+                     "beqz %20, 1f\n"
+                     MATCH_INSN_LOOP("%20", 16)
+                     STEP(MATCH_INSN_UNSIGNED_DOT4)
+                     MATCH_INSN_LOOP_END
+                     "1:\n"
+                     : "=&r"(sums->products[0][0]), "=&r"(sums->products[0][1]), "=&r"(sums->products[1][0]),
+                       "=&r"(sums->products[1][1]), "=&r"(sums->products[2][0]), "=&r"(sums->products[2][1]),
+                       "=&r"(sums->products[3][0]), "=&r"(sums->products[3][1]), "+r"(next.a[0]), "+r"(next.a[1]),
+                       "+r"(next.b[0]), "+r"(next.b[1]), "+r"(next.b[2]), "+r"(next.b[3]), "=&r"(a), "=&r"(b),
+                       "=&r"(c), "=&r"(d), "=&r"(sums->bytes[0]), "=&r"(sums->bytes[1])
+                     : "r"(words - 1), "r"(ONES)
+                     : "memory");
+}
+
+#else
+
+MATCH_INLINE void multiply_words(const rows_t *rows, int32_t words, sums_t *sums)
+{
+    *sums = (sums_t){.bytes = {0}};
+    for (int32_t at = 0; at < 4 * words; at += 4) {
+        add_word(rows, at, 0xffffffffu, sums);
+    }
+}
+
+#endif
+
+MATCH_INLINE void multiply_rows(const rows_t *rows, int32_t length, sums_t *sums)
+{
+    if (length < 4) {
+        multiply_bytes(rows, length, sums);
+        return;
+    }
+    multiply_words(rows, length >> 2, sums);
+    if (length & 3) {
+        add_word(rows, length - 4, 0xffffffffu << (32 - 8 * (length & 3)), sums);
+    }
+}
+
+#else
+#define multiply_rows multiply_bytes
+#endif
+
 /* An output by a form that the compiler knows, so that its instructions stay in a core's own cache beside the product's. */
-MATCH_INLINE uint8_t requantized(const match_finish_t *finish, match_form_t form, int32_t acc)
+MATCH_INLINE int32_t requantized(const match_finish_t *finish, match_form_t form, int32_t acc)
 {
     switch (form) {
     case MATCH_FORM_32:
-        return (uint8_t)match_requantize_32(finish, match_parameters_32(finish->parameters), acc);
+        return match_requantize_32(finish, match_parameters_32(finish->parameters), acc);
     case MATCH_FORM_HIGH:
-        return (uint8_t)match_requantize_high(finish, match_parameters_high(finish->parameters), acc);
+        return match_requantize_high(finish, match_parameters_high(finish->parameters), acc);
     case MATCH_FORM_HIGH_SIGNED:
-        return (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(finish->parameters), acc);
+        return match_requantize_high_signed(finish, match_parameters_high_signed(finish->parameters), acc);
     default:
         return match_requantize_with(finish, finish->parameters, acc);
     }
 }
 
-/* Outputs of `channels` rows of the second matrix from row k of this core's on, and `pixels` rows of the first. */
-MATCH_INLINE void multiply_block(const match_finish_t *finish, const matrix_t *matrix, const uint8_t *const x[],
-                                 const int32_t x_sums[], uint8_t *const output[], int32_t k, int channels, int pixels,
-                                 match_form_t form)
+MATCH_INLINE void store(uint8_t *output, const int32_t y[], int32_t channels)
 {
-    match_block_t block;
-    const int8_t *w = matrix->rows + k * matrix->length;
-    if (matrix->length < 4) {
-        match_dot_short(x, w, matrix->length, channels, pixels, &block);
-    } else {
-        match_dot_bytes(x, w, matrix->length, channels, pixels, MATCH_FROM_0, &block);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < channels; i++) {
-        int32_t less = matrix->a_zero * matrix->sums[k + i];
-#pragma GCC unroll 2
-        for (int j = 0; j < pixels; j++) {
-            int32_t acc = block.acc[i][j] + matrix->beyond * x_sums[j] - less;
-            output[j][matrix->first + k + i] = requantized(finish, form, acc);
-        }
-    }
-}
-
-MATCH_INLINE void multiply_rows(const match_finish_t *finish, const matrix_t *matrix, const uint8_t *const x[],
-                                uint8_t *const output[], int pixels, match_form_t form)
-{
-    int32_t sums[MATCH_BLOCK_PIXELS];
-    for (int j = 0; j < pixels; j++) {
-        sums[j] = sum_of(x[j], matrix->length);
-    }
-    int32_t count = matrix->last - matrix->first;
-    int32_t k = 0;
-    for (; k + 4 <= count; k += 4) {
-        multiply_block(finish, matrix, x, sums, output, k, 4, pixels, form);
-    }
-    for (; k < count; k++) {
-        for (int j = 0; j < pixels; j++) {
-            multiply_block(finish, matrix, x + j, sums + j, output + j, k, 1, 1, form);
-        }
-    }
-}
-
-MATCH_INLINE void matmul(const match_tile_t *tile, match_form_t form)
-{
-    match_finish_t finish = match_finish_of(tile, form);
-    match_share_t share = match_share_channels(tile->channels_out, 0);
-    int32_t zeros[2];
-    memcpy(zeros, tile->weights, sizeof zeros);
-    int32_t room = tile->channels_out * ((tile->channels_in + 3) & ~3);
-    matrix_t matrix = {
-        .rows = (int8_t *)tile->scratch + share.first * ((tile->channels_in + 3) & ~3),
-        .sums = (int32_t *)(void *)((uint8_t *)tile->scratch + room) + share.first,
-        .length = tile->channels_in,
-        .first = share.first,
-        .last = share.last,
-        .a_zero = zeros[0],
-        .beyond = 128 - zeros[1],
-    };
-    if (share.first >= share.last) {
+    if (channels >= MATCH_BLOCK_CHANNELS) {
+        match_store_bytes4(&output, y);
         return;
     }
-    for (int32_t y = 0; y < tile->output_height; y++) {
-        make_signed(tile, y, &matrix);
-        int32_t x = 0;
-        for (; x + 2 <= tile->output_width; x += 2) {
-            const uint8_t *const rows[] = {match_input_pixel(tile, y, x), match_input_pixel(tile, y, x + 1)};
-            uint8_t *const outputs[] = {match_output_pixel(tile, y, x), match_output_pixel(tile, y, x + 1)};
-            multiply_rows(&finish, &matrix, rows, outputs, 2, form);
-        }
-        if (x < tile->output_width) {
-            const uint8_t *const rows[] = {match_input_pixel(tile, y, x)};
-            uint8_t *const outputs[] = {match_output_pixel(tile, y, x)};
-            multiply_rows(&finish, &matrix, rows, outputs, 1, form);
+#pragma GCC unroll 3
+    for (int i = 0; i < MATCH_BLOCK_CHANNELS - 1; i++) {
+        if (i < channels) {
+            output[i] = (uint8_t)y[i];
         }
     }
+}
+
+/* Outputs of a unit, `channels` of `pixels` pixels, of which it has two; `less` is a_zero * sum(b - b_zero) of each channel. */
+MATCH_INLINE void multiply_unit(const match_finish_t *finish, const matrices_t *matrices, const rows_t *rows,
+                                const uint32_t less[], uint8_t *output, int32_t output_step, int32_t channels,
+                                int32_t pixels, match_form_t form)
+{
+    sums_t sums;
+    multiply_rows(rows, matrices->length, &sums);
+    int32_t y[MATCH_BLOCK_PIXELS][MATCH_BLOCK_CHANNELS];
+#pragma GCC unroll 2
+    for (int j = 0; j < MATCH_BLOCK_PIXELS; j++) {
+        uint32_t beside = matrices->b_zero * sums.bytes[j];
+#pragma GCC unroll 4
+        for (int i = 0; i < MATCH_BLOCK_CHANNELS; i++) {
+            y[j][i] = requantized(finish, form, (int32_t)(sums.products[i][j] - less[i] - beside));
+        }
+    }
+    store(output, y[0], channels);
+    if (pixels > 1) {
+        store(output + output_step, y[1], channels);
+    }
+}
+
+/* Cores share out units of all products: those of four rows of the second matrix, one after the other, then the next four. */
+MATCH_INLINE void matmul(const match_tile_t *tile, match_finish_t finish, match_form_t form)
+{
+    int32_t zeros[2];
+    memcpy(zeros, tile->weights, sizeof zeros);
+    matrices_t matrices = {tile->channels_in, (uint32_t)zeros[0], (uint32_t)zeros[1]};
+    int32_t a_step = tile->input_pixel_stride;
+    int32_t output_step = tile->output_pixel_stride;
+    int32_t pairs = (tile->output_width + 1) / 2;
+    int32_t fours = (tile->channels_out + 3) / 4;
+    match_share_t share = match_share(tile->output_height * fours * pairs);
+    int32_t left = share.last - share.first;
+    int32_t pair = 0;
+    int32_t four = 0;
+    int32_t y = 0;
+    if (share.first > 0 && left > 0) {
+        four = share.first / pairs;
+        pair = share.first % pairs;
+        y = four / fours;
+        four %= fours;
+    }
+    while (left > 0) {
+        int32_t first = 4 * four;
+        int32_t channels = match_smaller(tile->channels_out - first, MATCH_BLOCK_CHANNELS);
+        rows_t rows;
+        uint32_t less[MATCH_BLOCK_CHANNELS];
+#pragma GCC unroll 4
+        for (int i = 0; i < MATCH_BLOCK_CHANNELS; i++) {
+            int32_t k = first + match_smaller(i, channels - 1);
+            rows.b[i] = tile->addend + y * tile->addend_row_stride + k * tile->addend_pixel_stride;
+            uint32_t sum = sum_of(rows.b[i], matrices.length) - (uint32_t)matrices.length * matrices.b_zero;
+            less[i] = matrices.a_zero * sum;
+        }
+        const uint8_t *a = match_input_pixel(tile, y, 2 * pair);
+        uint8_t *output = match_output_pixel(tile, y, 2 * pair) + first;
+        int32_t pixels = tile->output_width - 2 * pair;
+        for (; pixels > 0 && left > 0; pixels -= 2, left--) {
+            rows.a[0] = a;
+            rows.a[1] = pixels > 1 ? a + a_step : a;
+            multiply_unit(&finish, &matrices, &rows, less, output, output_step, channels, pixels, form);
+            a += 2 * a_step;
+            output += 2 * output_step;
+        }
+        pair = 0;
+        if (++four == fours) {
+            four = 0;
+            y++;
+        }
+    }
+}
+
+/* In a form that the compiler knows, or in any. */
+static __attribute__((noinline)) void matmul_high_signed(const match_tile_t *tile)
+{
+    matmul(tile, match_finish_of(tile, MATCH_FORM_HIGH), MATCH_FORM_HIGH_SIGNED);
+}
+
+static __attribute__((noinline)) void matmul_any(const match_tile_t *tile, match_form_t form)
+{
+    matmul(tile, match_finish_of(tile, form), MATCH_FORM_64);
 }
 
 void match_pulp_matrices(const match_tile_t *tile)
 {
-    matmul(tile, MATCH_FORM_64);
-}
-
-static __attribute__((noinline)) void matmul_high_signed(const match_tile_t *tile)
-{
-    matmul(tile, MATCH_FORM_HIGH_SIGNED);
+    matmul_any(tile, MATCH_FORM_64);
 }
 
 void match_pulp_matrices_high(const match_tile_t *tile)
 {
-    if (tile->negative_step == 0) {
-        matmul(tile, MATCH_FORM_HIGH);
+    if (tile->exceptions > 0) {
+        matmul_any(tile, MATCH_FORM_HIGH);
+    } else if (tile->negative_step == 0) {
+        matmul(tile, match_finish_of(tile, MATCH_FORM_HIGH), MATCH_FORM_HIGH);
     } else {
         matmul_high_signed(tile);
     }
@@ -162,5 +265,5 @@ void match_pulp_matrices_high(const match_tile_t *tile)
 
 void match_pulp_matrices_int32(const match_tile_t *tile)
 {
-    matmul(tile, MATCH_FORM_32);
+    matmul(tile, match_finish_of(tile, MATCH_FORM_32), MATCH_FORM_32);
 }

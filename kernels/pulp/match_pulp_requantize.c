@@ -123,7 +123,8 @@ static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t cha
             for (int32_t k = 0; k < channels; k++, parameters += bytes) {
                 match_requant_t p = match_parameters_64(parameters);
                 int32_t acc = pixels.accumulators[k];
-                int32_t less = match_is_exception(&finish, parameters, acc);
+                const uint8_t *exceptions = parameters + offsetof(match_requant_except_t, exceptions);
+                int32_t less = match_is_exception(exceptions, finish.exceptions, acc);
                 pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, acc), p.shift, less);
             }
         } else {
@@ -219,9 +220,34 @@ static __attribute__((noinline)) void requantize_high_signed(const match_tile_t 
     requantize_high(tile, MATCH_FORM_HIGH_SIGNED);
 }
 
+/* Channel by channel. */
+static __attribute__((noinline)) void requantize_high_except(const match_tile_t *tile)
+{
+    match_finish_t finish = match_finish_of(tile, MATCH_FORM_HIGH);
+    int32_t stride = tile->channels_out;
+    ptrdiff_t bytes = match_channel_bytes(finish.exceptions, MATCH_FORM_HIGH_EXCEPT);
+    share_t share = share_of(tile);
+    while (next_row(&share, tile)) {
+        const uint8_t *parameters = finish.parameters + share.first * bytes;
+        for (int32_t k = 0; k < share.channels; k++, parameters += bytes) {
+            match_requant_high_t p = match_parameters_high(parameters);
+            const uint8_t *exceptions = parameters + offsetof(match_requant_high_except_t, exceptions);
+            const int32_t *accumulators = share.pixels.accumulators + k;
+            uint8_t *output = share.pixels.output + k;
+            for (int32_t count = share.pixels.count; count > 0; count--) {
+                *output = (uint8_t)match_requantize_high_except(&finish, p, exceptions, *accumulators);
+                accumulators += stride;
+                output += share.pixels.output_step;
+            }
+        }
+    }
+}
+
 void match_pulp_requantize_high(const match_tile_t *tile)
 {
-    if (tile->negative_step == 0) {
+    if (tile->exceptions > 0) {
+        requantize_high_except(tile);
+    } else if (tile->negative_step == 0) {
         requantize_high(tile, MATCH_FORM_HIGH);
     } else {
         requantize_high_signed(tile);

@@ -2,6 +2,7 @@
 #ifndef MATCH_PULP_REQUANTIZE_H
 #define MATCH_PULP_REQUANTIZE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef enum {
     MATCH_FORM_64_EXCEPT,   /* match_requant_except_t */
     MATCH_FORM_HIGH,        /* match_requant_high_t */
     MATCH_FORM_HIGH_SIGNED, /* match_requant_high_signed_t */
+    MATCH_FORM_HIGH_EXCEPT, /* match_requant_high_except_t */
     MATCH_FORM_32,          /* match_requant32_t */
 } match_form_t;
 
@@ -37,7 +39,7 @@ typedef struct {
 static inline match_form_t match_form_of(const match_tile_t *tile, match_form_t form)
 {
     if (tile->exceptions > 0) {
-        return MATCH_FORM_64_EXCEPT;
+        return form == MATCH_FORM_HIGH ? MATCH_FORM_HIGH_EXCEPT : MATCH_FORM_64_EXCEPT;
     }
     if (tile->negative_step == 0) {
         return form;
@@ -100,6 +102,7 @@ static inline ptrdiff_t match_parameter_bytes(match_form_t form)
     case MATCH_FORM_32:
         return (ptrdiff_t)sizeof(match_requant32_t);
     case MATCH_FORM_HIGH:
+    case MATCH_FORM_HIGH_EXCEPT:
         return (ptrdiff_t)sizeof(match_requant_high_t);
     case MATCH_FORM_HIGH_SIGNED:
         return (ptrdiff_t)sizeof(match_requant_high_signed_t);
@@ -114,8 +117,8 @@ static inline ptrdiff_t match_parameter_bytes(match_form_t form)
 /* The same with them. */
 static inline ptrdiff_t match_channel_bytes(int32_t exceptions, match_form_t form)
 {
-    ptrdiff_t more = form == MATCH_FORM_64_EXCEPT ? exceptions * (ptrdiff_t)sizeof(int32_t) : 0;
-    return match_parameter_bytes(form) + more;
+    bool has_some = form == MATCH_FORM_64_EXCEPT || form == MATCH_FORM_HIGH_EXCEPT;
+    return match_parameter_bytes(form) + (has_some ? exceptions * (ptrdiff_t)sizeof(int32_t) : 0);
 }
 
 static inline const uint8_t *match_parameters_of(const match_finish_t *finish, match_form_t form, int32_t channel)
@@ -182,11 +185,11 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
     return (int64_t)acc * p.multiplier + p.bias - (finish->negative_step & below);
 }
 
-/* 1 for an exception of its channel, else 0. Exceptions fall: the first that is not above the accumulator decides. */
-static inline int32_t match_is_exception(const match_finish_t *finish, const uint8_t *parameters, int32_t acc)
+/* 1 for one of `count` exceptions, else 0. Exceptions fall: the first that is not above the accumulator decides. */
+static inline int32_t match_is_exception(const uint8_t *exceptions, int32_t count, int32_t acc)
 {
-    const uint8_t *next = parameters + offsetof(match_requant_except_t, exceptions);
-    const uint8_t *end = next + finish->exceptions * (ptrdiff_t)sizeof(int32_t);
+    const uint8_t *next = exceptions;
+    const uint8_t *end = next + count * (ptrdiff_t)sizeof(int32_t);
     for (; next < end; next += sizeof(int32_t)) {
         int32_t exception = match_word(next);
         if (exception <= acc) {
@@ -218,6 +221,13 @@ static inline int32_t match_requantize_high_signed(const match_finish_t *finish,
     return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
 }
 
+static inline int32_t match_requantize_high_except(const match_finish_t *finish, match_requant_high_t p,
+                                                   const uint8_t *exceptions, int32_t acc)
+{
+    int32_t value = match_add_shift(match_multiply_high(acc + p.addend, p.multiplier), p.bias, p.bias);
+    return match_clip_from_0(value - match_is_exception(exceptions, finish->exceptions, acc), finish->clip_high);
+}
+
 /* The output for the accumulator `acc` of the channel with these parameters. */
 static inline uint8_t match_requantize_with(const match_finish_t *finish, const uint8_t *parameters, int32_t acc)
 {
@@ -228,13 +238,18 @@ static inline uint8_t match_requantize_with(const match_finish_t *finish, const 
         return (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), acc);
     case MATCH_FORM_HIGH_SIGNED:
         return (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(parameters), acc);
+    case MATCH_FORM_HIGH_EXCEPT: {
+        const uint8_t *exceptions = parameters + offsetof(match_requant_high_except_t, exceptions);
+        return (uint8_t)match_requantize_high_except(finish, match_parameters_high(parameters), exceptions, acc);
+    }
     case MATCH_FORM_64: {
         match_requant_t p = match_parameters_64(parameters);
         return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift, 0);
     }
     case MATCH_FORM_64_EXCEPT: {
         match_requant_t p = match_parameters_64(parameters);
-        int32_t less = match_is_exception(finish, parameters, acc);
+        const uint8_t *exceptions = parameters + offsetof(match_requant_except_t, exceptions);
+        int32_t less = match_is_exception(exceptions, finish->exceptions, acc);
         return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift, less);
     }
     default: {

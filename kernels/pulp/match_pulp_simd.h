@@ -114,6 +114,21 @@ static inline int32_t match_first_dot4(match_bytes4_t activations, match_bytes4_
 #endif
 }
 
+#if defined(MATCH_PULP_SIMD)
+
+/* acc + the sum of the four products of unsigned bytes. */
+static inline uint32_t match_unsigned_dot4(match_bytes4_t a, match_bytes4_t b, uint32_t acc)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_UNSIGNED_DOT4("%0", "%1", "%2") : "+r"(acc) : "r"(a), "r"(b));
+    return acc;
+#else
+    return (uint32_t)__builtin_pulp_sdotup4((match_unsigned4_t)a, (match_unsigned4_t)b, acc);
+#endif
+}
+
+#endif
+
 /* Add four consecutive bytes to four sums. */
 static inline void match_add4(int32_t acc[4], const uint8_t *bytes)
 {

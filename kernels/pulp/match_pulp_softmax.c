@@ -61,10 +61,12 @@ static void softmax_row(const match_tile_t *tile, const uint8_t *input, uint8_t 
     int32_t halvings = doublings(total);
     int32_t inverse = scaled(reciprocal(total << (FRACTION - 1 - SUM_FRACTION - halvings)), parameters->factor);
     int32_t shift = match_smaller(halvings + parameters->shift, 31);
+    int32_t zero = parameters->zero; /* not loaded again behind each store, as the output may be anything */
+    int32_t clip_high = tile->clip_high;
     for (int32_t k = 0; k < count; k++) {
         int32_t probability = match_fixed_product(exponentials[largest - input[k]], inverse);
-        int32_t level = rounded_shift(probability, shift) + parameters->zero;
-        output[k] = (uint8_t)match_smaller(level, tile->clip_high);
+        int32_t level = rounded_shift(probability, shift) + zero;
+        output[k] = (uint8_t)match_smaller(level, clip_high);
     }
 }
 

@@ -101,13 +101,15 @@ def compile_model(
     from match.report.table import warnings
 
     # A search may take minutes: what is wrong with the outputs is said before.
-    check_folder(output.resolve())
+    check_folder(output)
     if timeline is not None:
         check_ending(timeline, TIMELINE_ENDINGS, "a timeline")
     if memory_map is not None:
         check_ending(memory_map, MEMORY_MAP_ENDINGS, "a memory map")
     if csv is not None:
         check_ending(csv, CSV_ENDINGS, "a list of layers")
+    if timeline is not None and timeline == memory_map:
+        raise OptionError(f"--timeline and --memory-map are both {timeline}; give each a name of its own.")
     for file in (timeline, memory_map, csv):
         check_file(file)
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
@@ -295,7 +297,7 @@ def validate(
 
 
 def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
-    """Compare two compilations: totals, layers by name, what moved and why."""
+    """Compare two compilations: totals, layers by what they compute, what moved and why."""
     from rich.console import Console
 
     from match.report.compare import compare as compare_reports
@@ -340,6 +342,7 @@ def zoo(
     from rich.console import Console
 
     from match.devtools.zoo.catalogue import show_networks, write_network
+    from match.files.output import check_ending
 
     console = Console(quiet=quiet and name is not None)
     if name is None:
@@ -348,6 +351,7 @@ def zoo(
         show_networks(console)
         return
     path = output or Path(f"{name}.onnx")
+    check_ending(path, (".onnx",), "a network")
     with _progress(f"Making {name}", quiet, verbose):
         write_network(name, path, classes)
     console.print(f"{name}: {path} (`match compile {path} -o DIR` compiles it)", highlight=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from match.errors import MatchError
+from match.errors import MatchError, OptionError
 from match.interrupt.watch import INTERRUPTED, MESSAGE
 
 USAGE_ERROR = 2
@@ -18,10 +18,14 @@ USAGE_ERROR = 2
 def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoReturn:
     """Run a command line and exit with its status; an error that a user can cause is a sentence on stderr."""
     try:
+        _check_text(arguments)
         status = app(args=list(arguments), prog_name=program, standalone_mode=False)
     except (MatchError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         sys.stderr.write(f"{program}: {_sentence(message)}\n")
+        status = USAGE_ERROR
+    except MemoryError:
+        sys.stderr.write(f"{program}: this machine does not have the memory that this takes; try something smaller.\n")
         status = USAGE_ERROR
     except OSError as error:
         place = f"{error.filename} cannot be used" if error.filename else "a file cannot be used"
@@ -32,6 +36,13 @@ def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoRetur
     if status == INTERRUPTED:  # Typer, too, makes a status of the exception
         sys.stderr.write(f"{program}: {MESSAGE}\n")
     sys.exit(status or 0)
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuse names that reports, C and terminals could not write."""
+    for argument in arguments:
+        if any("\ud800" <= letter <= "\udfff" for letter in argument):
+            raise OptionError(f"{argument!a} is not text in UTF-8; rename the file or folder.")
 
 
 def _sentence(message: str) -> str:

@@ -167,6 +167,10 @@ def check_folder(directory: Path) -> None:
     Raises:
         OutputError: if it may not.
     """
+    try:
+        directory = directory.resolve()
+    except (OSError, RuntimeError) as error:
+        raise OutputError(f"{directory} is a loop of symbolic links; choose another folder.") from error
     check_place(directory)
     try:
         foreign = directory.exists() and any(directory.iterdir()) and not _is_project(directory)

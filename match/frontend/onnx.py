@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
-from match.frontend.failures import reason
+from match.frontend.failures import reason, tvm_failures
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import check_attributes
@@ -39,7 +40,9 @@ def from_proto(proto: onnx.ModelProto) -> Model:
     if not isinstance(proto, onnx.ModelProto):
         kinds = "a path, an ONNX model (onnx.ModelProto) or a Relay module (tvm.IRModule)"
         raise ModelError(f"a model is {kinds}, not {type(proto).__name__}.")
-    return from_onnx(proto.SerializeToString(), Path(f"{proto.graph.name or 'model'}.onnx"))
+    path = Path(f"{proto.graph.name or 'model'}.onnx")
+    with tvm_failures(str(path)):
+        return from_onnx(proto.SerializeToString(), path)
 
 
 def from_onnx(data: bytes, path: Path) -> Model:
@@ -74,11 +77,14 @@ def from_onnx(data: bytes, path: Path) -> Model:
     _check_quantized(graph, path)
     check_scales(graph, path)
     check_attributes(proto, path)
+    _check_types(proto, path)
     try:
         module, params = import_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
+    except tvm.error.DiagnosticError:
+        raise  # `tvm_failures` knows what was said
     except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
@@ -136,6 +142,23 @@ def _check_quantized(graph: Any, path: Path) -> None:
         raise ModelError(f"{path} {what}; {_QUANTIZE}")
     if not any(name.startswith("Q") or name == "DequantizeLinear" for name in operators):
         raise ModelError(f"{path} is a float model: nothing in it is quantized; {_QUANTIZE}")
+
+
+def _check_types(proto: Any, path: Path) -> None:
+    """Refuse operators whose attributes or inputs do not fit together, as ONNX defines them.
+
+    What the file says about the shapes of its own tensors is not asked: an edit of the inputs makes it stale.
+    """
+    bare = onnx.ModelProto()
+    bare.CopyFrom(proto)
+    del bare.graph.value_info[:]
+    for output in bare.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    try:
+        onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True)
+    except onnx.shape_inference.InferenceError as error:
+        said = re.sub(r"\[\w+Error\] |Inference error\(s\): ", "", reason(error))
+        raise ModelError(f"{path} is not a valid ONNX model: {said}; export it again") from error
 
 
 def _written_out(proto: Any) -> Any:

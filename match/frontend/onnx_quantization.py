@@ -36,20 +36,21 @@ def with_quantization(
 
 
 def check_scales(graph: Any, path: object) -> None:
-    """Refuse a model whose activations cannot be quantized with the scales that it gives.
+    """Refuse a model with scales that say nothing.
 
     Raises:
-        ModelError: a constant scale of a QuantizeLinear, which divides by it, is not a positive, finite number.
+        ModelError: a constant scale of a QuantizeLinear, which divides by it, is not a positive, finite number; or one
+            of a DequantizeLinear, where a pruned channel may have 0, is not a finite one.
     """
     constants = _constants(graph)
     for position, node in enumerate(graph.node):
-        if node.op_type != "QuantizeLinear" or node.input[1] not in constants:
+        if node.op_type not in ("QuantizeLinear", "DequantizeLinear") or node.input[1] not in constants:
             continue
         scales = np.ravel(onnx.numpy_helper.to_array(constants[node.input[1]])).astype(np.float64)
-        wrong = scales[~((scales > 0) & np.isfinite(scales))]
+        wrong = scales[~np.isfinite(scales) | ((scales <= 0) & (node.op_type == "QuantizeLinear"))]
         if wrong.size:
             raise ModelError(
-                f"{path} has QuantizeLinear ({node.name or f'number {position}'}) with a scale of {wrong[0]:g}; scales "
+                f"{path} has {node.op_type} ({node.name or f'number {position}'}) with a scale of {wrong[0]:g}; scales "
                 "must be positive, finite numbers, so quantize the model again"
             )
 

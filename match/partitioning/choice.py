@@ -172,7 +172,7 @@ def _chain_workload(
     )
     first, last = chain.rows[0], chain.rows[-1]
     layer = replace(chain.whole.layer, name=f"chain_{first}_{last}", stages=tuple(stage.layer for stage in stages))
-    source = first_source(reversed(chain.whole.covered))
+    source = stages[-1].source
     symbol = f"{prefix}_{last:02d}_chain"
     reference = all(stage.reference for stage in stages)
     return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, reference, stages)

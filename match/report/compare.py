@@ -1,4 +1,4 @@
-"""Two reports side by side: totals, layers by name, and what moved: module, cycles, bytes, schedule, and why.
+"""Two reports side by side: totals, layers by what they compute, and what moved: module, cycles, schedule, and why.
 
 The reports may be of two targets, of other options, or of other revisions of the compiler or of the network. The fields
 are explained in docs/compare.md.
@@ -6,6 +6,8 @@ are explained in docs/compare.md.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -62,12 +64,16 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LayerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A layer of either: its predicted cycles, null where there is no layer of this name, and what moved."""
+    """A layer of either: its predicted cycles, null where one has no such layer, and what moved.
+
+    `b_name` is what it is called in the second, where that is another name.
+    """
 
     name: str
     a_cycles: int | None
     b_cycles: int | None
     changes: tuple[Change, ...]
+    b_name: str | None = None
 
     @property
     def difference(self) -> int:
@@ -106,15 +112,15 @@ def compare(a: Source, b: Source) -> Comparison:
         InputError: if there is no report, or one of another version.
     """
     first, second = _report(a), _report(b)
-    theirs = {layer.name: layer for layer in second.layers}
-    mine = {layer.name for layer in first.layers}
+    partners = _partners(first.layers, second.layers)
+    paired = {layer.name for layer in partners.values()}
     return Comparison(
         a=_side(first),
         b=_side(second),
         totals=tuple(_totals(first, second)),
         layers=(
-            *(_layer(layer, theirs.get(layer.name)) for layer in first.layers),
-            *(LayerChange(layer.name, None, layer.cycles, ()) for layer in second.layers if layer.name not in mine),
+            *(_layer(layer, partners.get(layer.name)) for layer in first.layers),
+            *(LayerChange(layer.name, None, layer.cycles, ()) for layer in second.layers if layer.name not in paired),
         ),
     )
 
@@ -160,6 +166,28 @@ def _totals(a: Report, b: Report) -> list[Total]:
     ]
 
 
+def _partners(a: Sequence[LayerSummary], b: Sequence[LayerSummary]) -> dict[str, LayerSummary]:
+    """Layers of the second by the names of those of the first that compute the same.
+
+    That is what the model calls alike: names of layers have their places in them, which move with the target. Where
+    the model has no name for a tensor, or one of the two no layer of it, the names of layers count.
+    """
+    mine, theirs = ({layer.source for layer in _distinct(layers)} for layers in (a, b))
+    shared = mine & theirs
+    by_source = {layer.source: layer for layer in b if layer.source in shared}
+    by_name = {layer.name: layer for layer in b if layer.source not in shared}
+    found = {
+        layer.name: by_source.get(layer.source) if layer.source in shared else by_name.get(layer.name) for layer in a
+    }
+    return {name: partner for name, partner in found.items() if partner is not None}
+
+
+def _distinct(layers: Sequence[LayerSummary]) -> list[LayerSummary]:
+    """Layers whose tensor the model has a name for, and which no other layer computes."""
+    counts = Counter(layer.source for layer in layers)
+    return [layer for layer in layers if layer.source and counts[layer.source] == 1]
+
+
 def _layer(a: LayerSummary, b: LayerSummary | None) -> LayerChange:
     if b is None:
         return LayerChange(a.name, a.cycles, None, ())
@@ -182,6 +210,7 @@ def _layer(a: LayerSummary, b: LayerSummary | None) -> LayerChange:
             for aspect, old, new in aspects
             if old != new
         ),
+        None if a.name == b.name else b.name,
     )
 
 

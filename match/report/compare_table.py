@@ -18,7 +18,8 @@ def show(comparison: Comparison, console: Console) -> None:
     if comparison.a.sha256 != comparison.b.sha256:
         console.print(Text("The model files differ."))
     console.print()
-    totals, _ = fitted(_totals(), comparison.totals, console)
+    known = [total for total in comparison.totals if total.a is not None or total.b is not None]
+    totals, _ = fitted(_totals(), known, console)
     console.print(totals, "", sep="\n")
     moved = [layer for layer in comparison.layers if not layer.same]
     if moved:
@@ -55,12 +56,16 @@ def _totals() -> list[Column[Total]]:
 
 def _layers() -> list[Column[LayerChange]]:
     return [
-        Column[LayerChange]("layer", lambda layer: layer.name, folds=True),
+        Column[LayerChange]("layer", _named, folds=True),
         Column[LayerChange]("cycles A", lambda layer: _number(layer.a_cycles), "right"),
         Column[LayerChange]("cycles B", lambda layer: _number(layer.b_cycles), "right"),
         Column[LayerChange]("change", lambda layer: _relative(layer.a_cycles, layer.b_cycles), "right"),
         Column[LayerChange]("what moved", _moved, folds=True, rank=1),
     ]
+
+
+def _named(layer: LayerChange) -> str:
+    return f"{layer.name} ({layer.b_name})" if layer.b_name else layer.name
 
 
 def _moved(layer: LayerChange) -> str:

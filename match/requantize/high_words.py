@@ -12,6 +12,7 @@ What double rounding takes off negative accumulators is 1 beside B if s is chose
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +30,13 @@ _NEIGHBOURS = (0, 1, -1)
 def high_words(requantization: Requantization, steps: Steps, requantizer: Requantizer) -> Requantization | None:
     """The layer's steps by upper halves of products, with the addends b; None if a channel has no such line.
 
-    Of a layer with corrections that the form does not execute, those of its best line without them. A channel whose
-    output is constant gets M = 0.
+    Of a layer with corrections that the form does not execute, those of its best line without them; with exceptions
+    that it executes, those of its line beside them. A channel whose output is constant gets M = 0.
     """
+    if requantizer.exceptions and requantization.exceptions is not None:
+        plain = replace(requantization, exceptions=None)
+        line = high_words(plain, Steps.of(plain, steps.low, steps.high, steps.clip), requantizer)
+        return line and replace(line, exceptions=requantization.exceptions)
     signed = requantizer.negative_step and requantization.negative_below is not None
     if not signed:
         requantization = uncorrected(requantization, steps)

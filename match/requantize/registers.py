@@ -66,7 +66,7 @@ def _fits_words(line: Requantization, low: Int64Array, high: Int64Array) -> bool
 
     M is an unsigned word, b, B and all sums signed ones; B ends in s; what is taken off negative accumulators is 1.
     """
-    if line.addend is None or line.exceptions is not None:
+    if line.addend is None:
         return False
     if line.negative_below is not None and line.negative_step != 1 << WORD:
         return False

@@ -11,6 +11,7 @@ from match.errors import ToolchainError
 from match.run.tools import check, execute
 
 _OWN = re.compile(r"make(\[\d+\])?: \*\*\*")
+_WAITING = re.compile(_OWN.pattern + r" Waiting for unfinished jobs")
 _FAILED = re.compile(_OWN.pattern + r" \[(.*: )?(?P<made>\S+)\] (Error (?P<status>\d+)|(?P<signal>.+))")
 
 
@@ -35,4 +36,4 @@ def make(directory: Path, compiler: str, options: Sequence[str], advice: str) ->
         raise ToolchainError(
             f"{what} failed: {compiler!r} {ending} and did not say why when it made {failed['made']}; {advice}."
         )
-    check(done.returncode, "\n".join(said or lines), what)
+    check(done.returncode, "\n".join(said or [line for line in lines if not _WAITING.match(line)]), what)

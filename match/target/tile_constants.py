@@ -61,9 +61,12 @@ INT64 = Requantizer(
 INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
 """Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
 
+EXCEPTIONS = (2, 8, 32, 128)
+"""Words that a channel can have for exceptions."""
+
 EXCEPT = tuple(
     replace(INT64, name=f"int64_except_{most}", exceptions=most, parameter_bytes=REQUANT.itemsize + 4 * most)
-    for most in (2, 8, 32, 128)
+    for most in EXCEPTIONS
 )
 """Of kernels that read match_requant_except_t, by words for exceptions of each channel."""
 
@@ -88,6 +91,12 @@ HIGH = replace(
     upper_half=True,
 )
 """Of kernels that read match_requant_high_t."""
+
+HIGH_EXCEPT = tuple(
+    replace(HIGH, name=f"high_except_{most}", exceptions=most, parameter_bytes=REQUANT_HIGH.itemsize + 4 * most)
+    for most in EXCEPTIONS
+)
+"""Of kernels that read match_requant_high_except_t, by words for exceptions of each channel."""
 
 HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=REQUANT_HIGH_SIGNED.itemsize)
 """Of kernels that read match_requant_high_signed_t where the tile has a `negative_step`."""
@@ -195,16 +204,22 @@ def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
     return REQUANT_ADD if requantizer.bias_bits > 32 else REQUANT_ADD32
 
 
+def _entries(part: Requantization, requantizer: Requantizer, plain: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """One of these structures for each channel, with its exceptions behind it where the form has them."""
+    if not requantizer.exceptions:
+        return np.zeros(part.channels, plain)
+    entries = np.zeros(part.channels, np.dtype([*plain.descr, ("exceptions", "<i4", requantizer.exceptions)]))
+    entries["exceptions"] = UNREACHED
+    if part.exceptions is not None:
+        ordered = np.sort(part.exceptions, axis=1)[:, ::-1]  # largest first, as kernels want; unreached last
+        entries["exceptions"][:, : ordered.shape[1]] = ordered[:, : requantizer.exceptions]
+    return entries
+
+
 def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
     """An array of match_requant_t, match_requant_signed_t, match_requant_except_t or match_requant32_t."""
     plain = REQUANT if requantizer.bias_bits > 32 else REQUANT32
-    if requantizer.exceptions:
-        plain = np.dtype([*REQUANT.descr, ("exceptions", "<i4", requantizer.exceptions)])
-    entries = np.zeros(part.channels, REQUANT_SIGNED if requantizer.negative_step else plain)
-    if requantizer.exceptions and part.exceptions is not None:
-        ordered = np.sort(part.exceptions, axis=1)[:, ::-1]  # largest first, as kernels want; unreached last
-        entries["exceptions"] = UNREACHED
-        entries["exceptions"][:, : ordered.shape[1]] = ordered[:, : requantizer.exceptions]
+    entries = _entries(part, requantizer, REQUANT_SIGNED if requantizer.negative_step else plain)
     entries["bias"] = part.bias
     entries["multiplier"] = part.multiplier
     entries["shift"] = part.shift
@@ -214,10 +229,10 @@ def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
 
 
 def _upper_halves(part: Requantization, requantizer: Requantizer) -> bytes:
-    """An array of match_requant_high_t or match_requant_high_signed_t, whose accumulators have the addend in them."""
+    """An array of match_requant_high_t, or of those with signs or exceptions."""
     if part.addend is None:
         raise ValueError("this requantization has no addends")
-    entries = np.zeros(part.channels, REQUANT_HIGH_SIGNED if requantizer.negative_step else REQUANT_HIGH)
+    entries = _entries(part, requantizer, REQUANT_HIGH_SIGNED if requantizer.negative_step else REQUANT_HIGH)
     entries["addend"] = part.addend
     entries["multiplier"] = part.multiplier
     entries["bias"] = part.word

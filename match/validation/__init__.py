@@ -6,6 +6,7 @@ onnxruntime for ONNX files, for other networks their own integers. With `DumpedO
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -143,10 +144,18 @@ def _drawn(manifest: Manifest, samples: int, seed: int) -> Arrays:
 def _classes(labels: Array, count: int, manifest: Manifest) -> Array:
     if len(manifest.outputs) != 1:
         raise InputError(f"labels need a network with one output; {manifest.name} has {len(manifest.outputs)}.")
-    classes = np.asarray(labels).reshape(-1)
-    if classes.dtype.kind not in "iu" or len(classes) < count:
+    given = np.asarray(labels)
+    classes = given.reshape(-1)
+    if classes.dtype.kind not in "iu" or len(classes) < count or given.size != max(given.shape, default=1):
         raise InputError(
-            f"labels are {len(classes)} values of type {classes.dtype} for {count} samples; give each an integer."
+            f"labels are {given.dtype} {list(given.shape)} for {count} samples; give each sample an integer."
+        )
+    scores = math.prod(manifest.outputs[0].shape)
+    outside = classes[:count][(classes[:count] < 0) | (classes[:count] >= scores)]
+    if outside.size:
+        raise InputError(
+            f"labels have {outside[0]}, and {manifest.outputs[0].name} has {scores} scores; give each sample an "
+            f"integer from 0 to {scores - 1}."
         )
     return classes[:count]
 

@@ -23,7 +23,7 @@ from match.target.tile_constants import requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16, NE16_CHAINS
 from match.targets.gap9.memory import L1
-from match.targets.pulp.cluster import EXCEPT, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED
+from match.targets.pulp.cluster import EXCEPT, HIGH, HIGH_EXCEPT, HIGH_SIGNED, INT64, INT64_SIGNED
 from match.targets.pulp.memory import L1_API
 
 COST = Ne16Cost()
@@ -50,7 +50,7 @@ def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:
 NORM_QUANT = (_norm_quant("norm_quant_8", 8), _norm_quant("norm_quant_16", 16), _norm_quant("norm_quant_32", 32))
 """The output stage's forms."""
 
-STREAM_OUT_HIGH = (replace(HIGH, name="stream_out_high"), replace(HIGH_SIGNED, name="stream_out_high_signed"))
+STREAM_OUT_HIGH = tuple(replace(form, name=f"stream_out_{form.name}") for form in (HIGH, HIGH_SIGNED, *HIGH_EXCEPT))
 STREAM_OUT = (
     replace(INT64, name="stream_out"),
     replace(INT64_SIGNED, name="stream_out_signed"),
@@ -84,8 +84,15 @@ class Ne16(HwModule):
         self.memories = (l1,)
         self._costs: dict[Requantizer | None, CostModel] = {
             **{form: replace(cost, multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
-            STREAM_OUT_HIGH[0]: replace(cost, stream_out=True, form="high"),
-            STREAM_OUT_HIGH[1]: replace(cost, stream_out=True, form="high_signed"),
+            **{
+                form: replace(
+                    cost,
+                    stream_out=True,
+                    form="high_signed" if form.negative_step else "high",
+                    exceptions=form.exceptions,
+                )
+                for form in STREAM_OUT_HIGH
+            },
             **{form: replace(cost, stream_out=True, exceptions=form.exceptions) for form in STREAM_OUT},
         }
         self.cost_model = self._costs[NORM_QUANT[-1]]

@@ -27,6 +27,7 @@ EXCEPT = tuple(replace(form, parameter_alignment=4) for form in tile_constants.E
 INT32 = replace(tile_constants.INT32, lowest=0)
 HIGH = replace(tile_constants.HIGH, lowest=0)
 HIGH_SIGNED = replace(tile_constants.HIGH_SIGNED, lowest=0)
+HIGH_EXCEPT = tuple(replace(form, lowest=0) for form in tile_constants.HIGH_EXCEPT)
 """Kernels with these clip words from below at 0 alone: that and the upper end are one instruction."""
 
 COST = PulpClusterCost(cores=CORES)
@@ -59,14 +60,14 @@ _KERNELS = {
     Op.DEQUANTIZE: "match_pulp_dequantize",
 }
 
-_SUFFIXES = {INT32: "_int32", HIGH: "_high", HIGH_SIGNED: "_high"}
+_SUFFIXES = {INT32: "_int32", **dict.fromkeys((HIGH, HIGH_SIGNED, *HIGH_EXCEPT), "_high")}
 
 
 class Cluster(HwModule):
     """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    requantizers = (INT32, HIGH, HIGH_SIGNED, INT64, INT64_SIGNED, *EXCEPT)
+    requantizers = (INT32, HIGH, HIGH_SIGNED, *HIGH_EXCEPT, INT64, INT64_SIGNED, *EXCEPT)
     sums = _ACCUMULATING
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
     api = ModuleApi(
@@ -87,6 +88,7 @@ class Cluster(HwModule):
             HIGH_SIGNED: replace(cost, form="high_signed"),
             INT64: replace(cost, form="int64"),
             INT64_SIGNED: replace(cost, form="int64"),
+            **{form: replace(cost, form="high", exceptions=form.exceptions) for form in HIGH_EXCEPT},
             **{form: replace(cost, form="int64", exceptions=form.exceptions) for form in EXCEPT},
         }
 

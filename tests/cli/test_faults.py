@@ -122,6 +122,13 @@ def test_a_compiler_that_fails(
         assert sentence.endswith(f"; see if `{compiler} --version` works, or set CC to another compiler.")
 
 
+def test_c_that_is_gone(command: Command, project: Path, tmp_path: Path) -> None:
+    """Which file it is, and not that make waits for the others."""
+    copy = shutil.copytree(project, tmp_path / "copy", ignore=shutil.ignore_patterns("build"))
+    shutil.rmtree(copy / "src")
+    assert "No rule to make target" in command("run", copy).error
+
+
 def test_no_make(command: Command, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = shutil.which("cc")
     assert compiler is not None
@@ -232,8 +239,9 @@ def test_interrupted(command: Command, tmp_path: Path, monkeypatch: pytest.Monke
     assert not list(tmp_path.iterdir())
 
 
-def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("match.interrupt.watch.watch", interrupted)
     with pytest.raises(SystemExit) as ending:
         match.__main__.main()
     assert ending.value.code == 130
+    assert capsys.readouterr() == ("", "match: interrupted.\n")

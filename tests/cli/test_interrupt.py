@@ -37,7 +37,7 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended, and how many seconds after its start."""
+    """How a program ended, and how many seconds after it began to watch for Ctrl-C."""
 
     status: int
     err: str
@@ -53,9 +53,8 @@ class Machine:
             (folder / name).mkdir(parents=True)
 
     def run(self, command: Sequence[str | Path], interrupt: Callable[[subprocess.Popen[str]], None]) -> Ended:
-        """Run a program in `here`; `interrupt` is called once it has begun."""
+        """Run a program in `here`; `interrupt` is called once it watches for Ctrl-C."""
         variables = {"TMPDIR": str(self.folder / "tmp"), "MATCH_CACHE_DIR": str(self.folder / "cache")}
-        began = time.monotonic()
         process = subprocess.Popen(
             command,
             cwd=self.folder / "here",
@@ -66,6 +65,8 @@ class Machine:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (which may be ignored)
         )
         try:
+            watching(process)
+            began = time.monotonic()
             interrupt(process)
             _, err = process.communicate(timeout=NEVER)
         finally:
@@ -115,7 +116,7 @@ def program() -> Path:
 
 @pytest.fixture(scope="module")
 def lives() -> dict[str, float]:
-    """How long each command takes if nobody interrupts it, as far as it is known."""
+    """How long each command goes on if nobody interrupts it, as far as it is known."""
     return {}
 
 
@@ -131,13 +132,12 @@ def test_at_any_moment(name: str, moment: int, lives: dict[str, float], project:
         return machine
 
     def interrupt(process: subprocess.Popen[str]) -> None:
-        watching(process)
         time.sleep(lives[name] * moment / MOMENTS)
         process.send_signal(signal.SIGINT)
 
     command = (program(), *COMMANDS[name])
     if name not in lives:
-        whole = prepared(tmp_path / "whole").run(command, watching)
+        whole = prepared(tmp_path / "whole").run(command, lambda _: None)
         assert (whole.status, whole.err) == (0, "")
         lives[name] = whole.seconds
     machine, ended = Machine(tmp_path / "unused"), Ended(0, "", 0.0)

@@ -1,4 +1,4 @@
-"""Thirty ways to be wrong: each is one sentence that names what is wrong, status 2, and nothing half-written."""
+"""Sixty ways to be wrong: each is one sentence that names what is wrong, status 2, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from match.devtools.demo import INPUT
 from match.interrupt.watch import INTERRUPTED, MESSAGE
@@ -98,6 +98,77 @@ def with_an_unknown_input(model: onnx.ModelProto) -> None:
     model.graph.node[0].input[0] = "nowhere"
 
 
+def first(model: onnx.ModelProto, kind: str) -> onnx.NodeProto:
+    return next(node for node in model.graph.node if node.op_type == kind)
+
+
+def with_constant(
+    kind: str, position: int, value: object, dtype: type = np.float32
+) -> Callable[[onnx.ModelProto], None]:
+    """Another constant as an input of the first operator of a kind."""
+
+    def change(model: onnx.ModelProto) -> None:
+        name = first(model, kind).input[position]
+        tensor = next(tensor for tensor in model.graph.initializer if tensor.name == name)
+        tensor.CopyFrom(numpy_helper.from_array(np.asarray(value, dtype), name))
+
+    return change
+
+
+def with_attribute(name: str, *values: int) -> Callable[[onnx.ModelProto], None]:
+    """Another attribute of the first convolution."""
+
+    def change(model: onnx.ModelProto) -> None:
+        attribute = next(attribute for attribute in first(model, "Conv").attribute if attribute.name == name)
+        attribute.ints[:] = values
+
+    return change
+
+
+def in_a_circle(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = model.graph.node[-1].output[0]
+
+
+def with_an_input_twice(model: onnx.ModelProto) -> None:
+    model.graph.input.append(model.graph.input[0])
+
+
+def with_a_tensor_of_two(model: onnx.ModelProto) -> None:
+    model.graph.node[3].output[0] = model.graph.node[2].output[0]
+
+
+def without_operators(model: onnx.ModelProto) -> None:
+    del model.graph.node[:]
+
+
+def of_no_rows(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 0
+
+
+def of_strings(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.STRING
+
+
+def with_a_zero_point_of_another_type(model: onnx.ModelProto) -> None:
+    del first(model, "QuantizeLinear").input[2:]
+
+
+def with_a_byte_less(model: onnx.ModelProto) -> None:
+    tensor = next(tensor for tensor in model.graph.initializer if len(tensor.raw_data) > 4)
+    tensor.raw_data = tensor.raw_data[:-1]
+
+
+def link(place: Place, name: str) -> str:
+    """A symbolic link to itself."""
+    (place.folder / name).symlink_to(name)
+    return name
+
+
+def labelled(place: Place, labels: object) -> Line:
+    given = place.tensors(**{INPUT: np.zeros((2, *IMAGE.shape), np.float32), "labels": np.array(labels)})
+    return ["validate", place.project, "--against", DIGITS, "--input", given]
+
+
 CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
     "a TFLite file of another format": (
         lambda p: compiling(p.given("x.tflite", b"\x1c\x00\x00\x00TFL9" + bytes(64))),
@@ -164,6 +235,66 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
     "a comparison with a model": (lambda p: ["compare", p.project, DIGITS], ["digits.onnx"]),
     "a network of no width": (lambda p: ["zoo", "mobilenet_v1-0-96"], ["width", "0.0"]),
     "a target's package in a typo": (lambda p: ["new-target", "my chip"], ["'my chip'"]),
+    "operators in a circle": (lambda p: compiling(p.changed("x.onnx", in_a_circle)), ["x.onnx", "'scores'"]),
+    "two inputs with one name": (lambda p: compiling(p.changed("x.onnx", with_an_input_twice)), ["x.onnx", INPUT]),
+    "a tensor of two operators": (lambda p: compiling(p.changed("x.onnx", with_a_tensor_of_two)), ["x.onnx"]),
+    "no operators": (lambda p: compiling(p.changed("x.onnx", without_operators)), ["x.onnx", "scores"]),
+    "an image of no rows": (lambda p: compiling(p.changed("x.onnx", of_no_rows)), ["x.onnx", INPUT]),
+    "an image of strings": (lambda p: compiling(p.changed("x.onnx", of_strings)), ["x.onnx", INPUT, "string"]),
+    "weights that lack a byte": (lambda p: compiling(p.changed("x.onnx", with_a_byte_less)), ["x.onnx", "too small"]),
+    "a zero point of another type": (
+        lambda p: compiling(p.changed("x.onnx", with_a_zero_point_of_another_type)),
+        ["x.onnx", "DequantizeLinear", "zero_point"],
+    ),
+    "weights whose scale is no number": (
+        lambda p: compiling(p.changed("x.onnx", with_constant("DequantizeLinear", 1, np.nan))),
+        ["x.onnx", "DequantizeLinear", "nan"],
+    ),
+    "an activation of three scales": (
+        lambda p: compiling(p.changed("x.onnx", with_constant("QuantizeLinear", 1, [1, 2, 3]))),
+        ["x.onnx", "does not match 3", "QuantizeLinear"],
+    ),
+    "a zero point in floating point": (
+        lambda p: compiling(p.changed("x.onnx", with_constant("QuantizeLinear", 2, 0))),
+        ["x.onnx", "zero_point", "float"],
+    ),
+    "strides of 0": (lambda p: compiling(p.changed("x.onnx", with_attribute("strides", 0, 0))), ["conv_0", "strides"]),
+    "padding below 0": (
+        lambda p: compiling(p.changed("x.onnx", with_attribute("pads", -9, -9, -9, -9))),
+        ["conv_0", "pads"],
+    ),
+    "a filter of another size": (
+        lambda p: compiling(p.changed("x.onnx", with_attribute("kernel_shape", 5, 5))),
+        ["x.onnx", "conv_0"],
+    ),
+    "a link to itself for a model": (lambda p: compiling(link(p, "x.onnx")), ["x.onnx", "symbolic links"]),
+    "a link to itself for a project": (lambda p: ["compile", DIGITS, "-o", link(p, "x")], ["x", "symbolic links"]),
+    "a model whose name is no text": (lambda p: compiling(os.fsdecode(b"x\xff.onnx")), ["'x\\udcff.onnx'", "UTF-8"]),
+    "a project whose name is no text": (lambda p: ["compile", DIGITS, "-o", os.fsdecode(b"\xff")], ["UTF-8"]),
+    "two pictures in one file": (
+        lambda p: compiling(DIGITS, "--timeline", "x.svg", "--memory-map", "x.svg"),
+        ["--timeline", "--memory-map", "x.svg"],
+    ),
+    "a timeline in a folder": (lambda p: compiling(DIGITS, "--timeline", p.given("t", b"").parent), [".json or .svg"]),
+    "a size below 0": (lambda p: compiling(DIGITS, "--l1", "-4k"), ["--l1", "-4k"]),
+    "a size of no unit": (lambda p: compiling(DIGITS, "--l2", "64q"), ["--l2", "64q"]),
+    "labels for one of two": (lambda p: labelled(p, [3]), ["labels", "[1]", "2 samples"]),
+    "labels that are no classes": (lambda p: labelled(p, [3, 10]), ["labels", "10", "from 0 to 9"]),
+    "labels below 0": (lambda p: labelled(p, [-1, 3]), ["labels", "-1", "from 0 to 9"]),
+    "labels in floating point": (lambda p: labelled(p, [0.5, 3]), ["labels", "float64"]),
+    "a vector for each label": (lambda p: labelled(p, [[0, 1], [1, 0]]), ["labels", "[2, 2]"]),
+    "one array without a name": (
+        lambda p: np.save(p.folder / "x.npy", IMAGE) or ["run", p.project, "--input", "x.npy"],
+        ["x.npy", "without a name"],
+    ),
+    "no samples in a batch": (
+        lambda p: ["run", p.project, "--input", p.tensors(**{INPUT: np.zeros((0, *IMAGE.shape), np.float32)})],
+        [INPUT, "[0, 1, 1, 16, 16]"],
+    ),
+    "a project without its model": (lambda p: ["validate", p.project], ["digits.onnx", "--against"]),
+    "tensors to compare with": (lambda p: ["validate", p.project, "--against", p.tensors(x=IMAGE)], ["x.npz"]),
+    "a comparison of tensors": (lambda p: ["compare", p.tensors(x=IMAGE), p.project], ["x.npz", "no report"]),
+    "a network in a file of another name": (lambda p: ["zoo", "resnet8", "-o", "x.tflite"], ["x.tflite", ".onnx"]),
 }
 
 
@@ -200,6 +331,15 @@ def test_a_full_disk(full: str, command: Command, place: Place, monkeypatch: pyt
     left = content(place.folder)
     assert left.keys() - before.keys() <= {"layers.csv"} - {full}
     assert before.items() <= left.items()
+
+
+def test_a_machine_that_is_too_small(command: Command, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.chdir(place.folder)
+    monkeypatch.setattr("match.compile", exhausted)
+    assert "memory" in command(*compiling(DIGITS)).error
 
 
 def test_an_interrupt(command: Command, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

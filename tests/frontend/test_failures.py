@@ -46,10 +46,14 @@ def test_code_that_tvm_cannot_generate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "called"), [("NonZero", "argwhere (at NonZero_"), ("Unique", "dyn.strided_slice (at Unique_")]
+    ("kind", "output", "called"),
+    [
+        ("NonZero", TensorProto.INT64, "argwhere (at NonZero_"),
+        ("Unique", TensorProto.FLOAT, "dyn.strided_slice (at Unique_"),
+    ],
 )
-def test_a_shape_that_depends_on_the_data(tmp_path: Path, kind: str, called: str) -> None:
-    sentence = refused(behind_a_layer(tmp_path, kind, output=TensorProto.INT64))
+def test_a_shape_that_depends_on_the_data(tmp_path: Path, kind: str, output: int, called: str) -> None:
+    sentence = refused(behind_a_layer(tmp_path, kind, output=output))
     assert f"uses {called}" in sentence
     assert "whose output has a shape that depends on the data; replace it" in sentence
 

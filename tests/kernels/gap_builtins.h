@@ -14,6 +14,14 @@ static inline int gap_sdotusp4(gap_unsigned4_t a, gap_signed4_t b, int acc)
     return acc;
 }
 
+static inline unsigned int gap_sdotup4(gap_unsigned4_t a, gap_unsigned4_t b, unsigned int acc)
+{
+    for (int i = 0; i < 4; i++) {
+        acc += (unsigned int)a[i] * b[i];
+    }
+    return acc;
+}
+
 static inline gap_signed4_t gap_pack4(signed char a, signed char b, signed char c, signed char d)
 {
     return (gap_signed4_t){a, b, c, d};
@@ -33,6 +41,7 @@ static inline unsigned int gap_clipu_r(int value, int most)
 }
 
 #define __builtin_pulp_sdotusp4 gap_sdotusp4
+#define __builtin_pulp_sdotup4 gap_sdotup4
 #define __builtin_pulp_pack4 gap_pack4
 #define __builtin_pulp_maxu4 gap_maxu4
 #define __builtin_pulp_clipu_r gap_clipu_r

@@ -164,7 +164,10 @@ class Requantization:
     def __call__(self, acc: Ints) -> Bytes:
         """Outputs for accumulators (..., channels), as the bytes that are stored."""
         total = acc * self.multiplier + self.bias - np.where(acc < self.negative_below, self.negative_step, 0)
-        value = total >> self.shift
+        return self._clipped(acc, total >> self.shift)
+
+    def _clipped(self, acc: Ints, value: Ints) -> Bytes:
+        """Outputs from what they are before exceptions and clips."""
         for channel, exceptions in enumerate(self.exceptions):
             value[..., channel] -= np.isin(acc[..., channel], exceptions)
         return np.clip(value, *self.clip).astype(np.uint8)
@@ -175,8 +178,12 @@ class Requantization:
         fields: list[tuple[str, str]] = [("bias", bias), ("multiplier", "<i4"), ("shift", "<i4")]
         if self.negative_step:
             fields += [("negative_below", "<i4"), ("reserved", "<i4")]
+        return self._table(fields, 4 if self.negative_step else 3)
+
+    def _table(self, fields: list[tuple[str, str]], named: int) -> Bytes:
+        """The first of these fields by name for each channel, and its exceptions behind them."""
         table = np.zeros(len(self.bias), np.dtype([*fields, ("exceptions", "<i4", (self.most_exceptions,))]))
-        for name, _ in fields[: 4 if self.negative_step else 3]:
+        for name, _ in fields[:named]:
             table[name] = getattr(self, name)
         for channel, exceptions in enumerate(self.exceptions):
             unused = [-(2**31)] * (self.most_exceptions - len(exceptions))
@@ -201,20 +208,17 @@ class UpperWords(Requantization):
         total = added * self.multiplier // 2**32 + self.bias
         if self.negative_step:
             total = total - (added < self.negative_below)
-        return np.clip(total // 2**self.shift, *self.clip).astype(np.uint8)
+        return self._clipped(acc, total // 2**self.shift)
 
     def packed(self) -> Bytes:
-        """match_requant_high_t or match_requant_high_signed_t, one per channel."""
+        """match_requant_high_t, match_requant_high_signed_t or match_requant_high_except_t, one per channel."""
         fields: list[tuple[str, str]] = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
         if self.negative_step:
             fields.append(("negative_below", "<i4"))
-        table = np.zeros(len(self.bias), np.dtype(fields))
-        for name, _ in fields:
-            table[name] = getattr(self, name)
-        return table.view(np.uint8)
+        return self._table(fields, len(fields))
 
 
-FORMS = ("int64", "int64_signed", "int64_except", "int32", "high", "high_signed")
+FORMS = ("int64", "int64_signed", "int64_except", "int32", "high", "high_signed", "high_except")
 
 
 def requantization_of(
@@ -225,7 +229,8 @@ def requantization_of(
     if form == "int32":
         return narrow_requantization(rng, acc, from_zero)
     if form.startswith("high"):
-        return upper_words(rng, acc, from_zero, step=form == "high_signed")
+        words = upper_words(rng, acc, from_zero, step=form == "high_signed")
+        return replace(words, exceptions=random_exceptions(rng, acc)) if form == "high_except" else words
     plain = random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
     return replace(plain, exceptions=random_exceptions(rng, acc)) if form == "int64_except" else plain
 

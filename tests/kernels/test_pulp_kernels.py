@@ -220,7 +220,6 @@ def test_matrices(
         weights=np.array(zeros, "<i4").view(np.uint8),
         parameters=requantization.packed(),
         output=target.block,
-        scratch=columns * (align4(depth) + 4),
         negative_step=requantization.negative_step,
         exceptions=requantization.most_exceptions,
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import match
 from match.cli import main
 from match.run import platform_on, random_inputs, read_manifest
 from tests.cli.conftest import DIGITS, command, project
@@ -24,8 +26,8 @@ COMMANDS = ("compare.md", "json.md", "pulp-open.md", "running.md", "timeline.md"
 SLOW_COMMANDS = ("external-memory.md", "pypi.md")
 PROGRAMS = ("timeline.md",)
 SLOW_PROGRAMS = ("pypi.md",)
-ELSEWHERE = ("engines.md", "new-target.md", "firmware.md")
-"""Pages whose lines take an hour, install packages or need a board's SDK; what they are about has tests of its own."""
+ELSEWHERE = ("engines.md", "new-target.md")
+"""Pages whose lines take an hour, or install packages: these have a test of their own below."""
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -76,6 +78,44 @@ def test_commands(page: str) -> None:
 def test_programs(page: str) -> None:
     for program in blocks(page, "python"):
         exec("import match\n" + program, {})
+
+
+def test_firmware(place: Path) -> None:
+    """The page's command makes what its program calls."""
+    (line,) = re.findall(r"^`match (compile .*?)`", (DOCS / "firmware.md").read_text(encoding="utf-8"), re.MULTILINE)
+    with pytest.raises(SystemExit) as ending:
+        main(line.split())
+    assert not ending.value.code
+    (program,) = blocks("firmware.md", "c")
+    include, context, calls = program.split("\n\n")
+    client = f"int32_t client(const float *samples);\nint32_t client(const float *samples)\n{{\n{calls}"
+    (place / "client.c").write_text(f"{include}\n{context}\n{client}return scores[0] + status;\n}}\n")
+    project = place / "build" / "keywords"
+    folders = [f"-I{project / name}" for name in ("include", "kernels/include", "targets/pulp/include")]
+    flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only")
+    done = subprocess.run(["cc", *flags, *folders, "client.c"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.sweep
+def test_a_target_of_ones_own(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's lines but those of pip and pytest; the package that the first one writes is put on the path."""
+    commands = [shlex.split(line, comments=True)[1:] for line in blocks("new-target.md", "sh")[0].splitlines()]
+    assert [words[0] for words in commands] == ["new-target", "install", "check-target", "minichip", "compile"]
+    for words in commands:
+        if words[0] == "install":
+            metadata = place / "minichip" / "minichip-1.0.dist-info"
+            metadata.mkdir()
+            (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: minichip\nVersion: 1.0\n")
+            (metadata / "entry_points.txt").write_text("[match.targets]\nminichip = minichip.target:Minichip\n")
+            monkeypatch.syspath_prepend(place / "minichip")
+        elif words[0] != "minichip":
+            with pytest.raises(SystemExit) as ending:
+                main(words)
+            assert not ending.value.code, words
+    names = {"match": match, "inputs": random_inputs(read_manifest(place / "build" / "model"), 0)}
+    exec(blocks("new-target.md", "python")[-1], names)
+    assert names["outputs"]
 
 
 def test_every_page_with_commands_is_here() -> None:

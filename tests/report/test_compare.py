@@ -71,6 +71,31 @@ def test_layers_of_one_side(report: Report) -> None:
     assert compare(shorter, report).layers[-1].a_cycles is None
 
 
+def test_layers_are_those_of_one_tensor(report: Report) -> None:
+    """Whatever they are called; where a tensor has no name of its own, or two layers compute it, by name."""
+
+    def called(*names: tuple[str, str]) -> Report:
+        first = report.layers[0]
+        layers = (msgspec.structs.replace(first, name=name, source=source) for name, source in names)
+        return msgspec.structs.replace(report, layers=tuple(layers))
+
+    a = called(
+        ("pad_0", ""), ("conv2d_1", "relu"), ("conv2d_2", "relu_1"), ("dense_3", "scores"), ("dense_4", "scores")
+    )
+    b = called(("pad_0", ""), ("layout_1", ""), ("conv2d_2", "relu"), ("chain_3_4", "relu_1"), ("dense_3", "scores"))
+    pairs = [
+        (layer.name, layer.b_name, layer.a_cycles is None, layer.b_cycles is None) for layer in compare(a, b).layers
+    ]
+    assert pairs == [
+        ("pad_0", None, False, False),
+        ("conv2d_1", "conv2d_2", False, False),
+        ("conv2d_2", "chain_3_4", False, False),
+        ("dense_3", None, False, False),
+        ("dense_4", None, False, True),
+        ("layout_1", None, True, False),
+    ]
+
+
 def test_two_compilations(command: Command, tmp_path: Path) -> None:
     """Without the accelerator, its layers are on the cluster, and the totals are those of the reports."""
     both = match.compile(DIGITS, "gap9", output=tmp_path / "both")
@@ -83,7 +108,8 @@ def test_two_compilations(command: Command, tmp_path: Path) -> None:
         layer.name: change for layer in comparison.layers for change in layer.changes if change.aspect == "module"
     }
     assert ne16
-    for name in ne16 & {layer.name for layer in one.layers}:
+    kept = {layer.name for layer in comparison.layers if layer.b_cycles is not None}
+    for name in ne16 & kept:
         assert (reasons[name].a, reasons[name].why) == ("ne16", "B has no ne16")
     table = command("compare", tmp_path / "both", tmp_path / "one")
     assert (table.status, table.err) == (0, "")

@@ -172,6 +172,9 @@ def _weights(read: TfliteReader, operator: FileOperator, axis: int, position: in
     channels = tensor.shape[axis] if tensor.data.ndim > axis else 0
     if len(tensor.scales) not in (1, channels) or (len(tensor.scales) > 1 and tensor.axis != axis):
         raise read.error(operator, f"has weights with {len(tensor.scales)} scales; one or one per channel is supported")
+    wrong = tensor.scales[~(np.isfinite(tensor.scales) & (tensor.scales >= 0))]
+    if wrong.size:
+        raise read.error(operator, f"has {tensor.name!r} with the scale {wrong[0]}; quantize it again")
     return _Weights(tensor.data, tensor.scales, tensor.zero_points)
 
 
