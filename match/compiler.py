@@ -16,15 +16,17 @@ from match import run as runs
 from match import validation
 from match.codegen.backend import lower, register
 from match.codegen.capacity import shortage
-from match.compilation.options import Numerics, Options
+from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
+from match.dispatch.plan import IN_PLACE
 from match.errors import CapacityError, InputError, OptionError, TargetError
 from match.external_memory.network import place_cheapest
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
 from match.frontend.kept import kept_model
 from match.frontend.relay import from_relay
+from match.ir.layer import Op
 from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.passes.border import Border, with_border
 from match.passes.kept import kept_integer_relay
@@ -40,6 +42,9 @@ from match.validation import ExactSummary, Validation
 
 if TYPE_CHECKING:
     import onnx
+
+
+_MOVING = frozenset({Op.CONCATENATE.value, Op.SLICE.value, IN_PLACE})
 
 
 def compile(  # noqa: A001
@@ -109,6 +114,14 @@ def compile(  # noqa: A001
         check_l1(partitioned, l1, network.name)
         with stopwatch.phase("codegen"):
             built = lower(partitioned.module, chip, network)
+        if built.network.main_bytes > chip.main_memory.size and any(d.op in _MOVING for d in partitioned.decisions):
+            # Without copies there is less at a time, or more, as a whole takes memory from its first part on.
+            found = [(partitioned, built)]
+            for way in IN_PLACES[1:]:
+                other = cut(integer, chip, replace(options, in_place=way), network.name, stopwatch)
+                with stopwatch.phase("codegen"):
+                    found.append((other, lower(other.module, chip, network)))
+            partitioned, built = min(found, key=lambda way: way[1].network.main_bytes)
         generated = built.network
         if generated.main_bytes > chip.main_memory.size:
             if chip.external is None:
@@ -209,7 +222,9 @@ def validate(
     def cut_again() -> Partitioned:
         assert chip is not None, "without its target there are no layers to compare"
         with tvm_failures(model.name):
-            return cut(integers(), chip, options, model.name, Stopwatch())
+            module, names = integers(), [layer.name for layer in report.layers if layer.op == IN_PLACE]
+            ways = (cut(module, chip, replace(options, in_place=way), model.name, Stopwatch()) for way in IN_PLACES)
+            return next(way for way in ways if [d.name for d in way.decisions if d.in_place] == names)
 
     return validation.validate(
         folder,

@@ -59,9 +59,9 @@ class AxisText:
     @property
     def whole(self) -> bool:
         """Whether every block holds all that the array which it is cut from has of the axis."""
-        return (
-            self.shared if self.outer else not self.cut and self._rounded(self.used) == self._rounded(self.axis.limit)
-        )
+        if self.outer:
+            return self.shared
+        return not self.axis.array and not self.cut and self._rounded(self.used) == self._rounded(self.axis.limit)
 
     def _rounded(self, count: int) -> int:
         return align(count, self.axis.multiple)
@@ -70,6 +70,11 @@ class AxisText:
     def stored(self) -> str:
         """Constant with the indices that the tensor has room for."""
         return self.limit if self._rounded(self.axis.limit) == self.axis.limit else f"{self.variable.upper()}_STORED"
+
+    @property
+    def _array(self) -> str:
+        """Constant with the indices of the array that the tensor is a part of; empty if it is none."""
+        return f"{self.variable.upper()}_PITCH" if self.axis.array else ""
 
     def cut_between_groups(self, bytes_together: int) -> bool:
         """Whether blocks begin at multiples of the axis's own and of so many bytes."""
@@ -94,6 +99,8 @@ class AxisText:
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Constants that describe the axis beside the tensor's size."""
         values = {self.stored: self._rounded(self.axis.limit)}
+        if self._array and self.outer is None:
+            values[self._array] = self.axis.array
         if self.skipped:
             values[self.skipped] = -self.axis.before
         if not self.cut:
@@ -182,7 +189,7 @@ class AxisText:
     def pitch(self) -> str:
         """Indices that the array has room for which the block is cut from."""
         if self.outer is None:
-            return self.stored
+            return self._array or self.stored
         return self._room(f"part->{self.outer.variable}.count") if self.outer.cut else self.outer.held
 
     @property

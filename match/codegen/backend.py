@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -15,11 +15,11 @@ from match.codegen.capacity import shortage
 from match.codegen.inside import beside
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
-from match.codegen.steps import CallStep, Reservation, StepReader
+from match.codegen.steps import CallStep, Reservation, StepReader, parts_of, without_parts
 from match.codegen.tvm_source import clean
 from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
 from match.dispatch.plan import LayerPlan
-from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode
+from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, decode, decode_in_place
 from match.errors import CapacityError
 from match.frontend.model import Model
 from match.ir.names import identifier
@@ -98,8 +98,14 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     plans = {
         plan.symbol: plan
         for variable, function in module.functions.items()
-        if variable.name_hint != "main"
+        if variable.name_hint != "main" and PLAN_ATTRIBUTE in function.attrs
         for plan in [_plan(function)]
+    }
+    in_place = {
+        found.symbol: found
+        for variable, function in module.functions.items()
+        if variable.name_hint != "main" and IN_PLACE_ATTRIBUTE in function.attrs
+        for found in [decode_in_place(str(function.attrs[IN_PLACE_ATTRIBUTE]))]
     }
     config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.custom_algorithm": PLANNER}
     options = {
@@ -111,7 +117,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     reader = StepReader()
     chip = tvm.target.Target(f"match/{target.name}")
     context = tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader])
-    with _tamed(), planner(reader, places) as offsets, context:
+    with _tamed(), planner(reader, places, in_place) as offsets, context:
         library = relay.build(
             prepare(module),
             target=chip,
@@ -121,9 +127,10 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
             **pools(places, chip),
         )
     alignment = max(WORKSPACE_ALIGNMENT, target.main_memory.alignment)
-    network = _network(library, plans, model, reader.steps, offsets, alignment)
-    network = replace(network, buffers=tuple(_buffers(reader.steps, offsets)))
-    return Built(network, reader.steps)
+    steps = without_parts(reader.steps, in_place, parts_of(reader.steps, in_place))
+    network = _network(library, plans, in_place, model, steps, offsets, alignment)
+    network = replace(network, buffers=tuple(_buffers(steps, offsets)))
+    return Built(network, steps)
 
 
 def _buffers(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> Iterator[WorkspaceBuffer]:
@@ -142,7 +149,7 @@ def _plan(function: Any) -> LayerPlan:
 
 
 def _layer_module(function: Any) -> Any:
-    """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's; no text for a hollow one."""
+    """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's; no text where it has no plan."""
     code = generate(_plan(function)) if PLAN_ATTRIBUTE in function.attrs else "\n"
     return tvm.runtime._ffi_api.CSourceModuleCreate(code, "c", [function.attrs["global_symbol"]], [])
 
@@ -156,13 +163,15 @@ def _math_function(call: Any) -> Any:
 def _network(
     library: Any,
     plans: dict[str, LayerPlan],
+    in_place: Collection[str],
     model: Model,
     steps: Sequence[CallStep],
     offsets: Mapping[str, int],
     alignment: int,
 ) -> Network:
     main = f"tvmgen_{identifier(model.name)}___tvm_main__"
-    operators = clean(next(part.get_source() for part in library.lib.imported_modules if main in _functions(part)))
+    source = next(part.get_source() for part in library.lib.imported_modules if main in _functions(part))
+    operators = clean(source, in_place)
     metadata = library.executor_codegen_metadata
     names: list[str] = []
     constants: list[Constant] = []

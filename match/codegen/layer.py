@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Iterator
@@ -233,7 +232,7 @@ class LayerText:
     @staticmethod
     def tensor_bytes(operand: OperandText) -> int:
         """Bytes of an activation as it lies outside of all scratchpads."""
-        return math.prod(storage(operand.operand).room) * operand.element_bytes
+        return storage(operand.operand).elements * operand.element_bytes
 
     @property
     def contents(self) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from match.codegen.pieces import Pieces, pieces_of
+from match.dispatch.plan import InPlace
 from match.relay import tvm
 
 _POOLED = "tir.usmp.AssignPoolInfo"
@@ -36,6 +37,50 @@ class CallStep:
     own: tuple[Reservation, ...]
     pieces: Pieces | None = None
     tensors: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """Where a buffer lies that is a part of another one, which is none itself: `offset` bytes into it."""
+
+    whole: Reservation
+    offset: int
+
+
+def parts_of(steps: Sequence[CallStep], in_place: Mapping[str, InPlace]) -> dict[str, PartOf]:
+    """The buffers that are parts of others, by name, as operators say that copy nothing; these are by symbol."""
+    direct: dict[str, PartOf] = {}
+    for step in steps:
+        found = in_place.get(step.function)
+        for part in found.parts if found else ():
+            inner, whole = step.arguments[part.argument], step.arguments[part.whole]
+            assert inner, "parts are no tensors of the network"
+            assert whole, "wholes are no tensors of the network"
+            direct[inner.name] = PartOf(whole, part.offset)
+    return {name: _outermost(name, direct) for name in direct}
+
+
+def _outermost(name: str, direct: Mapping[str, PartOf]) -> PartOf:
+    inside = direct[name]
+    if inside.whole.name not in direct:
+        return inside
+    outer = _outermost(inside.whole.name, direct)
+    return PartOf(outer.whole, outer.offset + inside.offset)
+
+
+def without_parts(
+    steps: Sequence[CallStep], in_place: Collection[str], parts: Mapping[str, PartOf]
+) -> tuple[CallStep, ...]:
+    """The steps without operators that copy nothing; the others touch wholes where they touch parts."""
+
+    def whole(buffer: Reservation | None) -> Reservation | None:
+        return parts[buffer.name].whole if buffer is not None and buffer.name in parts else buffer
+
+    return tuple(
+        replace(step, arguments=tuple(whole(buffer) for buffer in step.arguments))
+        for step in steps
+        if step.function not in in_place
+    )
 
 
 @tvm.ir.instrument.pass_instrument

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 
 _GUARD = '#ifdef __cplusplus\nextern "C"\n#endif\n'
@@ -26,12 +26,17 @@ _CALL = re.compile(r"(?P<lead> +)if \((?P<call>\w+\(.*\)) != 0 \) return -1;")
 _WORD = re.compile(r"\w+")
 
 
-def clean(source: str) -> str:
+def clean(source: str, empty: Collection[str] = ()) -> str:
     """Static functions out of the C that TVM made for its host target, to be put behind the headers they need.
+
+    Calls of functions in `empty` go.
 
     These are ``stdbool.h``, ``stdint.h``, ``math.h``, and the declarations of layers and of ``MATCH_CALL``.
     """
-    return "\n\n".join(_functions(source.replace(_GUARD, "").split("\n"))) + "\n"
+    lines = source.replace(_GUARD, "").split("\n")
+    called = ((line, _CALL.fullmatch(line)) for line in lines)
+    kept = [line for line, call in called if call is None or call["call"].partition("(")[0] not in empty]
+    return "\n\n".join(_functions(kept)) + "\n"
 
 
 def _functions(lines: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from match.codegen.steps import CallStep, StepReader
+from match.codegen.steps import CallStep, PartOf, StepReader, parts_of
+from match.dispatch.plan import InPlace
 from match.errors import CapacityError
 from match.relay import tvm
 
@@ -32,18 +33,28 @@ Places = Mapping[str, Place]
 
 
 @contextmanager
-def planner(reader: StepReader, places: Places | None) -> Generator[dict[str, int]]:
+def planner(reader: StepReader, places: Places | None, in_place: Mapping[str, InPlace]) -> Generator[dict[str, int]]:
     """While it is open, TVM's builds put buffers where `places` says, by name; without it, where TVM thinks best.
 
-    `reader` is one of the instruments of the builds. Yields what is filled by a build: the offset of each buffer in
-    its pool, constants included.
+    `reader` is one of the instruments of the builds. `in_place` are operators, by symbol, that say which buffers are
+    parts of others; neither TVM nor `places` know of these. Yields what is filled by a build: the offset of each buffer
+    in its pool, constants included.
     """
     algorithm = _plan if places is None else partial(_follow, places)
     offsets: dict[str, int] = {}
 
     def noted(buffers: Any, pressure: Any) -> dict[Any, Any]:
         _keep_apart(reader.steps, buffers)
-        planned = algorithm(buffers, pressure)
+        parts = parts_of(reader.steps, in_place)
+        wholes = _wholes(buffers, parts)
+        planned = dict(algorithm(wholes, pressure).items())
+        by_name = {str(buffer.name_hint): place for buffer, place in planned.items()}
+        for buffer in buffers:
+            part = parts.get(str(buffer.name_hint))
+            if part is not None:
+                whole = by_name[part.whole.name]
+                at = int(whole.byte_offset) + part.offset
+                planned[buffer] = tvm.tir.usmp.utils.PoolAllocation(whole.pool_info, at)
         offsets.update((str(buffer.name_hint), int(place.byte_offset)) for buffer, place in planned.items())
         return planned
 
@@ -84,6 +95,26 @@ def _keep_apart(steps: Sequence[CallStep], buffers: Iterable[Any]) -> None:
         conflicts = list(known[name].conflicts)
         noticed = {str(buffer.name_hint) for buffer in conflicts}
         known[name].set_conflicts([*conflicts, *(known[other] for other in sorted(others - noticed))])
+
+
+def _wholes(buffers: Iterable[Any], parts: Mapping[str, PartOf]) -> list[Any]:
+    """The buffers that are no parts of others; a whole conflicts with all that its parts conflict with."""
+    named = {str(buffer.name_hint): buffer for buffer in buffers}
+    if not parts:
+        return list(named.values())
+
+    def whole(name: str) -> str:
+        return parts[name].whole.name if name in parts else name
+
+    conflicts: dict[str, dict[str, None]] = {name: {} for name in named if name not in parts}
+    for name, buffer in named.items():
+        for other in buffer.conflicts:
+            one, two = whole(name), whole(str(other.name_hint))
+            if one != two:
+                conflicts[one][two] = conflicts[two][one] = None
+    for name, others in conflicts.items():
+        named[name].set_conflicts([named[other] for other in others])
+    return [named[name] for name in conflicts]
 
 
 def _plan(buffers: Any, pressure: Any) -> dict[Any, Any]:

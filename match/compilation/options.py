@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Literal, get_args
 
 from match.errors import OptionError
 from match.search.cache import default_folder
@@ -22,13 +23,18 @@ class Numerics(enum.StrEnum):
     EXACT = "exact"
 
 
+WhenInPlace = Literal["cheapest", "always", "never"]
+IN_PLACES: tuple[WhenInPlace, ...] = get_args(WhenInPlace)
+
+
 @dataclass(frozen=True)
 class Options:
     """Checked options of one compilation: search engine and objective by name, and which arithmetic is allowed.
 
     `fuse` tells whether modules may execute several operators as one. `jobs` is the number of processes that search at
     a time, `cache` the folder of what was found before, if any; the result depends on neither. `rescale` tells whether
-    the network becomes another, whose layers shift alone.
+    the network becomes another, whose layers shift alone. `in_place` tells when tensors lie inside others, so
+    that concatenations and slices copy nothing: where that is cheapest, wherever they can, or never.
     """
 
     engine: str
@@ -38,6 +44,7 @@ class Options:
     cache: Path | None = None
     fuse: bool = True
     rescale: bool = False
+    in_place: WhenInPlace = "cheapest"
 
     @property
     def exact(self) -> bool:
@@ -74,5 +81,14 @@ class Options:
         if rescale and numerics == Numerics.EXACT:
             raise OptionError("rescale changes the network's integers, and numerics 'exact' keeps them; leave one out.")
         # The other engines know the operators of the papers that they are from.
-        fused = fuse and engine_name == "exact"
-        return cls(engine_name, objective, Numerics(numerics), jobs or available_processors(), folder, fused, rescale)
+        own = engine_name == "exact"
+        return cls(
+            engine_name,
+            objective,
+            Numerics(numerics),
+            jobs or available_processors(),
+            folder,
+            fuse and own,
+            rescale,
+            "cheapest" if own else "never",
+        )

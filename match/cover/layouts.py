@@ -29,11 +29,16 @@ class LayoutSet(NamedTuple):
         asks = all(layout in wants for place, layout in self.asked_for if place == operator)
         return asks and all(any(_serves(layout, wanted) for layout in self.held) for wanted in wants)
 
-    def cost(self, given: Layout, conversion: ConversionCost) -> int:
-        """The cost of all layouts that have to be made of the given one. Each is made of the dense tensor."""
+    def cost(self, given: Layout, conversion: ConversionCost) -> int | None:
+        """The cost of all layouts that have to be made of the given one. Each is made of the dense tensor.
+
+        None where that is not possible: a part of another tensor is what it is given as, and nothing else.
+        """
         made = {layout for layout in self.held if not _serves(given, layout)}
         if made and given is not None:
             made.add(None)
+        if made and any(layout is not None and layout.pitch for layout in (given, *made)):
+            return None
         return sum(conversion(layout) for layout in made)
 
 

@@ -37,7 +37,8 @@ class CoverProblem:
 
     candidates: those that come first are preferred where covers cost the same.
     conversions: for a tensor and a layout what it costs to bring the dense tensor into that layout; for a tensor and
-        None to make it dense from any layout. All that the candidates can need are there.
+        None to make it dense from any layout. All that the candidates can need are there. What is a part of another
+        tensor (a layout with a pitch) is never converted.
 
     Raises:
         ValueError: if operators of a candidate but the last one hand on a tensor, or it gives other tensors than that

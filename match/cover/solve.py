@@ -143,11 +143,12 @@ class Costs:
         }
         if writer is not None:
             tables[writer] = {
-                (number, index): way.cost(given[number], conversion) if number in given else 0
+                (number, index): cost
                 for number in self._having[writer]
                 for index, way in enumerate(held)
+                if (cost := way.cost(given[number], conversion) if number in given else 0) is not None
             }
-        outside = [way.cost(None, conversion) if writer is None else 0 for way in held]
+        outside = [way.cost(None, conversion) or 0 if writer is None else 0 for way in held]
         if len(held) > 1:
             for place, rows in tables.items():
                 self._pairs[place, len(self._alone)] = rows

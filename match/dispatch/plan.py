@@ -9,14 +9,18 @@ from typing import Literal, SupportsIndex, overload
 from match.ir.layer import Layer
 from match.ir.requantization import RequantizationFit, Requantizer
 from match.mapping.schedule import Schedule
+from match.mapping.storage import Storage
 from match.target.cost import Cost
 from match.target.hardware import ExternalApi, ModuleApi
 
 CPU = "cpu"
 """In the place of a module's name: the control core."""
 
-WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
-"""Operators of decisions that TVM makes no code of: they say how a tensor is read, and cost nothing on any core."""
+IN_PLACE = "in place"
+"""In the place of a decision's operator: a concatenation or a slice that copies nothing."""
+
+WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten", IN_PLACE})
+"""Operators of decisions without any code: they say how a tensor is read, and cost nothing on any core."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,30 @@ class LayerPlan:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A tensor inside another one: argument `argument` of an operator lies `offset` bytes into argument `whole`.
+
+    Arguments are numbered inputs first, the output last.
+    """
+
+    argument: int
+    whole: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """An operator that copies nothing, because of its arguments some are parts of others.
+
+    `symbol` names it where layers have a C function. `layouts` are those of the arguments, as they lie.
+    """
+
+    symbol: str
+    parts: tuple[Part, ...]
+    layouts: tuple[Storage | None, ...]
+
+
+@dataclass(frozen=True)
 class RunnerUp:
     """The cheapest way to compute a network without one of its decisions.
 
@@ -130,7 +158,7 @@ class LayerDecision:
     `source` is the name of the model's tensor or operator, empty if it is not known.
     `reference` tells whether the operator, as it was found, is known to compute the reference's numbers.
     `floating` tells that the control core computes it in floating point.
-    `runner_up` is None where there was nothing to decide.
+    `runner_up` is None where there was nothing to decide. `in_place` is there where nothing is copied.
     `input_shapes` and `output_shapes` are those of the tensors that it reads and writes, weights aside.
     """
 
@@ -146,6 +174,7 @@ class LayerDecision:
     reference: bool = True
     floating: bool = False
     runner_up: RunnerUp | None = None
+    in_place: InPlace | None = None
     input_shapes: tuple[tuple[int, ...], ...] = ()
     output_shapes: tuple[tuple[int, ...], ...] = ()
 

@@ -1,17 +1,24 @@
-"""`LayerPlan` as text and back: a Relay function carries its plan as a string attribute through TVM's build."""
+"""Plans as text and back: a Relay function carries its own as a string attribute through TVM's build."""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
-from match.dispatch.plan import LayerPlan
+from match.dispatch.plan import InPlace, LayerPlan
 from match.errors import TargetError
+
+_Plan = TypeVar("_Plan", LayerPlan, InPlace)
 
 PLAN_ATTRIBUTE = "match.plan"
 """The attribute of a Relay function that holds its plan."""
 
+IN_PLACE_ATTRIBUTE = "match.in_place"
+"""The attribute of one that copies nothing, in the place of a plan."""
 
-def encode(plan: LayerPlan) -> str:
+
+def encode(plan: LayerPlan | InPlace) -> str:
     """The plan as JSON, bytes in base64; equal plans give equal text."""
     return msgspec.json.encode(plan).decode()
 
@@ -23,7 +30,20 @@ def decode(text: str) -> LayerPlan:
         TargetError: if the text is no plan, or one of another version.
         ScheduleError: if the schedule in it is not consistent.
     """
+    return _decoded(text, LayerPlan)
+
+
+def decode_in_place(text: str) -> InPlace:
+    """What `encode` wrote of an operator that copies nothing.
+
+    Raises:
+        TargetError: if the text is nothing of the kind, or of another version.
+    """
+    return _decoded(text, InPlace)
+
+
+def _decoded(text: str, kind: type[_Plan]) -> _Plan:
     try:
-        return msgspec.json.decode(text, type=LayerPlan)
+        return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
         raise TargetError(f"a function's plan cannot be read: {error}; partition the module again.") from error

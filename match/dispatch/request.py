@@ -13,7 +13,7 @@ from match.mapping.schedule import Memory
 from match.requantize.form import Form
 from match.requantize.kept import Forms
 from match.search.problem import SearchProblem
-from match.target.chain import Requantizers, cost_of, operands_of, tile_multiples_of
+from match.target.chain import PartError, Requantizers, cost_of, operands_of, tile_multiples_of
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
 
@@ -85,6 +85,11 @@ def request(module: HwModule, workload: Workload, options: Options, known: Forms
             return form
         forms.append(form)
     requantizers = tuple(form.requantizer for form in forms)
+    if any(workload.layer.pitches):
+        try:
+            operands_of(module, workload.layer, requantizers)
+        except PartError as error:
+            return str(error)
     return Request(module, tuple(forms), (module.name, requantizers, workload.layer.geometry))
 
 

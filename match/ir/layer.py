@@ -129,7 +129,8 @@ class Layer:
     are the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
     filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are,
     of a transposition, the bytes of an element. `runs` are, of a gather, the parts of an output row that are each
-    neighbouring columns of the input, or padding.
+    neighbouring columns of the input, or padding. `pitches` are empty, or have for each input and for the output the
+    channels of the array that its own are a part of; 0 where it is no part of another.
 
     `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
     what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
@@ -162,6 +163,7 @@ class Layer:
     group_inputs: int = 0
     unit: int = 1
     runs: int = 0
+    pitches: tuple[int, ...] = ()
     own: Own | None = None
 
     @property
@@ -260,7 +262,8 @@ class Axis:
     A tile of `t` iterations of `dim` touches `(t - 1) * stride + window` indices, clipped to the tensor's `limit` and
     rounded up to `multiple`. `before` is the padding in front: the tile that starts at iteration `i` touches indices
     from `i * stride - before`; less than 0, it is what is skipped. With a stride of 0 all iterations touch the same
-    indices.
+    indices. Where the tensor is a part of a larger array in main memory, `array` is how many indices that has along the
+    axis; else 0.
     """
 
     dim: Dim
@@ -269,6 +272,12 @@ class Axis:
     window: int = 1
     before: int = 0
     multiple: int = 1
+    array: int = 0
+
+    @property
+    def room(self) -> int:
+        """Indices that the array in main memory has along this axis."""
+        return self.array or -(-self.limit // self.multiple) * self.multiple
 
     def length(self, tile: int) -> int:
         """Elements a block must hold along this axis for any tile of `tile` iterations."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from match.errors import TargetError
@@ -30,22 +31,37 @@ class Storage:
     order: the axes of `shape`, slowest first.
     room: elements along each of them in that order, at least those of the shape; what is behind these has any value.
     byte_group: bytes of the fastest axis that lie in reverse order together, the last first; 1: all lie in order.
+    pitch: elements from one pixel to the next where the tensor is a part of a larger array, rows first, whose pixels
+        have more channels; else 0. What is between is not the tensor's, and all of its pixels are one row here.
     """
 
     shape: tuple[int, int, int]
     order: tuple[int, int, int]
     room: tuple[int, int, int]
     byte_group: int = 1
+    pitch: int = 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether elements follow one another as in a dense array, rows first, though others may be between them."""
+        return (self.order, self.room, self.byte_group) == ((0, 1, 2), self.shape, 1)
 
     @property
     def plain(self) -> bool:
         """Whether it is the array that operators on the control core read and write: dense, rows first."""
-        return (self.order, self.room, self.byte_group) == ((0, 1, 2), self.shape, 1)
+        return self.in_order and not self.pitch
+
+    @property
+    def elements(self) -> int:
+        """From the first that is the tensor's to the last one, with the room between and behind."""
+        rows, columns, channels = self.room
+        return (rows * columns - 1) * self.pitch + channels if self.pitch else rows * columns * channels
 
     def holds(self, wanted: Storage) -> bool:
         """Whether what is stored this way can be read as `wanted`: equal but for more room along the slowest axis."""
         return (
-            (self.shape, self.order, self.byte_group) == (wanted.shape, wanted.order, wanted.byte_group)
+            (self.shape, self.order, self.byte_group, self.pitch)
+            == (wanted.shape, wanted.order, wanted.byte_group, wanted.pitch)
             and self.room[1:] == wanted.room[1:]
             and self.room[0] >= wanted.room[0]
         )
@@ -68,9 +84,23 @@ def storage(operand: Operand) -> Storage:
         )
     rows, columns, channels = (axes[order.index(place)].limit for place in range(3))
     room = [align(axis.limit, axis.multiple) for axis in axes]
+    if axes[-1].array:
+        return part_of(rows * columns, channels, axes[-1].array)
     return Storage(
         shape=(rows, columns, channels),
         order=(order[0], order[1], order[2]),
         room=(room[0], room[1], room[2]),
         byte_group=operand.components[0].byte_group,
     )
+
+
+def part_of(pixels: int, channels: int, pitch: int) -> Storage:
+    """How a tensor lies whose channels are some of the `pitch` channels of another one."""
+    return Storage((1, pixels, channels), (0, 1, 2), (1, pixels, channels), pitch=pitch)
+
+
+def dense(shape: tuple[int, ...]) -> Storage:
+    """How a tensor of any rank lies on the control core: all of it is one row."""
+    channels = shape[-1] if shape else 1
+    whole = (1, math.prod(shape[:-1]), channels)
+    return Storage(whole, (0, 1, 2), whole)

@@ -22,6 +22,7 @@ from match.partitioning.chains import ChainMatch, find_chains
 from match.partitioning.graph import GraphReading, Row, read_graph
 from match.partitioning.layouts import LAYOUT, conversion_cost
 from match.partitioning.pattern import Match, Rejection
+from match.partitioning.places import Pitches, Places, find_places
 from match.partitioning.sums import Halves, halves
 from match.relay import relay
 from match.relay.rewrite import first_source
@@ -61,8 +62,16 @@ def choose(
     works = {index: _workload(row, index, prefix) for index, row in layers.items()}
     chains = find_chains(main, layers, target) if options.fuse else ()
     chained = [_chain_workload(chain, works, layers, prefix) for chain in chains]
-    asked = ask([*works.values(), *chained], target, options, stopwatch)
-    offered, fused = dict(zip(works, asked, strict=False)), asked[len(works) :]
+    places = find_places(main, layers) if options.in_place != "never" else Places({}, {})
+    parted = [((n,), row, _within(works[n], p)) for n, row in layers.items() for p in places.pitches(row, n)]
+    parted += [
+        (chain.rows, chain.whole, _within(work, pitches))
+        for chain, work in zip(chains, chained, strict=True)
+        for pitches in places.pitches(chain.whole)
+    ]
+    asked = ask([*works.values(), *chained, *(work for _, _, work in parted)], target, options, stopwatch)
+    offered = dict(zip(works, asked, strict=False))
+    fused, partly = asked[len(works) :][: len(chained)], asked[len(works) + len(chained) :]
     split = {
         index: parts
         for index, row in layers.items()
@@ -80,17 +89,42 @@ def choose(
             candidates.of_core(index, row)
     for chain, offers in zip(chains, fused, strict=True):
         candidates.of_chain(chain, offers)
-    problem = candidates.problem
+    for (own, row, _), offers in zip(parted, partly, strict=True):
+        candidates.of_parts(own, row, offers, places)
+    for index in places.rows:
+        candidates.of_in_place(index, layers[index], offered[index], places)
+    problem, numbers = candidates.problem, range(len(candidates.made))
+    if options.in_place == "always":
+        problem, numbers = _with_few_copies(problem, candidates.copying)
     cover = solve(problem)
     taken = [
-        candidates.made[place](_counted(runner_up, options))
+        candidates.made[numbers[place]](_counted(runner_up, options))
         for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)
     ]
     rows = tuple(row for row, _ in taken)
     chosen = [problem.candidates[place] for place in cover.chosen]
     decisions = tuple(_shaped(made, one, problem.graph) for (_, made), one in zip(taken, chosen, strict=True))
     workloads = tuple(offers.workload for offers in (*offered.values(), *summed.values(), *fused))
+    # Of workloads with one symbol the last is the one that was chosen.
+    workloads += tuple(work for place in cover.chosen if (work := candidates.parted.get(numbers[place])) is not None)
     return ChosenNetwork(rows, decisions, workloads, problem, cover.cost)
+
+
+def _with_few_copies(problem: CoverProblem, copying: Sequence[frozenset[int]]) -> tuple[CoverProblem, Sequence[int]]:
+    """The problem without the candidates that copy what may be in place, and the numbers that the others had.
+
+    Those of one operator after the other are left out, as far as there are covers without them.
+    """
+    kept, numbers = problem, list(range(len(problem.candidates)))
+    for own in copying:
+        fewer = [number for number in numbers if number not in own]
+        without = replace(problem, candidates=tuple(problem.candidates[number] for number in fewer))
+        try:
+            solve(without)
+        except ValueError:
+            continue
+        kept, numbers = without, fewer
+    return kept, numbers
 
 
 def _counted(runner_up: RunnerUp | None, options: Options) -> RunnerUp | None:
@@ -144,6 +178,11 @@ def _chain_workload(
     return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, reference, stages)
 
 
+def _within(workload: Workload, pitches: Pitches) -> Workload:
+    """The same work on tensors some of which lie inside others."""
+    return replace(workload, layer=replace(workload.layer, pitches=pitches))
+
+
 def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
     """Whether two parts might cost less than the whole, even if the sums cost nothing.
 
@@ -165,9 +204,15 @@ def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
 
 
 class _Candidates:
-    """Collects the candidates of a network; `made` has for each the row and the decision that it becomes."""
+    """Collects the candidates of a network; `made` has for each the row and the decision that it becomes.
+
+    `parted` has the workloads of those that read or write parts of tensors, by their places in the problem's list;
+    `copying` has the places of those that copy what may be in place, for each such concatenation and slice.
+    """
 
     def __init__(self, network: GraphReading, target: MatchTarget, options: Options) -> None:
+        self.parted: dict[int, Workload] = {}
+        self.copying: list[frozenset[int]] = []
         self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
         self._network, self._target, self._options = network, target, options
         self._found: list[Candidate] = []
@@ -179,10 +224,10 @@ class _Candidates:
         needed: dict[tuple[int, Layout], int] = {}
         for candidate in self._found:
             for tensor, layout in candidate.wants:
-                if layout is not None:
+                if layout is not None and not layout.pitch:
                     needed[tensor, layout] = math.prod(layout.room)
             for tensor, layout in candidate.gives:
-                if layout is not None:
+                if layout is not None and not layout.pitch:
                     needed[tensor, None] = graph.tensors[tensor].elements
         costs = {
             key: price(conversion_cost(self._target, LAYOUT, elements), self._options)
@@ -208,6 +253,31 @@ class _Candidates:
         """Layers that follow one another as one, on the modules that take them so."""
         places = tuple(sorted(place for row in chain.rows for place in self._network.operators[row]))
         self._on_modules(places, chain.whole, offers)
+
+    def of_parts(self, rows: Sequence[int], row: Match, offers: Offers, places: Places) -> None:
+        """Layers that read or write tensors where these may lie inside others."""
+        operators = tuple(sorted(place for index in rows for place in self._network.operators[index]))
+        before = len(self._found)
+        self._on_modules(operators, row, offers, places.layouts)
+        self.parted |= dict.fromkeys(range(before, len(self._found)), offers.workload)
+
+    def of_in_place(self, index: int, row: Match, offers: Offers, places: Places) -> None:
+        """A concatenation or a slice that says where tensors lie, and copies nothing."""
+        operators = self._network.operators[index]
+        self.copying.append(frozenset(n for n, one in enumerate(self._found) if {*one.operators} & {*operators}))
+        reads = [(self._network.tensors[x], places.layouts.get(x)) for x in row.inputs]
+        gives = tuple((tensor, places.layouts.get(row.root)) for tensor in self._operator(operators[-1]).writes)
+        self._found.append(Candidate(operators, CPU, 0.0, tuple(reads), gives))
+        layouts = tuple(places.layouts.get(x) for x in (*row.inputs, row.root))
+        done = plan.InPlace(offers.workload.symbol, places.rows[index], layouts)
+        nothing = plan.Offer(CPU, cost=cpu_cost(self._target, row.layer.name, plan.IN_PLACE, 0, 0))
+
+        def made(runner_up: RunnerUp | None) -> tuple[Row, LayerDecision]:
+            copied = offers.decision(CPU, runner_up)
+            candidates = (*copied.candidates[:-1], nothing)
+            return row, replace(copied, op=plan.IN_PLACE, cycles=0.0, candidates=candidates, in_place=done)
+
+        self.made.append(made)
 
     def of_core(self, index: int, row: Row) -> None:
         """What no module is asked about."""
@@ -245,9 +315,19 @@ class _Candidates:
 
         self._on_core((place,), price(cost, self._options), made)
 
-    def _on_modules(self, places: tuple[int, ...], row: Match, offers: Offers) -> None:
+    def _on_modules(
+        self,
+        places: tuple[int, ...],
+        row: Match,
+        offers: Offers,
+        parts: Mapping[relay.Expr, Storage] | None = None,
+    ) -> None:
+        """`parts` are how tensors lie that may be inside others: a layer that sees them otherwise is none of them."""
         for name, (schedule, cost) in offers.accepted.items():
             *stored, output = [None if layout.plain else layout for layout in layouts(schedule)]
+            seen = zip((*row.inputs, row.root), (*stored, output), strict=True)
+            if parts and any(layout and layout.pitch and layout != parts[x] for x, layout in seen):
+                continue
             wants = [(self._network.tensors[x], layout) for x, layout in zip(row.inputs, stored, strict=False)]
             gives = tuple((tensor, output) for tensor in self._operator(places[-1]).writes)
             self._found.append(Candidate(places, name, price(cost, self._options), tuple(dict.fromkeys(wants)), gives))

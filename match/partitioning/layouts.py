@@ -56,6 +56,7 @@ class Tensors:
     def plain(self, original: relay.Expr) -> relay.Expr:
         """The tensor as operators on the control core read it."""
         if original not in self._plain:
+            assert not self._stored[original][0][0].pitch, "no operator of the control core reads parts of tensors"
             layout, value = self._stored[original][0]
             self._note(math.prod(layout.shape))
             self._plain[original] = from_layout(value, layout, shape(original))

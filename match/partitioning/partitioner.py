@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
-from match.dispatch.plan_codec import PLAN_ATTRIBUTE, encode
+from match.dispatch.plan import CPU, InPlace, LayerDecision, LayerPlan, Offer
+from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
 from match.errors import CapacityError
 from match.ir.names import network_prefix
-from match.mapping.storage import Storage
+from match.mapping.storage import Storage, dense
 from match.partitioning.choice import choose, layouts
 from match.partitioning.graph import Row
 from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
@@ -58,9 +58,9 @@ class Partitioned:
         own = [decision for decision in decisions if decision.op != LAYOUT]
         decided = list(zip(self.rows, own, strict=True))
         plans = {
-            row.root: (row, decision.plan)
+            row.root: (row, plan)
             for row, decision in decided
-            if isinstance(row, Match) and decision.plan is not None
+            if isinstance(row, Match) and (plan := decision.plan or decision.in_place) is not None
         }
         order = _execution_order(self.main, plans)
         place = {expr: number for number, expr in enumerate(order)}
@@ -154,7 +154,7 @@ def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> Lay
 
 
 def _rebuilt(
-    main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]], order: Sequence[relay.Expr]
+    main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan | InPlace]], order: Sequence[relay.Expr]
 ) -> tuple[tvm.IRModule, list[Conversion]]:
     """The network with a call of a global function in the place of each planned layer, and what is laid out anew.
 
@@ -163,13 +163,14 @@ def _rebuilt(
     functions: dict[relay.GlobalVar, relay.Function] = {}
     tensors = Tensors()
     for match, plan in plans.values():
-        for x, layout in zip(match.inputs, layouts(plan.schedule), strict=False):
-            tensors.will_want(x, layout)
+        if isinstance(plan, LayerPlan):
+            for x, layout in zip(match.inputs, layouts(plan.schedule), strict=False):
+                tensors.will_want(x, layout)
     for expr in order:
         tensors.reader = expr
         if expr in plans:
             match, plan = plans[expr]
-            stored = layouts(plan.schedule)
+            stored = _layouts(match, plan)
             arguments = [tensors.stored(x, layout) for x, layout in zip(match.inputs, stored, strict=False)]
             variable = relay.GlobalVar(plan.symbol)
             functions[variable] = _function(match, plan, [layout for layout, _ in arguments], stored[-1])
@@ -192,7 +193,7 @@ def _rebuilt(
     return module, tensors.conversions
 
 
-def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan]]) -> Sequence[relay.Expr]:
+def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, Any]]) -> Sequence[relay.Expr]:
     """What the network still computes, or is given, in the order in which TVM's code computes it.
 
     That is all but what lies inside planned layers, each expression after those it is computed from, first to last.
@@ -210,16 +211,24 @@ def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Matc
     return list(order)
 
 
-def _function(match: Match, plan: LayerPlan, inputs: Sequence[Storage], output: Storage) -> relay.Function:
+def _layouts(match: Match, plan: LayerPlan | InPlace) -> list[Storage]:
+    """How inputs and output lie."""
+    if isinstance(plan, LayerPlan):
+        return layouts(plan.schedule)
+    tensors = (*match.inputs, match.root)
+    return [layout or dense(shape(x)) for x, layout in zip(tensors, plan.layouts, strict=True)]
+
+
+def _function(match: Match, plan: LayerPlan | InPlace, inputs: Sequence[Storage], output: Storage) -> relay.Function:
     """The layer as a function of its inputs, all tensors as they lie in main memory."""
     names = ("input", "addend")[: len(match.inputs)]
     variables: list[relay.Var] = []
     replaced: dict[relay.Expr, relay.Expr] = {}
     for name, x, layout in zip(names, match.inputs, inputs, strict=True):
         kind = x.checked_type
-        room = kind.shape if layout.plain else layout.room
+        room = kind.shape if layout.in_order else layout.room
         variables.append(relay.var(name, shape=room, dtype=kind.dtype))
-        replaced[x] = variables[-1] if layout.plain else from_layout(variables[-1], layout, shape(x))
+        replaced[x] = variables[-1] if layout.in_order else from_layout(variables[-1], layout, shape(x))
     covered = set(match.covered)
 
     def new(expr: relay.Expr) -> relay.Expr:
@@ -236,10 +245,10 @@ def _function(match: Match, plan: LayerPlan, inputs: Sequence[Storage], output: 
         "global_symbol": plan.symbol,
         "Primitive": tvm.tir.IntImm("int32", 1),
         "Inline": tvm.tir.IntImm("int32", 1),
-        PLAN_ATTRIBUTE: encode(plan),
+        PLAN_ATTRIBUTE if isinstance(plan, LayerPlan) else IN_PLACE_ATTRIBUTE: encode(plan),
     }
     result = new(match.root)
-    function = relay.Function(variables, result if output.plain else to_layout(result, output))
+    function = relay.Function(variables, result if output.in_order else to_layout(result, output))
     for key, value in attributes.items():
         function = function.with_attr(key, value)
     return function

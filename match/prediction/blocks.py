@@ -82,7 +82,7 @@ def axis_length(operand: Operand, axis: Axis, span: Span, extent: int) -> int:
 
 def array_limits(operand: Operand) -> tuple[int, ...]:
     """Elements along `axes_of(operand)` of the whole tensor, as it lies in memory."""
-    return tuple(align(axis.limit, axis.multiple) for axis in axes_of(operand))
+    return tuple(axis.room for axis in axes_of(operand))
 
 
 def block_of_lengths(

@@ -17,6 +17,7 @@ from match.ir.chain import channel_dims, stage_spans, sums_parts
 from match.ir.constants import LayerConstants
 from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes
 from match.ir.requantization import Requantizer
+from match.mapping.storage import PLACES
 from match.target.cost import Block, CostModel, Energy, Tile, larger, smaller
 from match.target.hardware import HwModule
 from match.target.operands import INPUT, input_operand, output_operand, weights_operand
@@ -28,8 +29,40 @@ _WORD = 4
 """Intermediate tensors and what kernels take of scratch begin at multiples of so many bytes."""
 
 
+class PartError(Exception):
+    """A module cannot read or write a tensor that lies inside another one; the text is the reason in a refusal."""
+
+
 def operands_of(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
-    """The operands of a layer on a module.
+    """The operands of a layer on a module, as parts of larger arrays where the layer's are.
+
+    Raises:
+        PartError: if one of them would be a part, and its pixels do not follow one another, each with its channels.
+    """
+    operands = _dense_operands(module, layer, requantizers)
+    activations = [operand for operand in operands if operand.role is not Role.CONSTANT]
+    pitches = {operand.name: pitch for operand, pitch in zip(activations, layer.pitches, strict=False) if pitch}
+    return tuple(
+        _within(operand, pitches[operand.name]) if operand.name in pitches else operand for operand in operands
+    )
+
+
+def _within(operand: Operand, pitch: int) -> Operand:
+    """An activation whose channels are some of the `pitch` channels of an array."""
+    (component,) = operand.components
+    *pixels, channels = component.axes
+    if (
+        [PLACES.get(axis.dim) for axis in component.axes] != [0, 1, 2]
+        or component.byte_group > 1
+        or component.element_bytes > 1
+        or any(axis.multiple > 1 and axis.limit % axis.multiple for axis in component.axes)
+    ):
+        raise PartError(f"its {operand.name} cannot lie inside another tensor")
+    return replace(operand, components=(replace(component, axes=(*pixels, replace(channels, array=pitch))),))
+
+
+def _dense_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
+    """The operands of a layer that are no parts of others.
 
     Those of a chain are the input, what an addition at its end reads beside it, the constants of all operators as one,
     and the output.

@@ -7,7 +7,7 @@ there, so that an error shows where it is made and not behind it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,7 @@ class DumpedOperators:
         """With the network as it was cut for its C."""
         self._outputs = outputs
         self._cuts: dict[tuple[str, str], relay.Var] = {}
+        self._parts = dict(_parts(partitioned.decisions))
         self._checks = self._found(partitioned)
         body = relay.Tuple([check.expr for check in self._checks])
         self._parameters = relay.analysis.free_vars(body)
@@ -75,6 +76,7 @@ class DumpedOperators:
         """Compare one sample: the network's inputs, what layers read and wrote, and its outputs."""
         if self._executable is None:
             return
+        dumps = {cut: tuple(self._dense(cut, data) for data in tensors) for cut, tensors in dumps.items()}
         given = {
             name: _filled(dumps[cut][0], variable) for cut, variable in self._cuts.items() for name in [_name(cut)]
         }
@@ -96,6 +98,16 @@ class DumpedOperators:
             count[2] += apart.off_by_one
             count[3] = max(count[3], apart.largest)
 
+    def _dense(self, cut: tuple[str, str], data: bytes) -> bytes:
+        """A tensor without what lies between its pixels, if it is a part of another one."""
+        layout = self._parts.get(cut)
+        if layout is None:
+            return data
+        _, pixels, channels = layout.shape
+        array = np.zeros(pixels * layout.pitch, np.uint8)
+        array[: len(data)] = np.frombuffer(data, np.uint8)
+        return array.reshape(pixels, layout.pitch)[:, :channels].tobytes()
+
     def differences(self) -> tuple[LayerDifference, ...]:
         """What was found in all samples, in the order of execution."""
         return tuple(
@@ -115,12 +127,17 @@ class DumpedOperators:
 
     def _found(self, partitioned: Partitioned) -> list[_Check]:
         decisions = {decision.plan.symbol: decision for decision in partitioned.decisions if decision.plan}
+        in_place = {decision.in_place.symbol for decision in partitioned.decisions if decision.in_place}
         functions = {variable.name_hint: function for variable, function in partitioned.module.functions.items()}
         main = functions["main"]
         new: dict[relay.Expr, relay.Expr] = {}
         checks: list[_Check] = []
         for expr in post_order(main):
-            if isinstance(expr, relay.Call) and isinstance(expr.op, relay.GlobalVar):
+            if isinstance(expr, relay.Call) and isinstance(expr.op, relay.GlobalVar) and expr.op.name_hint in in_place:
+                function = functions[expr.op.name_hint]
+                given = [new[argument] for argument in expr.args]
+                new[expr] = relay.bind(function.body, dict(zip(function.params, given, strict=True)))
+            elif isinstance(expr, relay.Call) and isinstance(expr.op, relay.GlobalVar):
                 symbol = expr.op.name_hint
                 decision = decisions[symbol]
                 arguments: list[relay.Expr] = []
@@ -155,13 +172,21 @@ class DumpedOperators:
         return self._cuts[cut]
 
 
+def _parts(decisions: Sequence[LayerDecision]) -> Iterator[tuple[tuple[str, str], Storage]]:
+    """How tensors lie that layers read or write inside others."""
+    for decision in decisions:
+        for operand in decision.plan.schedule.operands if decision.plan else ():
+            if decision.plan and operand.role is not Role.CONSTANT and (layout := storage(operand)).pitch:
+                yield (decision.plan.symbol, operand.name), layout
+
+
 def _layer(symbol: str, body: relay.Expr, decision: LayerDecision) -> _Check:
     plan = decision.plan
     assert plan is not None, "what has a C function has a plan"
     layout = next(storage(operand) for operand in plan.schedule.operands if operand.role is Role.OUTPUT)
     taken = next(c for c in decision.candidates if c.module == decision.module and c.refusal is None)
     known = 0 if taken.fit is None or taken.fit.exact else taken.fit.max_step
-    mask = None if layout.plain else _occupied(layout).reshape(-1)
+    mask = None if layout.in_order else _occupied(layout).reshape(-1)
     return _Check((symbol, _OUTPUT), body, decision.name, decision.op, decision.module, mask, known)
 
 

@@ -327,6 +327,15 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         )
     tables = rng.integers(0, 256, (layer.k, 256), np.uint8) if op is Op.CHANNEL_LOOKUP else None
     constants = LayerConstants(
-        None, requantization, None, table, quantization, zero_points, positions, normalization, tables, chosen
+        None,
+        requantization,
+        None,
+        table,
+        quantization,
+        zero_points,
+        positions,
+        normalization,
+        tables,
+        columns=chosen,
     )
     return Case(layer, constants, inputs)

@@ -13,6 +13,7 @@ from match.cover.problem import Candidate, Cover, CoverProblem
 from match.cover.solve import Costs, solve
 from match.dispatch.plan import RunnerUp
 from match.ir.graph import Graph, Operator, Tensor
+from match.mapping.storage import part_of
 from tests.cover.brute_force import cost, covers
 from tests.cover.integer_program import least_cost
 from tests.cover.networks import LAYOUTS, parallel_problem, random_problem
@@ -146,3 +147,29 @@ def test_what_is_kept_inside_is_read_inside() -> None:
     both = Candidate((0, 1), "fused", 1.0, ((0, None),), ((2, None),))
     with pytest.raises(ValueError, match="does not come from the last one"):
         CoverProblem(graph, (both,), {})
+
+
+def test_parts_are_never_converted() -> None:
+    """Who reads a part takes it as it is given; where one reader cannot, it is no part."""
+    part = part_of(4, 2, 6)
+
+    def operator(name: str, reads: tuple[int, ...], writes: tuple[int, ...]) -> Operator:
+        return Operator(name, name, name, 0, 0, 8, reads, writes)
+
+    graph = Graph(
+        (operator("write", (0,), (1,)), operator("join", (1,), (2,)), operator("read", (1,), (3,))),
+        tuple(Tensor((2, 2, 2), "uint8") for _ in range(4)),
+        (2, 3),
+    )
+    candidates = (
+        Candidate((0,), "module", 10.0, ((0, None),), ((1, None),)),
+        Candidate((0,), "module", 11.0, ((0, None),), ((1, part),)),
+        Candidate((1,), "module", 5.0, ((1, None),), ((2, None),)),
+        Candidate((1,), "cpu", 0.0, ((1, part),), ((2, None),)),
+        Candidate((2,), "cpu", 3.0, ((1, None),), ((3, None),)),
+    )
+    copied = solve(CoverProblem(graph, candidates, {}))
+    assert (copied.chosen, copied.cost) == ((0, 2, 4), 18.0)
+    reading = Candidate((2,), "module", 4.0, ((1, part),), ((3, None),))
+    inside = solve(CoverProblem(graph, (*candidates, reading), {}))
+    assert (inside.chosen, inside.cost) == ((1, 3, 5), 15.0)

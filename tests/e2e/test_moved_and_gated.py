@@ -29,6 +29,7 @@ from match.devtools.zoo.layers import (
 )
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
+from match.dispatch.plan import IN_PLACE
 from tests.devtools.zoo import reference
 
 pytestmark = pytest.mark.cc
@@ -78,11 +79,11 @@ def outputs(compiled: match.CompiledModel, x: npt.NDArray[np.float32]) -> npt.ND
 
 EXPECTED = {
     "gated": {"multiply", "lookup"},
-    "moved": {"concatenate", "transpose", "slice"},
+    "moved": {"concatenate", "transpose", IN_PLACE},
     "enlarged": {"concatenate", "transpose"},
     "interleaved": {"transpose"},
 }
-"""What is on the cluster."""
+"""What is on the cluster, or costs nothing."""
 
 
 @pytest.mark.parametrize("activations", ["uint8", "int8"])
@@ -93,5 +94,5 @@ def test_every_output_is_onnxruntimes(network: Callable[[], ZooNetwork], activat
     (expected,) = reference.run(model, x)
     compiled = match.compile(model, "gap9", modules=["cluster"], numerics="exact", input_type="float32")
     assert np.array_equal(outputs(compiled, x), expected)
-    on_cluster = {layer.op for layer in compiled.layers if layer.module == "cluster"}
-    assert on_cluster >= EXPECTED[network.__name__]
+    found = {layer.op for layer in compiled.layers if layer.module == "cluster" or layer.in_place}
+    assert found >= EXPECTED[network.__name__]

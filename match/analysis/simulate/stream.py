@@ -72,11 +72,14 @@ class SimulatedStream:
         return block_of_lengths(self.operand, lengths, self.memory, limits)
 
     def _offset(self, spans: Spans) -> int:
-        """Bytes from the start of the dense array in the outer memory to the first element of the block."""
+        """Bytes from the start of the array in the outer memory to the first element of the block."""
         component = self.operand.components[0]
         offset = 0
         for axis in component.axes:
-            origin, length = (0, axis.limit) if self._outer is None else axis.span(*self._outer.current[axis.dim])
             first = min(axis.span(*spans[axis.dim])[0], axis.limit)  # where windows see padding alone, behind it all
-            offset = offset * align(length, axis.multiple) + first - min(origin, axis.limit)
+            if self._outer is None:
+                offset = offset * axis.room + first
+            else:
+                origin, length = axis.span(*self._outer.current[axis.dim])
+                offset = offset * align(length, axis.multiple) + first - min(origin, axis.limit)
         return offset * component.element_bytes

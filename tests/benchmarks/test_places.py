@@ -1,0 +1,30 @@
+"""The benchmark of tensors inside others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.command import run
+from benchmarks.places.cli import table
+
+pytestmark = pytest.mark.cc
+
+SQUEEZENET = Path(__file__).parents[1] / "tflite" / "networks" / "squeezenet.tflite"
+
+
+def test_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(table, "places", ["--network", str(SQUEEZENET)])
+    assert not ended.value.code
+    head, _, row = (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()
+    )
+    found = dict(zip(head, row, strict=True))
+    # Three fire modules: 2 x 7 x 7 x 24 and 7 x 7 x 32 bytes.
+    assert (found["network"], found["copies"]) == ("squeezenet.tflite", "3")
+    assert found["sum of copies, KiB"] == f"{7 * 7 * (24 + 24 + 32) / 1024:.1f}"
+    assert found["of these in place"] == "3, 3"
+    assert float(found["Mcycles, cheapest"]) < float(found["Mcycles, copied"])
+    assert float(found["peak, KiB, in place"]) <= float(found["peak, KiB, copied"]) < 7 * 7 * 80 / 1024 + 0.1
