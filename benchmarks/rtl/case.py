@@ -152,10 +152,13 @@ NONE = np.zeros((1, 0), np.int64)
 
 
 def _exceptions(rng: np.random.Generator, acc: Ints, most: int) -> Ints:
-    """From none to `most` of each channel's accumulators, falling, then unused words, shape (channels, most)."""
+    """From none to `most` of each channel's accumulators, falling, then unused words, shape (channels, most).
+
+    Few channels have many, as in networks.
+    """
     flat = acc.reshape(-1, acc.shape[-1])
     chosen = flat[rng.integers(0, len(flat), (most, flat.shape[1])), np.arange(flat.shape[1])]
-    used = np.arange(most)[:, None] < rng.integers(0, most + 1, flat.shape[1])
+    used = np.arange(most)[:, None] < (most + 1) * rng.random(flat.shape[1]) ** 3
     return -np.sort(-np.where(used, chosen, UNREACHED).T, axis=1)
 
 

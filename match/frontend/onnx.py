@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
@@ -170,7 +171,8 @@ def _written_out(proto: Any) -> Any:
     """The model as TVM's importer takes it.
 
     It needs zero points also where they may be left out, and would compute an auto_pad by running code: pads take its
-    place wherever the input's shape is known.
+    place wherever the input's shape is known. It does not know that a ceil_mode leaves out windows which begin behind
+    the input: there, too, pads take its place.
     """
     inferred = onnx.shape_inference.infer_shapes(proto)
     graph = inferred.graph
@@ -185,18 +187,40 @@ def _written_out(proto: Any) -> Any:
         mode = attributes.get("auto_pad", b"NOTSET").decode()
         weights = shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []
         window, extents = attributes.get("kernel_shape") or weights[2:], shapes.get(node.input[0], [])[2:]
-        if mode == "NOTSET" or not window or not all(extents) or len(extents) != len(window):
+        if not window or not all(extents) or len(extents) != len(window):
             continue
         strides = attributes.get("strides") or [1] * len(window)
         dilations = attributes.get("dilations") or [1] * len(window)
-        axes = zip(extents, window, strides, dilations, strict=True)
-        totals = [0 if mode == "VALID" else _same(*axis) for axis in axes]
-        smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
-        pads = larger + smaller if mode == "SAME_LOWER" else smaller + larger
-        kept = [attribute for attribute in node.attribute if attribute.name not in ("auto_pad", "pads")]
-        del node.attribute[:]
-        node.attribute.extend([*kept, onnx.helper.make_attribute("pads", pads)])
+        axes = list(zip(extents, window, strides, dilations, strict=True))
+        if mode != "NOTSET":
+            totals = [0 if mode == "VALID" else _same(*axis) for axis in axes]
+            smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
+            _write_pads(node, larger + smaller if mode == "SAME_LOWER" else smaller + larger, "auto_pad")
+        elif attributes.get("ceil_mode"):
+            before, behind = np.reshape(attributes.get("pads") or [0] * (2 * len(window)), (2, -1)).tolist()
+            missing = [_hanging(*axis, *pads) for axis, *pads in zip(axes, before, behind, strict=True)]
+            if not any(missing) or not attributes.get("count_include_pad"):
+                _write_pads(node, before + [a + b for a, b in zip(behind, missing, strict=True)], "ceil_mode")
     return inferred
+
+
+def _write_pads(node: Any, pads: list[int], instead_of: str) -> None:
+    """Put pads into an operator in the place of another attribute."""
+    kept = [attribute for attribute in node.attribute if attribute.name not in (instead_of, "pads")]
+    del node.attribute[:]
+    node.attribute.extend([*kept, onnx.helper.make_attribute("pads", pads)])
+
+
+def _hanging(extent: int, window: int, stride: int, dilation: int, before: int, behind: int) -> int:
+    """How far the last window of a ceil_mode reaches beyond the padding along one axis.
+
+    A window that would begin behind the input and the padding before it is left out.
+    """
+    left = extent + before + behind - (window - 1) * dilation - 1
+    steps = -(-left // stride)
+    if steps * stride >= extent + before:
+        steps -= 1
+    return max(0, steps * stride - left)
 
 
 def _same(extent: int, window: int, stride: int, dilation: int) -> int:

@@ -508,7 +508,8 @@ def _moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         return None
     result, own = new(real.x), real.quantization
     for call in reversed(moves):
-        if math.prod(shape(call)) > math.prod(shape(call.args[0])):  # the smaller tensor takes the new scale
+        enlarges = not is_call(call, "strided_slice") and math.prod(shape(call)) > math.prod(shape(call.args[0]))
+        if enlarges:  # the smaller tensor takes the new scale
             result, own = _rescaled(result, own, output), output
         if is_call(call, _RESIZE):
             result = taken(result, nearest(call) or {}, shape(call.args[0]))
