@@ -136,10 +136,10 @@ class KernelCycles:
     (elements of 3, 12 and 20 bytes).
     gathered_run, gathered, gathered_word: a run of a gather, an output column of it, a word of that; fitted to ten
     layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within 10 %.
-    matrix_rows: products of matrices, four rows of the second one that a core takes up; matrix_word, matrix_byte: a
-    word of each of these, and a byte behind the words. matrix_unit: four of these by two rows of the first, beside
-    steps and outputs; matrix_rest: the last bytes of rows that are no whole words. matrix_int64: an output's
-    requantization there.
+    matrix_rows, matrix_word, matrix_byte: products of two matrices. A core sums up four rows of the second matrix: a
+    constant, and more for each word of a row and for each byte behind the words. matrix_unit: these four rows times two
+    rows of the first matrix, without steps and outputs. matrix_rest: more where rows are no whole words. matrix_int64:
+    the requantization of an output in 64 bits.
     softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to eight calls on RTL (2 to 16
     rows of 3 to 128).
     normalized_row, normalized: a row of a normalization beside its elements, and an element beside its

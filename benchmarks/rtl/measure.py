@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import numpy as np
 
 from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
-from match.cost_models.pulp_cluster import PulpClusterCost
+from benchmarks.rtl.toolchain import HERE
+from match.cost_models.pulp_cluster import Form, PulpClusterCost
 from match.cost_models.pulp_loops import is_pointwise
 from match.errors import ToolchainError
 from match.ir.layer import Op
@@ -18,20 +20,10 @@ _ARRAYS = 0x40100
 _MOST_CYCLES = 50_000_000
 _POINTERS = 8
 
-_KERNELS = {
-    Op.CONV2D: 0,
-    Op.DEPTHWISE_CONV2D: 2,
-    Op.DENSE: 3,
-    Op.ADD: 4,
-    Op.LOOKUP: 5,
-    Op.AVG_POOL2D: 6,
-    Op.MAX_POOL2D: 7,
-    Op.QUANTIZE: 25,
-    Op.DEQUANTIZE: 26,
-    Op.CHANNEL_LOOKUP: 28,
-}
-_MATRICES = 29
-_FORM_KERNELS = {"sums": 0, "int64": 0, "int32": 9, "high": 18, "high_signed": 18}
+_KERNELS = re.findall(r"^    match_pulp_(\w+),$", (HERE / "firmware.c").read_text(), re.MULTILINE)
+"""Names without what they begin with, in the order of their numbers."""
+
+_SUFFIXES: dict[Form, str] = {"int32": "_int32", "high": "_high", "high_signed": "_high"}
 
 
 def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> int:
@@ -73,10 +65,11 @@ def _weights(case: Case) -> bytes:
 
 
 def _kernel(case: Case) -> int:
-    if case.layer.op is Op.MATRICES:
-        return _MATRICES + _FORM_KERNELS[case.form] // 9
-    pointwise = case.layer.op is Op.CONV2D and is_pointwise(case.layer)
-    return (1 if pointwise else _KERNELS[case.layer.op]) + _FORM_KERNELS[case.form]
+    """Its number: that for the form and its exceptions, or one of fewer words of the name, if it serves more forms."""
+    name = "pointwise" if case.layer.op is Op.CONV2D and is_pointwise(case.layer) else str(case.layer.op)
+    form = name + _SUFFIXES.get(case.form, "")
+    names = ([f"{form}_except"] if case.exceptions else []) + [form, name]
+    return next(_KERNELS.index(one) for one in names if one in _KERNELS)
 
 
 def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:

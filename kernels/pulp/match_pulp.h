@@ -11,7 +11,8 @@
  *
  *     _high   y = clip((upper(a * multiplier) + bias - (a < negative_below)) >> shift, 0, clip_high), a = acc + addend,
  *             with the upper 32 bits of the product: match_requant_high_t where tile->negative_step is 0, which takes
- *             nothing off, else match_requant_high_signed_t
+ *             nothing off, else match_requant_high_signed_t; match_requant_high_except_t where tile->exceptions is not 0,
+ *             of kernels that have one by those named _high_except, so that other programs are without its loops
  *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; there is
  *             no correction
  *
@@ -35,17 +36,20 @@
  * cores * min(16 * column, max(512, 2 * column)). */
 void match_pulp_conv2d(const match_tile_t *tile);
 void match_pulp_conv2d_high(const match_tile_t *tile);
+void match_pulp_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_conv2d_int32(const match_tile_t *tile);
 
 /* The same in groups, tile->groups of them: group g reads input channels g * channels_in and following and writes
  * output channels g * channels_out and following. Filters have channels_in channels, and scratch is that of one group. */
 void match_pulp_grouped_conv2d(const match_tile_t *tile);
 void match_pulp_grouped_conv2d_high(const match_tile_t *tile);
+void match_pulp_grouped_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_grouped_conv2d_int32(const match_tile_t *tile);
 
 /* Convolution with a 1x1 filter, stride 1, no padding. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_pointwise(const match_tile_t *tile);
 void match_pulp_pointwise_high(const match_tile_t *tile);
+void match_pulp_pointwise_high_except(const match_tile_t *tile);
 void match_pulp_pointwise_int32(const match_tile_t *tile);
 
 /* Depthwise convolution, channels_out = channels_in. Cores share out columns of outputs of channels, two columns
@@ -59,6 +63,7 @@ void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile);
  * channels. */
 void match_pulp_dense(const match_tile_t *tile);
 void match_pulp_dense_high(const match_tile_t *tile);
+void match_pulp_dense_high_except(const match_tile_t *tile);
 void match_pulp_dense_int32(const match_tile_t *tile);
 
 /* Products of two matrices of activations, as many as rows: output (y, x, k) is the sum over c of the products of input
@@ -66,6 +71,7 @@ void match_pulp_dense_int32(const match_tile_t *tile);
  * one channel; weights are the two zero points, int32. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_matrices(const match_tile_t *tile);
 void match_pulp_matrices_high(const match_tile_t *tile);
+void match_pulp_matrices_high_except(const match_tile_t *tile);
 void match_pulp_matrices_int32(const match_tile_t *tile);
 
 /* Addition of input and addend, element by element; parameters are one match_requant_add_t or match_requant_add32_t. The

@@ -150,6 +150,11 @@ void match_pulp_conv2d_high(const match_tile_t *tile)
     conv2d(tile, MATCH_FORM_HIGH, match_loops_high);
 }
 
+void match_pulp_conv2d_high_except(const match_tile_t *tile)
+{
+    conv2d(tile, MATCH_FORM_HIGH, match_loops_high_except);
+}
+
 void match_pulp_conv2d_int32(const match_tile_t *tile)
 {
     conv2d(tile, MATCH_FORM_32, match_loops_32);
@@ -178,6 +183,11 @@ void match_pulp_grouped_conv2d(const match_tile_t *tile)
 void match_pulp_grouped_conv2d_high(const match_tile_t *tile)
 {
     grouped(tile, MATCH_FORM_HIGH, match_loops_high);
+}
+
+void match_pulp_grouped_conv2d_high_except(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_FORM_HIGH, match_loops_high_except);
 }
 
 void match_pulp_grouped_conv2d_int32(const match_tile_t *tile)

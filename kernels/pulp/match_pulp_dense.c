@@ -34,6 +34,11 @@ void match_pulp_dense_high(const match_tile_t *tile)
     dense(tile, MATCH_FORM_HIGH, match_loops_high);
 }
 
+void match_pulp_dense_high_except(const match_tile_t *tile)
+{
+    dense(tile, MATCH_FORM_HIGH, match_loops_high_except);
+}
+
 void match_pulp_dense_int32(const match_tile_t *tile)
 {
     dense(tile, MATCH_FORM_32, match_loops_32);

@@ -254,13 +254,16 @@ void match_pulp_matrices(const match_tile_t *tile)
 
 void match_pulp_matrices_high(const match_tile_t *tile)
 {
-    if (tile->exceptions > 0) {
-        matmul_any(tile, MATCH_FORM_HIGH);
-    } else if (tile->negative_step == 0) {
+    if (tile->negative_step == 0) {
         matmul(tile, match_finish_of(tile, MATCH_FORM_HIGH), MATCH_FORM_HIGH);
     } else {
         matmul_high_signed(tile);
     }
+}
+
+void match_pulp_matrices_high_except(const match_tile_t *tile)
+{
+    matmul_any(tile, MATCH_FORM_HIGH);
 }
 
 void match_pulp_matrices_int32(const match_tile_t *tile)

@@ -49,6 +49,11 @@ void match_pulp_pointwise_high(const match_tile_t *tile)
     pointwise(tile, MATCH_FORM_HIGH, match_loops_high);
 }
 
+void match_pulp_pointwise_high_except(const match_tile_t *tile)
+{
+    pointwise(tile, MATCH_FORM_HIGH, match_loops_high_except);
+}
+
 void match_pulp_pointwise_int32(const match_tile_t *tile)
 {
     pointwise(tile, MATCH_FORM_32, match_loops_32);

@@ -262,8 +262,8 @@ class Axis:
     A tile of `t` iterations of `dim` touches `(t - 1) * stride + window` indices, clipped to the tensor's `limit` and
     rounded up to `multiple`. `before` is the padding in front: the tile that starts at iteration `i` touches indices
     from `i * stride - before`; less than 0, it is what is skipped. With a stride of 0 all iterations touch the same
-    indices. Where the tensor is a part of a larger array in main memory, `array` is how many indices that has along the
-    axis; else 0.
+    indices. `array`: 0, or, for a tensor that lies inside a larger array in main memory, the array's extent along this
+    axis.
     """
 
     dim: Dim

@@ -21,8 +21,8 @@ from match.mapping.storage import Storage, storage
 from match.partitioning.chains import ChainMatch, find_chains
 from match.partitioning.graph import GraphReading, Row, read_graph
 from match.partitioning.layouts import LAYOUT, conversion_cost
+from match.partitioning.parts import Parts, Pitches, find_parts
 from match.partitioning.pattern import Match, Rejection
-from match.partitioning.places import Pitches, Places, find_places
 from match.partitioning.sums import Halves, halves
 from match.relay import relay
 from match.relay.rewrite import first_source
@@ -62,22 +62,22 @@ def choose(
     works = {index: _workload(row, index, prefix) for index, row in layers.items()}
     chains = find_chains(main, layers, target) if options.fuse else ()
     chained = [_chain_workload(chain, works, layers, prefix) for chain in chains]
-    places = find_places(main, layers) if options.in_place != "never" else Places({}, {})
-    parted = [((n,), row, _within(works[n], p)) for n, row in layers.items() for p in places.pitches(row, n)]
+    parts = find_parts(main, layers) if options.in_place != "never" else Parts({}, {})
+    parted = [((n,), row, _within(works[n], p)) for n, row in layers.items() for p in parts.pitches(row, n)]
     parted += [
         (chain.rows, chain.whole, _within(work, pitches))
         for chain, work in zip(chains, chained, strict=True)
-        for pitches in places.pitches(chain.whole)
+        for pitches in parts.pitches(chain.whole)
     ]
     asked = ask([*works.values(), *chained, *(work for _, _, work in parted)], target, options, stopwatch)
     offered = dict(zip(works, asked, strict=False))
     fused, partly = asked[len(works) :][: len(chained)], asked[len(works) + len(chained) :]
     split = {
-        index: parts
+        index: cut
         for index, row in layers.items()
-        if _may_pay(offered[index], target, options) and (parts := halves(row, target))
+        if _may_pay(offered[index], target, options) and (cut := halves(row, target))
     }
-    sums = [_workload(parts.sums, index, prefix, "_sums") for index, parts in split.items()]
+    sums = [_workload(cut.sums, index, prefix, "_sums") for index, cut in split.items()]
     summed = dict(zip(split, ask(sums, target, options, stopwatch), strict=True))
     candidates = _Candidates(read_graph(main, [split.get(n, row) for n, row in enumerate(listed)]), target, options)
     for index, row in enumerate(listed):
@@ -90,9 +90,9 @@ def choose(
     for chain, offers in zip(chains, fused, strict=True):
         candidates.of_chain(chain, offers)
     for (own, row, _), offers in zip(parted, partly, strict=True):
-        candidates.of_parts(own, row, offers, places)
-    for index in places.rows:
-        candidates.of_in_place(index, layers[index], offered[index], places)
+        candidates.of_parts(own, row, offers, parts)
+    for index in parts.rows:
+        candidates.of_in_place(index, layers[index], offered[index], parts)
     problem, numbers = candidates.problem, range(len(candidates.made))
     if options.in_place == "always":
         problem, numbers = _with_few_copies(problem, candidates.copying)
@@ -254,22 +254,22 @@ class _Candidates:
         places = tuple(sorted(place for row in chain.rows for place in self._network.operators[row]))
         self._on_modules(places, chain.whole, offers)
 
-    def of_parts(self, rows: Sequence[int], row: Match, offers: Offers, places: Places) -> None:
+    def of_parts(self, rows: Sequence[int], row: Match, offers: Offers, parts: Parts) -> None:
         """Layers that read or write tensors where these may lie inside others."""
         operators = tuple(sorted(place for index in rows for place in self._network.operators[index]))
         before = len(self._found)
-        self._on_modules(operators, row, offers, places.layouts)
+        self._on_modules(operators, row, offers, parts.layouts)
         self.parted |= dict.fromkeys(range(before, len(self._found)), offers.workload)
 
-    def of_in_place(self, index: int, row: Match, offers: Offers, places: Places) -> None:
+    def of_in_place(self, index: int, row: Match, offers: Offers, parts: Parts) -> None:
         """A concatenation or a slice that says where tensors lie, and copies nothing."""
         operators = self._network.operators[index]
         self.copying.append(frozenset(n for n, one in enumerate(self._found) if {*one.operators} & {*operators}))
-        reads = [(self._network.tensors[x], places.layouts.get(x)) for x in row.inputs]
-        gives = tuple((tensor, places.layouts.get(row.root)) for tensor in self._operator(operators[-1]).writes)
+        reads = [(self._network.tensors[x], parts.layouts.get(x)) for x in row.inputs]
+        gives = tuple((tensor, parts.layouts.get(row.root)) for tensor in self._operator(operators[-1]).writes)
         self._found.append(Candidate(operators, CPU, 0.0, tuple(reads), gives))
-        layouts = tuple(places.layouts.get(x) for x in (*row.inputs, row.root))
-        done = plan.InPlace(offers.workload.symbol, places.rows[index], layouts)
+        layouts = tuple(parts.layouts.get(x) for x in (*row.inputs, row.root))
+        done = plan.InPlace(offers.workload.symbol, parts.rows[index], layouts)
         nothing = plan.Offer(CPU, cost=cpu_cost(self._target, row.layer.name, plan.IN_PLACE, 0, 0))
 
         def made(runner_up: RunnerUp | None) -> tuple[Row, LayerDecision]:

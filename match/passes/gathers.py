@@ -40,8 +40,8 @@ _ROUNDINGS: Mapping[str, Callable[[Float32Array], Float32Array]] = {
     "round_prefer_ceil": lambda position: np.floor(position + _HALF),
 }
 
-_PADS = {"edge": "edge", "reflect": "reflect"}
-"""Modes of `nn.pad` whose padding is elements of the tensor, and NumPy's names for them."""
+_PADS = ("edge", "reflect")
+"""Modes of `nn.pad` whose padding is elements of the tensor, which NumPy calls the same."""
 
 
 def nearest(resize: relay.Call) -> Mapping[int, Indices] | None:
@@ -106,11 +106,11 @@ def _padded(call: relay.Call, new: New) -> relay.Expr | None:
     widths: list[Any] = [(int(before), int(behind)) for before, behind in attrs.pad_width]
     if any(width < 0 for pair in widths for width in pair):
         return None
-    x, value, mode = new(call.args[0]), new(call.args[1]), str(attrs.pad_mode)
+    mode: Any = str(attrs.pad_mode)
+    x, value = new(call.args[0]), new(call.args[1])
     if mode in _PADS:
-        kind: Any = _PADS[mode]
         indices = {
-            axis: np.pad(np.arange(extents[axis], dtype=np.int32), widths[axis], mode=kind)
+            axis: np.pad(np.arange(extents[axis], dtype=np.int32), widths[axis], mode=mode)
             for axis in _backwards(extents)
         }
         return taken(x, indices, extents)

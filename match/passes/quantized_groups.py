@@ -25,7 +25,7 @@ from match.relay import integer_form, relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized, quantization, quantized
 from match.relay.rewrite import New, constant, dtype, is_call, reached, rewrite, scalar, shape
-from match.relay.windows_inside import Part, parts_of, pooled_inside
+from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
 
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"}
@@ -338,12 +338,12 @@ def _inside_average(expr: relay.Call, real: Dequantized, output: QuantizedType, 
     attrs, layout = expr.attrs, str(expr.attrs.layout)
     if real.quantization.dtype != output.dtype:
         return None
-    axes: dict[int, tuple[int, Sequence[Part]]] = {}
+    axes: dict[int, tuple[int, Sequence[AlikeWindows]]] = {}
     for place, letter in enumerate("HW"):
         axis = layout.index(letter)
         extent, outputs = shape(real.x)[axis], shape(expr)[axis]
         window, stride, before = (int(values[place]) for values in (attrs.pool_size, attrs.strides, attrs.padding))
-        parts = parts_of(extent, window, stride, before, outputs)
+        parts = alike_windows(extent, window, stride, before, outputs)
         if parts is None:
             return None
         axes[axis] = extent, parts

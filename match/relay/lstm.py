@@ -28,7 +28,7 @@ POWERS = -15, 0
 """Of two, from the least to the most, that a cell may have steps of."""
 
 MOST = 32767
-"""The largest number of 16 bits, where a cell that is not clipped ends."""
+"""The largest 16-bit number: the limit of cells that are not clipped further."""
 
 _GATE_POWER = -12
 _FUNCTION_POWER = -15

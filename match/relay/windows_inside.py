@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from match.relay import relay
 
 Pool = Callable[[relay.Expr, tuple[int, int], tuple[int, int]], relay.Expr]
-"""Pools a part of a map, by the rows and columns of windows and of their strides."""
+"""Pools a map without padding. Its arguments: the map, rows and columns of a window, rows and columns of a stride."""
 
 
 @dataclass(frozen=True)
-class Part:
+class AlikeWindows:
     """Outputs that follow one another along an axis, whose windows have `size` inputs from number `begin` to `end`."""
 
     begin: int
@@ -21,9 +21,9 @@ class Part:
     stride: int
 
 
-def parts_of(extent: int, window: int, stride: int, before: int, outputs: int) -> Sequence[Part] | None:
+def alike_windows(extent: int, window: int, stride: int, before: int, outputs: int) -> Sequence[AlikeWindows] | None:
     """The outputs along an axis with `before` elements of padding; None if a window has nothing of the input."""
-    parts: list[Part] = []
+    parts: list[AlikeWindows] = []
     for output in range(outputs):
         start = output * stride - before
         begin, end = max(start, 0), min(start + window, extent)
@@ -31,13 +31,13 @@ def parts_of(extent: int, window: int, stride: int, before: int, outputs: int) -
             return None
         last = parts[-1] if parts else None
         if last and last.size == end - begin and begin == last.end - last.size + stride:
-            parts[-1] = Part(last.begin, end, last.size, stride)
+            parts[-1] = AlikeWindows(last.begin, end, last.size, stride)
         else:
-            parts.append(Part(begin, end, end - begin, stride))
+            parts.append(AlikeWindows(begin, end, end - begin, stride))
     return parts
 
 
-def pooled_inside(x: relay.Expr, axes: Mapping[int, tuple[int, Sequence[Part]]], pool: Pool) -> relay.Expr:
+def pooled_inside(x: relay.Expr, axes: Mapping[int, tuple[int, Sequence[AlikeWindows]]], pool: Pool) -> relay.Expr:
     """The parts of a map, each pooled and put in its place: of rows, then of columns.
 
     `axes` has the extents and the parts by the number of the axis.
@@ -54,7 +54,7 @@ def pooled_inside(x: relay.Expr, axes: Mapping[int, tuple[int, Sequence[Part]]],
     return _joined(pooled_rows, row_axis)
 
 
-def _cut(x: relay.Expr, axis: int, extent: int, part: Part) -> relay.Expr:
+def _cut(x: relay.Expr, axis: int, extent: int, part: AlikeWindows) -> relay.Expr:
     if (part.begin, part.end) == (0, extent):
         return x
     return relay.strided_slice(x, [part.begin], [part.end], axes=[axis])

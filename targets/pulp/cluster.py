@@ -62,6 +62,9 @@ _KERNELS = {
     Op.DEQUANTIZE: "match_pulp_dequantize",
 }
 
+_EXCEPTING = frozenset({Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES})
+"""Operators whose kernels have loops of their own for exceptions, under a name of their own."""
+
 _SUFFIXES = {INT32: "_int32", **dict.fromkeys((HIGH, HIGH_SIGNED, *HIGH_EXCEPT), "_high")}
 
 
@@ -142,6 +145,8 @@ class Cluster(HwModule):
         """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
+        if requantizer in HIGH_EXCEPT and layer.op in _EXCEPTING:
+            return f"{kernel}_high_except"
         return kernel + (_SUFFIXES.get(requantizer, "") if requantizer else "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:

@@ -38,7 +38,9 @@ from tests.kernels.reference import (
     strides_of,
     windows,
 )
-from tests.kernels.toolchain import PROJECT
+from tests.kernels.toolchain import PACKAGE, PROJECT
+
+HEADER = (PACKAGE / "kernels" / "pulp" / "match_pulp.h").read_text()
 
 pytestmark = pytest.mark.cc
 
@@ -108,6 +110,14 @@ def fields_of(
     )
 
 
+def kernel_of(kernel: str, requantization: Requantization) -> str:
+    """The kernel of match_pulp.h that has these parameters; some have one of its own for exceptions by upper words."""
+    suffix = requantization.suffix
+    if suffix == "_high" and requantization.exceptions and f"{kernel}_high_except(" in HEADER:
+        suffix = "_high_except"
+    return kernel + suffix
+
+
 def empty_output(geometry: Geometry, margin: tuple[int, int, int, int]) -> View:
     return embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), margin)
 
@@ -137,7 +147,7 @@ def test_conv2d(
     acc = conv2d(source.tile, weights, geometry, pad_value)
     requantization = requantization_of(rng, acc, form, clip)
     output = harness.kernel(
-        f"match_pulp_conv2d{requantization.suffix}",
+        kernel_of("match_pulp_conv2d", requantization),
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         weights=by_columns(weights),
@@ -174,7 +184,7 @@ def test_grouped_conv2d(
     acc = np.concatenate(parts, axis=2)
     requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        f"match_pulp_grouped_conv2d{requantization.suffix}",
+        kernel_of("match_pulp_grouped_conv2d", requantization),
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         weights=by_columns(weights),
@@ -217,7 +227,7 @@ def test_matrices(
     geometry = Geometry(depth, columns, (count, rows), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
     fields = fields_of(geometry, a, target, requantization, 0)
     output = harness.kernel(
-        f"match_pulp_matrices{requantization.suffix}",
+        kernel_of("match_pulp_matrices", requantization),
         replace(fields, addend_row_stride=b.row_stride, addend_pixel_stride=b.pixel_stride),
         input=a.block,
         addend=b.block,
@@ -249,7 +259,7 @@ def test_pointwise_and_dense(
     acc: Ints = source.tile[: geometry.output[0], : geometry.output[1]].astype(np.int64) @ weights.T.astype(np.int64)
     requantization = requantization_of(rng, acc, form, clip)
     output = harness.kernel(
-        f"match_pulp_{kernel}{requantization.suffix}",
+        kernel_of(f"match_pulp_{kernel}", requantization),
         fields_of(geometry, source, target, requantization),
         input=source.block,
         weights=weights.view(np.uint8),
@@ -321,7 +331,7 @@ def accumulate_on(
         source, cut = embed(x[..., begin:end], margin[0]), weights[..., begin:end].copy()
         added += conv2d(source.tile, weights[..., begin:end], part, 11)
         output = harness.kernel(
-            f"match_pulp_{kernel}{requantization.suffix}",
+            kernel_of(f"match_pulp_{kernel}", requantization),
             fields_of(part, source, target, requantization, 11),
             input=source.block,
             weights=by_columns(cut) if kernel == "conv2d" else cut.view(np.uint8),
@@ -361,7 +371,7 @@ def test_depthwise_conv2d(
     acc = depthwise_conv2d(source.tile, weights, geometry, pad_value)
     requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        f"match_pulp_depthwise_conv2d{requantization.suffix}",
+        kernel_of("match_pulp_depthwise_conv2d", requantization),
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         weights=weights.view(np.uint8),
@@ -391,7 +401,7 @@ def test_avg_pool2d(
     acc: Ints = windows(source.tile, geometry, pad_value).sum(axis=(2, 3))
     requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        f"match_pulp_avg_pool2d{requantization.suffix}",
+        kernel_of("match_pulp_avg_pool2d", requantization),
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         parameters=requantization.packed(),
@@ -625,7 +635,7 @@ def test_normalize(
     assert np.all(np.abs(acc - real * gains * 4096) <= np.abs(gains) * (1 + np.abs(real) * 4096 / 2**19))
     requantization = requantization_of(rng, acc, form, clip)
     output = harness.kernel(
-        f"match_pulp_normalize{requantization.suffix}",
+        kernel_of("match_pulp_normalize", requantization),
         fields_of(geometry, source, target, requantization),
         input=source.block,
         weights=np.frombuffer(np.int64(spread).tobytes() + gains.astype("<i2").tobytes(), np.uint8),
@@ -799,7 +809,7 @@ def combine_on(
     acc = combined(numbers[0][first.tile], numbers[1][second.tile]).astype(np.int64)
     requantization = requantization_of(rng, acc.reshape(-1, 1), form, clip)
     output = harness.kernel(
-        f"match_pulp_{kernel}{requantization.suffix}",
+        kernel_of(f"match_pulp_{kernel}", requantization),
         replace(fields_of(geometry, first, target, requantization), **met_strides(first, second)),
         input=first.block,
         addend=second.block,
@@ -1046,7 +1056,7 @@ def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int,
     acc = (depthwise_conv2d if channelwise else conv2d)(source.tile, weights, geometry, 9)
     requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        f"{kernel}{requantization.suffix}",
+        kernel_of(kernel, requantization),
         fields_of(geometry, source, target, requantization, 9),
         input=source.block,
         weights=by_columns(weights) if kernel == "match_pulp_conv2d" else weights.view(np.uint8),
@@ -1096,7 +1106,7 @@ def pool_on(harness: Harness, geometry: Geometry, form: str) -> Bytes:
     acc: Ints = windows(source.tile, geometry, 3).sum(axis=(2, 3))
     requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        f"match_pulp_avg_pool2d{requantization.suffix}",
+        kernel_of("match_pulp_avg_pool2d", requantization),
         fields_of(geometry, source, target, requantization, 3),
         input=source.block,
         parameters=requantization.packed(),

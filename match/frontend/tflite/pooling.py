@@ -11,7 +11,7 @@ from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import TfliteReader
 from match.frontend.tflite.windows import WindowAxis, axes_of
 from match.relay import relay
-from match.relay.windows_inside import Part, parts_of, pooled_inside
+from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
 
 
 def _window(read: TfliteReader, operator: FileOperator) -> list[WindowAxis]:
@@ -43,9 +43,9 @@ def max_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 def average_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """AVERAGE_POOL_2D: of windows over the border the mean of what lies inside."""
     extents = read.tensor(operator).shape[1:3], read.output(operator).shape[1:3]
-    axes: dict[int, tuple[int, Sequence[Part]]] = {}
+    axes: dict[int, tuple[int, Sequence[AlikeWindows]]] = {}
     for number, (axis, extent, outputs) in enumerate(zip(_window(read, operator), *extents, strict=True), start=1):
-        parts = parts_of(extent, axis.window, axis.stride, axis.before, outputs)
+        parts = alike_windows(extent, axis.window, axis.stride, axis.before, outputs)
         if parts is None:
             raise read.error(operator, "has windows that lie in the padding; make them or the padding smaller")
         axes[number] = extent, parts

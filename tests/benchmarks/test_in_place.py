@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.command import run
-from benchmarks.places.cli import table
+from benchmarks.in_place.cli import table
 
 pytestmark = pytest.mark.cc
 
@@ -16,7 +16,7 @@ SQUEEZENET = Path(__file__).parents[1] / "tflite" / "networks" / "squeezenet.tfl
 
 def test_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        run(table, "places", ["--network", str(SQUEEZENET)])
+        run(table, "in_place", ["--network", str(SQUEEZENET)])
     assert not ended.value.code
     head, _, row = (
         [cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()

@@ -27,11 +27,11 @@ _IDENTITY = np.arange(256, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """What may lie where.
+class Parts:
+    """Which tensors may lie inside others.
 
     layouts: of each tensor that may be a part, how it then lies in main memory.
-    rows: concatenations and slices that then copy nothing, by their places among the network's rows, with the parts
+    rows: concatenations and slices that then copy nothing, by their numbers among the network's rows, with the parts
         among their arguments, inputs first.
     """
 
@@ -52,8 +52,8 @@ class Places:
                 yield tuple(pitches[x] if x in parts else 0 for x in tensors)
 
 
-def find_places(main: relay.Function, layers: Mapping[int, Match]) -> Places:
-    """The places that a network's tensors may have; `layers` are by their places among its rows.
+def find_parts(main: relay.Function, layers: Mapping[int, Match]) -> Parts:
+    """The tensors of a network that may be parts; `layers` are by their numbers among its rows.
 
     A tensor is a part of one whole at most: of the first concatenation that joins it, else of what it is sliced from.
     All readers of parts and wholes are layers, and whoever writes or joins a part sees the same pixels and channels.
@@ -88,7 +88,7 @@ def find_places(main: relay.Function, layers: Mapping[int, Match]) -> Places:
             ):
                 rows[place] = parts
                 wholes |= {tensors[part.argument]: (tensors[part.whole], channels[part.whole]) for part in parts}
-    return Places({x: _layout(x, written[x], wholes) for x in wholes}, rows)
+    return Parts({x: _layout(x, written[x], wholes) for x in wholes}, rows)
 
 
 def _layout(x: relay.Expr, layer: Layer, wholes: Mapping[relay.Expr, tuple[relay.Expr, int]]) -> Storage:

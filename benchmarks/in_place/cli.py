@@ -18,7 +18,7 @@ def table(network: Networks = NETWORKS, target: Target = "gap9", numerics: Numer
 
     Networks of the zoo are quantized by onnxruntime.
     """
-    from benchmarks.places.peaks import measure, model_of
+    from benchmarks.in_place.peaks import measure, model_of
 
     ways = ("copied", "cheapest", "in place")
     heads = [f"{what}, {way}" for what in ("peak, KiB", "Mcycles") for way in ways]
