@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import (
+from match.cost_models.pulp_cycles import (
     REQUANTIZATION,
     REQUANTIZATION_CALL,
     REQUANTIZATION_CHANNEL,

@@ -2,15 +2,33 @@
 
 The formulas are those kernels' loops, and count the cycles of the core with the most work. A block of 4 output channels
 x 2 pixels takes 6 loads and 8 dot products a word, 14 instructions for 32 multiply-accumulates in a hardware loop, as
-in PULP-NN (Garofalo et al., 2020). What stands around the loops is `KernelCycles`, measured on open RTL.
+in PULP-NN (Garofalo et al., 2020). What stands around the loops is `pulp_cycles.KernelCycles`, measured on open RTL.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from match.cost_models.dma import Mchan
+from match.cost_models.pulp_cycles import (
+    BLOCK,
+    BLOCK_EXCEPTIONS,
+    CHANNEL_GROUP,
+    MATRIX_STEP,
+    OUTPUT,
+    PAIR,
+    SINGLE,
+    STRIP_HIGH,
+    STRIP_OUTPUT,
+    STRIP_ROW,
+    STRIP_SUM,
+    SUM4,
+    Form,
+    KernelCycles,
+    Sharing,
+    compare,
+)
 from match.cost_models.pulp_loops import (
     WORD,
     align4,
@@ -33,261 +51,6 @@ from match.cost_models.pulp_loops import (
 )
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
-
-Form = Literal["int32", "high", "high_signed", "int64", "sums"]
-"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
-
-REQUANTIZATION = {"high": 10.0, "high_signed": 12.0, "int64": 35.0}
-"""Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
-
-Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
-"""
-
-EXCEPTIONS = (15.0, 0.4)
-"""An accumulator's comparison with the exceptions of its channel: once, and for each word that a channel has for them.
-
-Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and 29 cycles. Most
-channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
-"""
-
-BLOCK_EXCEPTIONS = 5.0
-"""More for an output of a product by upper words, whose blocks are in C and not in assembly then.
-
-Outputs take 30 to 38 cycles on one core's RTL, requantization included, the more the more exceptions channels have,
-and 36 to 40 on GVSoC with eight.
-"""
-
-REQUANTIZATION_CALL = 200
-"""A call of it beside its outputs."""
-
-REQUANTIZATION_CHANNEL = 12
-"""A channel, whose parameters are loaded for each row of a core's pixels; these are taken to lie in two."""
-
-PAIR, SINGLE = 19, 15
-"""Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
-
-BLOCK: dict[str, int] = {"int32": 7, "high": 9, "high_signed": 9}
-"""A block of four channels of a pair beside its steps and outputs: addends, the loop, addresses. Of one pixel 1 less,
-or 4 with addends."""
-
-OUTPUT: dict[tuple[str, int], float] = {
-    ("int32", 2): 5.25,
-    ("high", 2): 8.75,
-    ("high_signed", 2): 11.25,
-    ("int32", 1): 6.75,
-    ("high", 1): 9.75,
-    ("high_signed", 1): 12.75,
-}
-"""One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word. Five
-cycles of the last two forms are the multiplication for the upper word."""
-
-STRIP_ROW = {(3, 1): 12, (3, 2): 23, (5, 1): 19, (5, 2): 31}
-"""A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
-
-STRIP_OUTPUT: dict[str, int] = {"int32": 4, "high": 9}
-"""One of its outputs by form, the five cycles of a multiplication for the upper word among them."""
-
-STRIP_SUM = 2
-"""An output whose sum is kept, in other forms."""
-
-STRIP_HIGH = 9
-"""What an output with exceptions takes less by upper words than in 64 bits, where `KernelCycles.called` is: measured on
-RTL, 8 channels of 8x8 outputs with 2 and 8 words."""
-
-SUM4 = 4
-"""A window's element of four channels in an average: load, move, two additions."""
-
-MATRIX_STEP = step(4, 2) + 2
-"""Cycles of a word of a unit of matrices: the products, and the bytes of two rows added up."""
-
-CHANNEL_GROUP = 16
-"""Input channels are cut at multiples of this, see `Cluster.tile_multiples`."""
-
-
-@dataclass(frozen=True)
-class KernelCycles:
-    """Cycles of one core around the inner loops of kernels/pulp, with data and instructions at hand.
-
-    Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
-
-    call: a kernel call, on each core. group: a group of a grouped convolution, taken to be a call.
-    product: the outputs of some pixels, whose registers are stored before and loaded behind. pair: two of these pixels,
-    or a last one, where vectors are no whole words or sums partial. block: four channels of them beside their steps and
-    outputs. rest: the last channels of some pixels, fewer than four. last: a pixel of that. single: a block of two
-    channels or one.
-    other_single: a block of one channel in memory, of sums and int64. rare: a block of four channels of int64.
-    short: a pixel whose vectors are shorter than a word. short_block, short_single: its blocks of four channels and of
-    one, beside bytes and outputs. short_left: a block left as sums. short_output: more for an output through memory.
-    sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
-    a sum again, or requantized.
-    int32, high, high_signed, int64: an output's requantization in a product; int32, high, int64: in pooling, too.
-    line: a row of outputs of a convolution. band: columns of the input that are laid out at a time; row: a row of them
-    where pixels have more than four channels; pixel: one of these that is no whole words, beside its pairs of words.
-    strip: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in common.
-    channel3, channel5: a channel of it beside its rows, by filter.
-    called: an output there in the other forms than int32 and high, a call.
-    strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
-    the products of one, and its output's requantization, which hardly depends on the form there.
-    position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
-    maximum4: a window's element of these.
-    multiply, squared_difference: an element beside its requantization; turned_pixel, turned: a pixel of a transposition
-    and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
-    turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
-    (elements of 3, 12 and 20 bytes).
-    gathered_run, gathered, gathered_word: a run of a gather, an output column of it, a word of that; fitted to ten
-    layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within 10 %.
-    matrix_rows, matrix_word, matrix_byte: products of two matrices. A core sums up four rows of the second matrix: a
-    constant, and more for each word of a row and for each byte behind the words. matrix_unit: these four rows times two
-    rows of the first matrix, without steps and outputs. matrix_rest: more where rows are no whole words. matrix_int64:
-    the requantization of an output in 64 bits.
-    softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to eight calls on RTL (2 to 16
-    rows of 3 to 128).
-    normalized_row, normalized: a row of a normalization beside its elements, and an element beside its
-    requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
-    lstm_step: a step of a sequence beside its units. lstm_unit: a unit in it beside its sums. lstm_sums: these of its
-    gates over the input, or over the states, beside their products. Fitted by least squares to nine layers on RTL (3
-    to 64 units, 2 to 64 features, one and two sequences), within 2.5 %.
-    resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
-    of 5), and a channel of it, counted in the compiled code.
-    channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.
-    addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
-    apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
-    """
-
-    call: float = 173.8
-    group: float = 173.8
-    product: float = 86.5
-    pair: float = 24.0
-    block: float = 7.3
-    rest: float = 33.9
-    last: float = 14.5
-    single: float = 20.5
-    other_single: float = 142.3
-    rare: float = 195.8
-    short: float = 25.6
-    short_block: float = 23.2
-    short_left: float = 3.2
-    short_single: float = 179.8
-    short_output: float = 39.2
-    sums: float = 2.99
-    resumed: float = 1.79
-    taken: float = 3.6
-    int32: float = 6.81
-    high: float = 11.1
-    high_signed: float = 14.7
-    int64: float = 52.1
-    line: float = 262.4
-    band: float = 148.6
-    pixel: float = 14.7
-    row: float = 12.5
-    strip: float = 177.1
-    channel3: float = 67.2
-    channel5: float = 102.2
-    called: float = 58.3
-    strip_row: float = 26.3
-    gather: float = 11.2
-    window: float = 74.6
-    position: float = 105.7
-    sum_row: float = 12.6
-    averages: float = 44.8
-    maxima: float = 42.3
-    maximum4: float = 8.68
-    addition: float = 173.7
-    run: float = 45
-    add: float = 6.72
-    add_int64: float = 51.2
-    lookup: float = 3.08
-    channel_lookup_pixel: float = 22
-    channel_lookup: float = 4
-    multiply: float = 13
-    squared_difference: float = 17
-    turned_pixel: float = 36
-    turned: float = 5
-    turned_unit: float = 22
-    turned_word: float = 1
-    gathered_run: float = 73.5
-    gathered: float = 8.35
-    gathered_word: float = 1.75
-    matrix_rows: float = 178.2
-    matrix_word: float = 23.5
-    matrix_byte: float = 28.8
-    matrix_unit: float = 64.6
-    matrix_rest: float = 86.3
-    matrix_int64: float = 22.5
-    softmax_row: float = 160
-    softmax: float = 49.2
-    normalized_row: float = 290
-    normalized: float = 30.5
-    lstm_step: float = 251
-    lstm_unit: float = 154
-    lstm_sums: float = 170
-    resized_pixel: float = 38
-    resized: float = 13
-    quantize: float = 24.3
-    dequantize: float = 6.36
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """What cores lose in a cluster, beside one that has L1 and instructions at hand.
-
-    Fitted by least squares to the cycles of 95 layers of five networks on GVSoC, eight cores (docs/pulp-open.md).
-
-    waits: share of a kernel's cycles on eight cores: banks of L1 that others use, instructions that a core's own cache
-    does not hold, the last core to finish. Of fewer cores it is less by the neighbours that are not there.
-    recurrent: the same of an LSTM, whose unit has more instructions than a core's own cache holds, so that each unit
-    fetches them anew. It and the first call of an LSTM are fitted to three layers (8, 16 and 40 features, 16, 32 and
-    64 units).
-    pointwise, convolution, depthwise, addition, pooling, dense, matrices, lstm, other: the first call of a kernel in a
-    layer, whose instructions come from the main memory.
-    """
-
-    waits: float = 0.10
-    recurrent: float = 0.28
-    pointwise: float = 1650
-    convolution: float = 1700
-    depthwise: float = 1900
-    addition: float = 1150
-    pooling: float = 1000
-    dense: float = 200
-    matrices: float = 1800
-    lstm: float = 1560
-    other: float = 660
-
-    def factor(self, cores: int, op: Op | None = None) -> float:
-        """What the cycles of a kernel are multiplied with, that of an operator or any."""
-        waits = self.recurrent if op is Op.LSTM else self.waits
-        return 1 + waits * (cores - 1) / 7
-
-    def first(self, layer: Layer) -> float:
-        """Cycles of the first call of the kernel of an operator beyond those of the next ones."""
-        match layer.op:
-            case Op.CONV2D | Op.GROUPED_CONV2D:
-                return self.pointwise if is_pointwise(layer) else self.convolution
-            case Op.DEPTHWISE_CONV2D:
-                return self.depthwise
-            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
-                return self.addition
-            case Op.AVG_POOL2D | Op.MAX_POOL2D:
-                return self.pooling
-            case Op.DENSE:
-                return self.dense
-            case Op.MATRICES:
-                return self.matrices
-            case Op.LSTM:
-                return self.lstm
-            case _:
-                return self.other
-
-
-ALONE = Sharing(*[0] * len(fields(Sharing)))
-"""One core, whose instructions are at hand."""
-
-
-def compare(exceptions: int) -> float:
-    """Cycles of an accumulator's comparison with a channel's exceptions, of which the parameters hold so many words."""
-    once, each = EXCEPTIONS
-    return once + each * exceptions if exceptions else 0.0
 
 
 @dataclass(frozen=True)

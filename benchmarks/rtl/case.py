@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from match.cost_models.pulp_cluster import Form
+from match.cost_models.pulp_cycles import Form
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Layer, Op
 from match.ir.requantization import UNREACHED

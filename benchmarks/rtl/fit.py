@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rtl.case import Case
-from match.cost_models.pulp_cluster import KernelCycles, PulpClusterCost
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cycles import KernelCycles
 
 COUNTED = ("run",)
 """Constants that no measured call has."""

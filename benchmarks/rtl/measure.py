@@ -10,7 +10,8 @@ import numpy as np
 from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import HERE
-from match.cost_models.pulp_cluster import Form, PulpClusterCost
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import is_pointwise
 from match.errors import ToolchainError
 from match.ir.layer import Op

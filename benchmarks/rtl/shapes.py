@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.rtl.case import Case
-from match.cost_models.pulp_cluster import Form
+from match.cost_models.pulp_cycles import Form
 from match.ir.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from match.cost_models.dma import Mchan
-from match.cost_models.pulp_cluster import ALONE, PulpClusterCost
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cycles import ALONE
 from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi

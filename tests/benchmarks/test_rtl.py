@@ -17,7 +17,7 @@ from benchmarks.rtl.fit import LATER, fit, predicted
 from benchmarks.rtl.results import Measurement, schema, summary
 from benchmarks.rtl.run import run
 from benchmarks.rtl.simulator import Simulator
-from match.cost_models.pulp_cluster import KernelCycles
+from match.cost_models.pulp_cycles import KernelCycles
 from match.cost_models.pulp_loops import is_pointwise
 from match.errors import OptionError, OutputError, ToolchainError
 from match.ir.layer import Op

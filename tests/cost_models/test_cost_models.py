@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
-from match.cost_models.pulp_cluster import Form, PulpClusterCost
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import border_windows, step
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
