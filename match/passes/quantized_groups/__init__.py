@@ -1,0 +1,90 @@
+"""dequantize → operator → quantize groups, as ONNX writes quantized layers, to QNN operators.
+
+Groups are those that onnxruntime fuses: a module beside this one for each kind. An operator that no kind fits keeps its
+dequantize and quantize, and computes in floating point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from match.arithmetic.interface import QuantizedType
+from match.ir.dtypes import value_range
+from match.passes.quantized_groups.averages import close_average, float_average, map_average
+from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
+from match.passes.quantized_groups.elementwise import extremum, sum_or_product
+from match.passes.quantized_groups.linear import linear
+from match.passes.quantized_groups.matrices import activation_product, dense_rows
+from match.passes.quantized_groups.moves import moved
+from match.passes.quantized_groups.tables import prelu, table
+from match.relay import relay, tvm
+from match.relay.qnn import quantized
+from match.relay.rewrite import New, is_call, rewrite
+
+Fusion = Callable[[relay.Expr, QuantizedType, New], relay.Expr | None]
+"""What an expression between dequantize and quantize becomes, for outputs of a type; None for other expressions."""
+
+_OPERATORS: tuple[Fusion, ...] = (
+    linear,
+    dense_rows,
+    activation_product,
+    sum_or_product,
+    extremum,
+    map_average,
+    float_average,
+    concatenation,
+)
+"""Fusions that leave an activation behind the operator to the caller."""
+
+_WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved
+"""Fusions of an operator together with the activation behind it, where no other fits."""
+
+
+@dataclass(frozen=True)
+class FuseQuantizedGroups:
+    """Rewrites each group that ends in `qnn.quantize`, and `qnn.concatenate`.
+
+    What is not `exact` may be within one step: average pooling of parts of a map, which onnxruntime sums in float32.
+    """
+
+    exact: bool = True
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, partial(_rule, _OPERATORS if self.exact else (close_average, *_OPERATORS)))
+
+
+def _rule(operators: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr | None:
+    if is_call(call, "qnn.concatenate"):
+        return qnn_concatenation(call, new)
+    output = quantized(call)
+    if output is None:
+        return None
+    inner, clip = _without_activations(call.args[0], output)
+    for fuse in operators:
+        fused = fuse(inner, output, new)
+        if fused is not None:
+            return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
+    found = (fuse(call.args[0], output, new) for fuse in _WITH_ACTIVATIONS)
+    return next((fused for fused in found if fused is not None), None)
+
+
+def _without_activations(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, tuple[int, int]]:
+    """An expression without the activations around it, and the output values that they leave."""
+    low, high = value_range(output.dtype)
+    while True:
+        if is_call(expr, "nn.relu"):
+            bounds = 0.0, np.inf
+        elif is_call(expr, "clip"):
+            bounds = float(expr.attrs.a_min), float(expr.attrs.a_max)
+        else:
+            return expr, (low, high)
+        first, last = (
+            int(np.clip(np.rint(np.float32(bound) / output.scale) + output.zero_point, low, high)) for bound in bounds
+        )
+        low, high = max(low, first), min(high, last)
+        expr = expr.args[0]

@@ -1,0 +1,135 @@
+"""Means of windows of a map, of the whole map, and along axes.
+
+onnxruntime computes the mean of a whole map in integers, and all others in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from match.arithmetic.interface import QuantizedType
+from match.ir.dtypes import value_range
+from match.passes.quantized_groups.quantities import parameters
+from match.relay import integer_form, relay
+from match.relay.float_arithmetic import divided, half_to_even
+from match.relay.qnn import Dequantized, dequantized
+from match.relay.rewrite import New, is_call, shape
+from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
+
+
+def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The mean of the whole map: pooling or reduction."""
+    if is_call(expr, "mean"):
+        return _mean(expr, output, new)
+    if not is_call(expr, "nn.avg_pool2d", "nn.global_avg_pool2d"):
+        return None
+    layout = str(expr.attrs.layout)
+    extents = shape(expr.args[0])
+    rows, columns = extents[layout.index("H")], extents[layout.index("W")]
+    if is_call(expr, "nn.avg_pool2d"):
+        window, padding = expr.attrs.pool_size, expr.attrs.padding
+        if (int(window[0]), int(window[1])) != (rows, columns) or any(int(side) for side in padding):
+            return None
+    real = dequantized(expr.args[0])
+    if real is None:
+        return None
+    return _pooled(Dequantized(new(real.x), real.quantization), (rows, columns), layout, output)
+
+
+def close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Average pooling of smaller windows in integers: onnxruntime's float32 may round a half to the other side.
+
+    Padding that counts as values becomes the zero point around the map.
+    """
+    if not is_call(expr, "nn.avg_pool2d"):
+        return None
+    real = dequantized(expr.args[0])
+    if real is None:
+        return None
+    attrs, layout = expr.attrs, str(expr.attrs.layout)
+    window, strides = (tuple(int(value) for value in values) for values in (attrs.pool_size, attrs.strides))
+    top, left, bottom, right = (int(side) for side in attrs.padding)
+    sides = {"H": (top, bottom), "W": (left, right)}
+    if any(int(step) != 1 for step in attrs.dilation):
+        return None
+    if not attrs.count_include_pad:
+        return _inside_average(expr, real, output, new)
+    for axis, size, stride in zip("HW", window, strides, strict=True):
+        extent = shape(real.x)[layout.index(axis)] + sum(sides[axis])
+        if attrs.ceil_mode and (extent - size) % stride:
+            return None
+    x = new(real.x)
+    if any((top, left, bottom, right)):
+        zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
+        x = relay.nn.pad(x, [sides.get(axis, (0, 0)) for axis in layout], zero)
+    pooled = _pooled(
+        Dequantized(x, real.quantization), (window[0], window[1]), layout, output, (strides[0], strides[1])
+    )
+    return pooled if pooled is None else integer_form.real_sums(pooled)
+
+
+def _inside_average(expr: relay.Call, real: Dequantized, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Average pooling where padding does not count: parts of the map whose windows have as many values, one by one."""
+    attrs, layout = expr.attrs, str(expr.attrs.layout)
+    if real.quantization.dtype != output.dtype:
+        return None
+    axes: dict[int, tuple[int, Sequence[AlikeWindows]]] = {}
+    for place, letter in enumerate("HW"):
+        axis = layout.index(letter)
+        extent, outputs = shape(real.x)[axis], shape(expr)[axis]
+        window, stride, before = (int(values[place]) for values in (attrs.pool_size, attrs.strides, attrs.padding))
+        parts = alike_windows(extent, window, stride, before, outputs)
+        if parts is None:
+            return None
+        axes[axis] = extent, parts
+
+    def pool(x: relay.Expr, size: tuple[int, int], strides: tuple[int, int]) -> relay.Expr:
+        scales = *parameters(real.quantization), *parameters(output)
+        means = relay.qnn.op.avg_pool2d(x, *scales, size, strides, (0, 0, 0, 0), (1, 1), layout=layout)
+        return integer_form.real_sums(means)
+
+    return pooled_inside(new(real.x), axes, pool)
+
+
+def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A mean over all axes but the batch and the channels, which are the second axis or the last."""
+    real, extents = dequantized(expr.args[0]), shape(expr.args[0])
+    rank = len(extents)
+    axes = sorted(int(axis) % rank for axis in expr.attrs.axis or ())
+    last = axes == list(range(1, rank - 1))
+    if real is None or rank < 3 or expr.attrs.exclude or not (last or axes == list(range(2, rank))):
+        return None
+    batch, count = extents[0], math.prod(extents[axis] for axis in axes)
+    if rank == 4:
+        x, window = new(real.x), (extents[axes[0]], extents[axes[1]])
+    else:
+        window = count, 1
+        x = relay.reshape(new(real.x), (batch, *window, extents[-1]) if last else (batch, extents[1], *window))
+    pooled = _pooled(Dequantized(x, real.quantization), window, "NHWC" if last else "NCHW", output)
+    return pooled if pooled is None else relay.reshape(integer_form.real_sums(pooled), shape(expr))
+
+
+def _pooled(
+    x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType, strides: tuple[int, int] = (1, 1)
+) -> relay.Expr | None:
+    """The means of windows, without padding; None if the output has another dtype."""
+    if x.quantization.dtype != output.dtype:
+        return None
+    scales = *parameters(x.quantization), *parameters(output)
+    return relay.qnn.op.avg_pool2d(x.x, *scales, window, strides, (0, 0, 0, 0), (1, 1), layout=layout)
+
+
+def float_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Average pooling of smaller windows in float32, as onnxruntime does it: the zero point is added before rounding.
+
+    Which way a half goes depends on each value, not on the sum: integers cannot compute the same.
+    """
+    if not is_call(expr, "nn.avg_pool2d") or dequantized(expr.args[0]) is None:
+        return None
+    mean = divided(new(expr), output.scale)
+    low, high = value_range(output.dtype)
+    shifted = relay.add(mean, relay.const(np.float32(output.zero_point)))
+    return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)

@@ -1,0 +1,33 @@
+"""Concatenations: each part takes the scale of the output."""
+
+from __future__ import annotations
+
+from match.arithmetic.interface import QuantizedType
+from match.passes.quantized_groups.quantities import rescaled
+from match.relay import relay
+from match.relay.qnn import dequantized, quantization
+from match.relay.rewrite import New, dtype, is_call
+
+
+def concatenation(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A concatenation, with each part in the output's scale."""
+    if not is_call(expr, "concatenate") or not isinstance(expr.args[0], relay.Tuple):
+        return None
+    parts = [dequantized(field) for field in expr.args[0].fields]
+    if any(part is None for part in parts):
+        return None
+    scaled = [rescaled(new(part.x), part.quantization, output) for part in parts if part is not None]
+    return relay.concatenate(scaled, int(expr.attrs.axis))
+
+
+def qnn_concatenation(call: relay.Call, new: New) -> relay.Expr | None:
+    """`qnn.concatenate`, with each part in the output's scale."""
+    tensors, scales, zero_points = (list(argument.fields) for argument in call.args[:3])
+    output = quantization(call.args[3], call.args[4], dtype(call))
+    parts: list[relay.Expr] = []
+    for tensor, scale, zero_point in zip(tensors, scales, zero_points, strict=True):
+        inputs = quantization(scale, zero_point, dtype(tensor))
+        if inputs is None or output is None:
+            return None
+        parts.append(rescaled(new(tensor), inputs, output))
+    return relay.concatenate(parts, int(call.attrs.axis))

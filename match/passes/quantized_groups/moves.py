@@ -1,0 +1,77 @@
+"""Operators that move values: they lose the dequantize and quantize around them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from match.arithmetic.interface import QuantizedType
+from match.arithmetic.onnxruntime import quantize
+from match.ir.dtypes import value_range
+from match.passes.gathers import nearest, taken
+from match.passes.quantized_groups.quantities import real_constant, rescaled
+from match.relay import relay
+from match.relay.qnn import dequantized
+from match.relay.rewrite import New, is_call, scalar, shape
+
+_MOVES = (
+    *("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"),
+    *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile"),
+)
+_PAD = "nn.pad"
+_RESIZE = "image.resize2d"
+
+
+def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Operators that move values, or nothing at all, between a dequantize and a quantize."""
+    moves: list[relay.Call] = []
+    expr = _part(expr) or expr
+    while is_call(expr, _PAD, *_MOVES) or (is_call(expr, _RESIZE) and nearest(expr)):
+        moves.append(expr)
+        expr = _part(expr.args[0]) or expr.args[0]
+    real = dequantized(expr)
+    if real is None:
+        return None
+    result, own = new(real.x), real.quantization
+    for call in reversed(moves):
+        enlarges = not is_call(call, "strided_slice") and math.prod(shape(call)) > math.prod(shape(call.args[0]))
+        if enlarges:  # the smaller tensor takes the new scale
+            result, own = rescaled(result, own, output), output
+        result = _on_integers(call, result, own)
+        if result is None:
+            return None
+    return rescaled(result, own, output)
+
+
+def _on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Expr | None:
+    """An operator on an 8-bit tensor; None for a pad whose value is not a constant."""
+    if is_call(move, _RESIZE):
+        return taken(x, nearest(move) or {}, shape(move.args[0]))
+    if not is_call(move, _PAD):
+        return relay.Call(move.op, [x], move.attrs)
+    value = _real_number(move.args[1])
+    if value is None:
+        return None
+    integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
+    return relay.Call(move.op, [x, relay.const(int(integer[0]), own.dtype)], move.attrs)
+
+
+def _real_number(expr: relay.Expr) -> float | None:
+    """A constant number, which may be an element of a quantized constant; None for other expressions."""
+    if is_call(expr, "take") and scalar(expr.args[1]) == 0:
+        expr = expr.args[0]
+    values = real_constant(expr)
+    return float(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
+
+
+def _part(expr: relay.Expr) -> relay.Call | None:
+    """One of the tensors that a split makes, as a slice of its input; None for other expressions."""
+    if not isinstance(expr, relay.TupleGetItem) or not is_call(expr.tuple_value, "split"):
+        return None
+    split = expr.tuple_value
+    x = split.args[0]
+    axis = int(split.attrs.axis) % len(shape(x))
+    extents = [int(field.shape[axis]) for field in split.checked_type.fields]
+    begin = sum(extents[: expr.index])
+    return relay.strided_slice(x, [begin], [begin + extents[expr.index]], axes=[axis])

@@ -1,0 +1,72 @@
+"""Functions of each element, however many operators compute them: a table of the outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from match.arithmetic.interface import Float32Array, QuantizedType
+from match.arithmetic.onnxruntime import quantize
+from match.ir.dtypes import value_range
+from match.passes.element_functions import function_of
+from match.passes.planes import plane_of
+from match.passes.quantized_groups.quantities import real_constant
+from match.relay import integer_form, relay
+from match.relay.qnn import dequantized
+from match.relay.rewrite import New, is_call, reached, shape
+
+
+def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Any function of one value, computed for all 256 of them, or of two, for all pairs.
+
+    Of two it is the plane that gives the same outputs if there is one, else a table of 65536 values.
+    """
+    found = function_of(expr)
+    if found is None or len(found[0]) > 2:
+        return None
+    sources, function = found
+    reals = [real for real in map(dequantized, sources) if real is not None]
+    if len(reals) < len(sources) or any(shape(real.x) != shape(expr) for real in reals):
+        return None
+    types = [real.quantization for real in reals]
+    values = [(own.levels - own.zero_point).astype(np.float32) * own.scale for own in types]
+    clip = value_range(output.dtype)
+    if len(reals) == 1:
+        outputs = quantize(function(*values), output, clip)
+        return integer_form.lookup(new(reals[0].x), outputs, types[0].dtype, output.dtype)
+    smooth = function(values[0][:, None], values[1][None, :])
+    outputs, middle = quantize(smooth, output, clip), np.divide(smooth[127:129, 127:129], output.scale)
+    slopes = float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
+    a, b = (new(real.x) for real in reals)
+    return plane_of(a, b, outputs, (types[0], types[1]), slopes, clip, output.dtype)
+
+
+def prelu(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A PReLU: a table for each channel."""
+    if is_call(expr, "nn.prelu"):
+        x, slopes, axis = expr.args[0], real_constant(expr.args[1]), int(expr.attrs.axis) % len(shape(expr))
+    elif (spread := _spread_slopes(expr)) is not None:
+        x, slopes, axis = spread
+    else:
+        return None
+    real = dequantized(x)
+    if real is None or slopes is None:
+        return None
+    own, slope = real.quantization, slopes.reshape(-1, 1)
+    values = (own.levels - own.zero_point).astype(np.float32) * own.scale
+    outputs = quantize(np.where(values > 0, values, values * slope), output, value_range(output.dtype))
+    behind = len(shape(expr)) - 1 - axis
+    return integer_form.channel_lookup(new(real.x), outputs, own.dtype, output.dtype, behind)
+
+
+def _spread_slopes(expr: relay.Expr) -> tuple[relay.Expr, Float32Array, int] | None:
+    """The input, slopes and channels' axis of a PReLU whose slopes the importer repeats for every element."""
+    slopes = reached(expr, "reshape", ("nn.prelu", 1), "reshape", "broadcast_to_like")
+    x = reached(expr, "reshape", "nn.prelu", "reshape")
+    if slopes is None or x is None or shape(x) != shape(expr):
+        return None
+    values, rank = real_constant(slopes), len(shape(x))
+    if values is None or rank < 2:
+        return None
+    extents = (1,) * (rank - values.ndim) + values.shape
+    (axis, *others) = [at for at, extent in enumerate(extents) if extent > 1] or [1]
+    return None if others else (x, np.broadcast_to(values.reshape(-1), shape(x)[axis]), axis)
