@@ -8,9 +8,9 @@ only move data pass integers on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from match.errors import ModelError
 from match.frontend.failures import reason
@@ -29,13 +29,10 @@ from match.frontend.tflite import (
     tables,
 )
 from match.frontend.tflite.file import MALFORMED, QUANTIZE, File, FileOperator, is_tflite, read_file
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handler, TfliteReader
 from match.relay import relay, tvm
 
 __all__ = ["from_tflite", "is_tflite"]
-
-Handler = Callable[[TfliteReader, FileOperator], Any]
-"""Makes an operator's output of what it reads, or a tuple of its outputs."""
 
 _DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 
@@ -133,93 +130,17 @@ def _module(read: TfliteReader, parameters: list[relay.Expr], outputs: tuple[Mod
 
 
 def _handlers() -> Mapping[str, Handler]:
-    """Who reads an operator, by its name in TFLite's schema."""
-    return {
-        "CONV_2D": layers.conv2d,
-        "DEPTHWISE_CONV_2D": layers.depthwise_conv2d,
-        "TRANSPOSE_CONV": layers.transpose_conv,
-        "FULLY_CONNECTED": layers.fully_connected,
-        "BATCH_MATMUL": layers.batch_matmul,
-        "AVERAGE_POOL_2D": pooling.average_pool,
-        "MAX_POOL_2D": pooling.max_pool,
-        "MEAN": reductions.mean,
-        "SUM": reductions.total,
-        "REDUCE_MAX": reductions.extreme(relay.max),
-        "REDUCE_MIN": reductions.extreme(relay.min),
-        "REDUCE_ANY": reductions.extreme(relay.any),
-        "REDUCE_ALL": reductions.extreme(relay.all),
-        "ARG_MAX": reductions.where_extreme(relay.argmax),
-        "ARG_MIN": reductions.where_extreme(relay.argmin),
-        "L2_NORMALIZATION": reductions.l2_normalization,
-        "SOFTMAX": exponentials.softmax,
-        "LOG_SOFTMAX": exponentials.log_softmax,
-        "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.lstm,
-        "ADD": elementwise.add,
-        "SUB": elementwise.subtract,
-        "MUL": elementwise.multiplication,
-        "DIV": elementwise.division,
-        "SQUARED_DIFFERENCE": elementwise.squared_difference,
-        "ADD_N": elementwise.add_n,
-        "CUMSUM": elementwise.cumulative_sum,
-        "MAXIMUM": elementwise.extremum(relay.maximum),
-        "MINIMUM": elementwise.extremum(relay.minimum),
-        "EQUAL": elementwise.comparison(relay.equal),
-        "NOT_EQUAL": elementwise.comparison(relay.not_equal),
-        "GREATER": elementwise.comparison(relay.greater),
-        "GREATER_EQUAL": elementwise.comparison(relay.greater_equal),
-        "LESS": elementwise.comparison(relay.less),
-        "LESS_EQUAL": elementwise.comparison(relay.less_equal),
-        "SELECT": elementwise.select,
-        "SELECT_V2": elementwise.select,
-        "LOGICAL_AND": elementwise.logical(relay.logical_and),
-        "LOGICAL_OR": elementwise.logical(relay.logical_or),
-        "LOGICAL_NOT": elementwise.logical(relay.logical_not),
-        "CAST": elementwise.cast,
-        "LOGISTIC": tables.logistic,
-        "TANH": tables.tanh,
-        "HARD_SWISH": tables.hard_swish,
-        "RELU": tables.relu,
-        "RELU6": tables.relu6,
-        "LEAKY_RELU": tables.leaky_relu,
-        "PRELU": tables.prelu,
-        "ELU": tables.elu,
-        "ABS": tables.absolute,
-        "RSQRT": tables.inverse_root,
-        "EXP": tables.exponential,
-        "NEG": tables.negative,
-        "LOG": tables.logarithm,
-        "GELU": tables.gelu,
-        "SVDF": recurrent.svdf,
-        "QUANTIZE": borders.quantize,
-        "DEQUANTIZE": borders.dequantize,
-        "RESIZE_BILINEAR": resize.bilinear,
-        "RESIZE_NEAREST_NEIGHBOR": resize.nearest,
-        "RESHAPE": shapes.reshape,
-        "SQUEEZE": shapes.reshape,
-        "EXPAND_DIMS": shapes.reshape,
-        "TRANSPOSE": shapes.transpose,
-        "CONCATENATION": shapes.concatenation,
-        "PACK": shapes.pack,
-        "UNPACK": shapes.unpack,
-        "SPLIT": shapes.split,
-        "SPLIT_V": shapes.split_v,
-        "SLICE": shapes.slice_,
-        "STRIDED_SLICE": shapes.strided_slice,
-        "GATHER": shapes.gather,
-        "GATHER_ND": shapes.gather_nd,
-        "EMBEDDING_LOOKUP": shapes.embedding_lookup,
-        "TILE": shapes.tile,
-        "BROADCAST_TO": shapes.broadcast_to,
-        "REVERSE_V2": shapes.reverse,
-        "PAD": shapes.pad,
-        "PADV2": shapes.pad,
-        "MIRROR_PAD": shapes.mirror_pad,
-        "SPACE_TO_DEPTH": shapes.space_to_depth,
-        "DEPTH_TO_SPACE": shapes.depth_to_space,
-        "SPACE_TO_BATCH_ND": shapes.space_to_batch,
-        "BATCH_TO_SPACE_ND": shapes.batch_to_space,
-        "DYNAMIC_UPDATE_SLICE": shapes.dynamic_update_slice,
-        "SHAPE": shapes.shape,
-        "FILL": shapes.fill,
-        "ZEROS_LIKE": shapes.zeros_like,
-    }
+    """Readers of all operators, by their names in TFLite's schema."""
+    parts = (
+        borders.handlers(),
+        elementwise.handlers(),
+        exponentials.handlers(),
+        layers.handlers(),
+        pooling.handlers(),
+        recurrent.handlers(),
+        reductions.handlers(),
+        resize.handlers(),
+        shapes.handlers(),
+        tables.handlers(),
+    )
+    return {name: handler for part in parts for name, handler in part.items()}

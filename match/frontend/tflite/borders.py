@@ -7,7 +7,7 @@ import numpy as np
 from match.arithmetic.tflite import multiply
 from match.frontend.tflite import integers, tables
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.frontend.tflite.reals import dequantized, quantized
 from match.ir.dtypes import value_range
 from match.relay import relay
@@ -41,3 +41,11 @@ def dequantize(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     return relay.qnn.op.dequantize(
         read.expr(operator), relay.const(inputs.scale), relay.const(inputs.zero_point, "int32")
     )
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "QUANTIZE": quantize,
+        "DEQUANTIZE": dequantize,
+    }

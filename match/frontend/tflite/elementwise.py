@@ -21,13 +21,11 @@ from match.arithmetic.tflite import (
 from match.frontend.tflite import integers, tables
 from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.integers import int64
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone
-
-Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 
 _SQUARE_LEFT_SHIFT = 7
 _COMPARISON_LEFT_SHIFT = 8
@@ -252,3 +250,30 @@ def _table_of_one(
 
 def _number(constant: Array) -> Any:
     return np.int64(constant.reshape(-1)[0])
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "ADD": add,
+        "SUB": subtract,
+        "MUL": multiplication,
+        "DIV": division,
+        "SQUARED_DIFFERENCE": squared_difference,
+        "ADD_N": add_n,
+        "CUMSUM": cumulative_sum,
+        "MAXIMUM": extremum(relay.maximum),
+        "MINIMUM": extremum(relay.minimum),
+        "EQUAL": comparison(relay.equal),
+        "NOT_EQUAL": comparison(relay.not_equal),
+        "GREATER": comparison(relay.greater),
+        "GREATER_EQUAL": comparison(relay.greater_equal),
+        "LESS": comparison(relay.less),
+        "LESS_EQUAL": comparison(relay.less_equal),
+        "SELECT": select,
+        "SELECT_V2": select,
+        "LOGICAL_AND": logical(relay.logical_and),
+        "LOGICAL_OR": logical(relay.logical_or),
+        "LOGICAL_NOT": logical(relay.logical_not),
+        "CAST": cast,
+    }

@@ -11,7 +11,7 @@ from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import bits_of, int64, product, saturated
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import relay
 from match.relay.fixed_point import alone, rounded_shift
@@ -116,3 +116,11 @@ def _reciprocal_of_one_plus(x: relay.Expr) -> relay.Expr:
         error = relay.subtract(int64(1 << 29), product(half, result))
         result = alone(relay.add(result, relay.left_shift(product(result, error), int64(2))))
     return saturated(relay.left_shift(result, int64(1)))
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "SOFTMAX": softmax,
+        "LOG_SOFTMAX": log_softmax,
+    }

@@ -12,7 +12,7 @@ import tflite
 from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import Array, FileOperator
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.frontend.tflite.windows import WindowAxis, axes_of
 from match.relay import relay
 
@@ -312,3 +312,14 @@ def _activations_product(
     clip = integers.clip_of(read, operator, activation, output)
     result = integers.narrowed(integers.scaled(integers.wide(sums), factor), output, clip)
     return relay.reshape(result, read.output(operator).shape)
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "CONV_2D": conv2d,
+        "DEPTHWISE_CONV_2D": depthwise_conv2d,
+        "TRANSPOSE_CONV": transpose_conv,
+        "FULLY_CONNECTED": fully_connected,
+        "BATCH_MATMUL": batch_matmul,
+    }

@@ -8,7 +8,7 @@ import tflite
 
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.frontend.tflite.windows import WindowAxis, axes_of
 from match.relay import relay
 from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
@@ -63,3 +63,11 @@ def _activated(read: TfliteReader, operator: FileOperator, pooled: relay.Expr) -
     if activation == tflite.ActivationFunctionType.NONE:
         return pooled
     return relay.clip(pooled, *integers.clip_of(read, operator, activation, output))
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "AVERAGE_POOL_2D": average_pool,
+        "MAX_POOL_2D": max_pool,
+    }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -110,3 +111,10 @@ class TfliteReader:
     def output_quantization(self, operator: FileOperator) -> QuantizedType:
         """The quantization of the operator's output, of 8 bits."""
         return self.narrow(operator, self.output(operator))
+
+
+Handler = Callable[[TfliteReader, FileOperator], Any]
+"""Makes an operator's output of what it reads, or a tuple of its outputs."""
+
+Handlers = Mapping[str, Handler]
+"""Handlers of operators, by their names in TFLite's schema."""

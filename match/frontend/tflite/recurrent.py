@@ -12,7 +12,7 @@ import tflite
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite.file import Array, FileOperator
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.requantization import Int64Array
 from match.relay import relay
 from match.relay.integer_form import Int8Array
@@ -97,3 +97,11 @@ def _gates(
         offsets.append(offset if biases is None else offset + biases.astype(np.int64))
         factors.append(np.float64(inputs.scale) * np.float64(tensor.scales[0]) / np.float64(_GATE_SCALE))
     return factors, np.stack(weights), np.stack(offsets)
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
+        "SVDF": svdf,
+    }

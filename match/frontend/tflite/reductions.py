@@ -13,13 +13,11 @@ from match.arithmetic.tflite import TfliteArithmetic
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import bits_of, int64, product, saturated
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, rounded_shift
-
-Handler = Callable[[TfliteReader, FileOperator], relay.Expr]
 
 
 def _axes(read: TfliteReader, operator: FileOperator) -> list[int]:
@@ -135,3 +133,18 @@ def _inverse_square_root(x: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
     multiplier = relay.where(small, int64((1 << 31) - 1), multiplier)
     shift = relay.where(small, int64(0), relay.maximum(shift, int64(0)))
     return alone(multiplier), alone(shift)
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "MEAN": mean,
+        "SUM": total,
+        "REDUCE_MAX": extreme(relay.max),
+        "REDUCE_MIN": extreme(relay.min),
+        "REDUCE_ANY": extreme(relay.any),
+        "REDUCE_ALL": extreme(relay.all),
+        "ARG_MAX": where_extreme(relay.argmax),
+        "ARG_MIN": where_extreme(relay.argmin),
+        "L2_NORMALIZATION": l2_normalization,
+    }

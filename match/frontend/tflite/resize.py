@@ -6,7 +6,7 @@ import numpy as np
 import tflite
 
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.relay import relay
 from match.relay.resize import ONE, Between, Resize
 
@@ -51,3 +51,11 @@ def _between(size: int, outputs: int, *, align: bool, half: bool) -> Between:
     below = np.maximum(np.trunc(positions / ONE).astype(np.int64), 0)
     above = np.minimum(np.trunc((positions + ONE - 1) / ONE).astype(np.int64), size - 1)
     return Between(below, above, positions - ONE * below)
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "RESIZE_BILINEAR": bilinear,
+        "RESIZE_NEAREST_NEIGHBOR": nearest,
+    }

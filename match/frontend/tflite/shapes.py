@@ -6,7 +6,7 @@ import numpy as np
 import tflite
 
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.relay import relay
 
 
@@ -260,3 +260,37 @@ def zeros_like(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """ZEROS_LIKE: the integer 0, whatever the zero point is."""
     output = read.output(operator)
     return relay.const(np.zeros(output.shape, output.dtype))
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "RESHAPE": reshape,
+        "SQUEEZE": reshape,
+        "EXPAND_DIMS": reshape,
+        "TRANSPOSE": transpose,
+        "CONCATENATION": concatenation,
+        "PACK": pack,
+        "UNPACK": unpack,
+        "SPLIT": split,
+        "SPLIT_V": split_v,
+        "SLICE": slice_,
+        "STRIDED_SLICE": strided_slice,
+        "GATHER": gather,
+        "GATHER_ND": gather_nd,
+        "EMBEDDING_LOOKUP": embedding_lookup,
+        "TILE": tile,
+        "BROADCAST_TO": broadcast_to,
+        "REVERSE_V2": reverse,
+        "PAD": pad,
+        "PADV2": pad,
+        "MIRROR_PAD": mirror_pad,
+        "SPACE_TO_DEPTH": space_to_depth,
+        "DEPTH_TO_SPACE": depth_to_space,
+        "SPACE_TO_BATCH_ND": space_to_batch,
+        "BATCH_TO_SPACE_ND": batch_to_space,
+        "DYNAMIC_UPDATE_SLICE": dynamic_update_slice,
+        "SHAPE": shape,
+        "FILL": fill,
+        "ZEROS_LIKE": zeros_like,
+    }

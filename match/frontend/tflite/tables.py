@@ -16,7 +16,7 @@ from match.arithmetic.tflite import multiply, multiply_by, quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import int64
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
@@ -197,3 +197,23 @@ elu = real(_elu)
 logarithm = real(_log)
 exponential = real(_exp)
 negative = real(np.negative)
+
+
+def handlers() -> Handlers:
+    """Readers of operators, by their names in TFLite's schema."""
+    return {
+        "LOGISTIC": logistic,
+        "TANH": tanh,
+        "HARD_SWISH": hard_swish,
+        "RELU": relu,
+        "RELU6": relu6,
+        "LEAKY_RELU": leaky_relu,
+        "PRELU": prelu,
+        "ELU": elu,
+        "ABS": absolute,
+        "RSQRT": inverse_root,
+        "EXP": exponential,
+        "NEG": negative,
+        "LOG": logarithm,
+        "GELU": gelu,
+    }
