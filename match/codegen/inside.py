@@ -11,7 +11,7 @@ from match.frontend.model import ModelTensor, tensor_bytes
 from match.mapping.schedule import align
 
 
-class _Room(NamedTuple):
+class _TakenBytes(NamedTuple):
     """Bytes of the workspace that something takes from its first step to its last."""
 
     first: int
@@ -52,7 +52,7 @@ def beside(
         alive = [room for room in rooms if room.first <= last and first <= room.last]
         candidates = sorted({0, *(align(room.offset + room.bytes, alignment) for room in alive)})
         found[number] = next(at for at in candidates if _free(at, size, alive))
-        rooms.append(_Room(first, last, found[number], size))
+        rooms.append(_TakenBytes(first, last, found[number], size))
     end = max((found[n] + tensor_bytes([tensors[n]]) for n in found), default=0)
     return Inside(tuple(found[n] for n in range(len(tensors))), max(workspace_bytes, align(end, alignment)))
 
@@ -69,15 +69,15 @@ def behind(
     return Inside(tuple(offsets), align(end, alignment))
 
 
-def _activations(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> list[_Room]:
-    rooms: dict[str, _Room] = {}
+def _activations(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> list[_TakenBytes]:
+    rooms: dict[str, _TakenBytes] = {}
     for number, step in enumerate(steps):
         for buffer in (*step.arguments, *step.own):
             if buffer is not None:
                 first = rooms[buffer.name].first if buffer.name in rooms else number
-                rooms[buffer.name] = _Room(first, number, offsets[buffer.name], buffer.bytes)
+                rooms[buffer.name] = _TakenBytes(first, number, offsets[buffer.name], buffer.bytes)
     return list(rooms.values())
 
 
-def _free(at: int, size: int, alive: Sequence[_Room]) -> bool:
+def _free(at: int, size: int, alive: Sequence[_TakenBytes]) -> bool:
     return all(at + size <= room.offset or room.offset + room.bytes <= at for room in alive)

@@ -137,7 +137,7 @@ class _Operator(NamedTuple):
     module: str
 
 
-class _Room(NamedTuple):
+class _MemoryUse(NamedTuple):
     """Bytes that the network takes of a memory."""
 
     memory: str
@@ -219,7 +219,7 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "inputs": tensors[: len(network.inputs)],
         "outputs": tensors[len(network.inputs) :],
         "operators": tuple(_operators(network)),
-        "rooms": tuple(_rooms(network, target)),
+        "rooms": tuple(_memory_uses(network, target)),
         "rounding": _ROUNDING.get(network.rounding, "MATCH_HALF_AWAY"),
         "sources": sorted(own),
         "platforms": platforms,
@@ -310,21 +310,21 @@ def _operators(network: Network) -> Iterator[_Operator]:
             yield _Operator(name, call.source, CPU)
 
 
-def _rooms(network: Network, target: MatchTarget) -> Iterator[_Room]:
+def _memory_uses(network: Network, target: MatchTarget) -> Iterator[_MemoryUse]:
     """What the network takes of each memory: of scratchpads the most that a layer does."""
     main = target.main_memory.name
-    yield _Room(main, "workspace", network.workspace_bytes)
+    yield _MemoryUse(main, "workspace", network.workspace_bytes)
     if network.memory is None:
-        yield _Room(main, "constants", network.constant_bytes)
+        yield _MemoryUse(main, "constants", network.constant_bytes)
     elif target.external:
-        yield _Room(target.external.memory.name, "constants and activations", network.memory.plan.external)
+        yield _MemoryUse(target.external.memory.name, "constants and activations", network.memory.plan.external)
     used: dict[str, int] = {}
     for layer in network.layers:
         schedule = layer.plan.schedule
         for room, _ in schedule.inner_memory.rooms:
             used[room] = max(used.get(room, 0), schedule.used_bytes(schedule.inner_memory, room))
     for room, size in sorted(used.items()):
-        yield _Room(room, "blocks", size)
+        yield _MemoryUse(room, "blocks", size)
 
 
 def _c_type(dtype: str) -> str:

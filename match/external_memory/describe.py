@@ -12,7 +12,7 @@ from match.external_memory.strips import least_strips
 from match.frontend.model import tensor_bytes
 from match.ir.layer import Role
 from match.mapping.schedule import align
-from match.placement.problem import Call, Lifetime, PlacementProblem
+from match.placement.problem import Lifetime, PlacementProblem, Step
 from match.target.cost import Block
 from match.target.hardware import External, MatchTarget
 
@@ -70,16 +70,16 @@ def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> li
     return cycles
 
 
-def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External, alignment: int) -> Call:
+def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External, alignment: int) -> Step:
     touched = tuple(dict.fromkeys(b.name for b in (*step.arguments, *step.own) if b is not None))
     if plan is None:
-        return Call(step.function, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
+        return Step(step.function, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
     schedule = plan.schedule
     memory = schedule.inner_memory
     blocks = {buffer.placement.operand: buffer.bytes * buffer.placement.buffers for buffer in schedule.buffers(memory)}
     constant = next((o.name for o in schedule.operands if o.role is Role.CONSTANT), None)
     size = len(plan.constants)
-    return Call(
+    return Step(
         name=step.function,
         cycles=cycles,
         tensors=touched,

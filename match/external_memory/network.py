@@ -31,7 +31,7 @@ from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.place import Plan, place
-from match.placement.problem import Call, Cut, PlacementProblem
+from match.placement.problem import Cut, PlacementProblem, Step
 from match.target.chain import cost_of
 from match.target.external_cost import external_cost
 from match.target.hardware import External, MatchTarget
@@ -221,7 +221,7 @@ def _outside(decision: LayerDecision) -> LayerDecision:
 def _with_more_room(problem: PlacementProblem, refused: Mapping[int, int]) -> PlacementProblem:
     """The problem where steps need more than the room in which they had no schedule."""
 
-    def more(number: int, step: Call) -> Call:
+    def more(number: int, step: Step) -> Step:
         if number not in refused:
             return step
         total = sum(size for _, size in step.tensor_blocks) + (step.constant_block or 0)

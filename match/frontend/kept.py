@@ -23,7 +23,7 @@ MOST_MODELS = 40
 SUFFIX = ".model"
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+class _StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     """What of a `Model` its file alone decides; `module` as TVM writes it."""
 
     module: str
@@ -47,12 +47,12 @@ def kept_model(path: Path, folder: Path | None) -> Model:
     name = _name(data, path)
     found = kept.look_up(name)
     if found is not None:
-        entry = msgspec.msgpack.decode(found, type=_Entry)
+        entry = msgspec.msgpack.decode(found, type=_StoredModel)
         module, digest = tvm.ir.load_json(entry.module), hashlib.sha256(data).hexdigest()
         return Model(path.stem, digest, module, entry.inputs, entry.outputs, entry.rounding, data)
     model = from_bytes(data, path)
     if model.data == data:
-        entry = _Entry(tvm.ir.save_json(model.module), model.inputs, model.outputs, model.rounding)
+        entry = _StoredModel(tvm.ir.save_json(model.module), model.inputs, model.outputs, model.rounding)
         kept.store([(name, msgspec.msgpack.encode(entry))])
     return model
 

@@ -29,7 +29,7 @@ from match.relay.normalization import (
 )
 from match.relay.qnn import dequantized, quantized
 from match.relay.rewrite import New, constant, is_call, reached, rewrite, scalar, shape
-from match.relay.softmax import LONGEST_REAL_ROW, Steps, softmax
+from match.relay.softmax import LONGEST_REAL_ROW, ProbabilityScale, softmax
 
 _FAR = 1 << 16
 """Steps of an output beyond which a bias alone clips it."""
@@ -57,12 +57,12 @@ def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
     if not is_call(expr, "nn.softmax"):
         return None
     scores, rank, width = dequantized(expr.args[0]), len(shape(expr)), shape(expr)[-1]
-    steps = Steps.of(onnxruntime.softmax_levels(output.scale))
+    scale = ProbabilityScale.of(onnxruntime.softmax_levels(output.scale))
     along_rows = int(expr.attrs.axis) % rank == rank - 1
-    if scores is None or steps is None or not along_rows or width > LONGEST_REAL_ROW:
+    if scores is None or scale is None or not along_rows or width > LONGEST_REAL_ROW:
         return None
     exponentials = onnxruntime.softmax_exponentials(scores.quantization.scale)
-    return softmax(new(scores.x), width, exponentials, output.dtype, output.zero_point, steps)
+    return softmax(new(scores.x), width, exponentials, output.dtype, output.zero_point, scale)
 
 
 @dataclass(frozen=True, eq=False)

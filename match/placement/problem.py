@@ -22,7 +22,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True)
-class Call:
+class Step:
     """One call of the network: `cycles` with all operands in main memory, and what it touches.
 
     tensors: names of the tensors that it reads or writes.
@@ -50,7 +50,7 @@ class PlacementProblem:
     issue: cycles of the core to start a transfer. room: bytes that a layer that is cut gets where they are there.
     """
 
-    steps: tuple[Call, ...]
+    steps: tuple[Step, ...]
     tensors: tuple[Lifetime, ...]
     main: int
     external: int

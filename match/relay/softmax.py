@@ -4,9 +4,9 @@ With the exponential of each value's distance to the row's largest one (`tflite_
 bits), the result is ``exponential / sum`` in steps of 1/256. Sums have 12 integer bits. A sum is brought between 1 and
 2 and its half, which needs no integer bit, is inverted by Newton and Raphson (`match.arithmetic.fixed_point`).
 
-A softmax that its reference computes in floating point may have other steps (`Steps`). Its outputs are within one of
-the reference's: each of n exponentials adds at most 2**-20 to the error of a sum that is at least 1, which moves an
-output, at most 255 steps, by no more than ``255 * n / 2**20`` steps before it is rounded.
+A softmax that its reference computes in floating point may have another scale than 1/256 (`ProbabilityScale`). Its
+outputs are within one step of the reference's: each of n exponentials adds at most 2**-20 to the error of a sum that is
+at least 1, which moves an output, at most 255 steps, by no more than ``255 * n / 2**20`` steps before it is rounded.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ LONGEST_ROW = 4095
 """Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
 
 LONGEST_REAL_ROW = 4000
-"""Elements with which outputs in other steps are within one step of those in floating point."""
+"""Elements of a row with which outputs of any scale are within one step of floating point."""
 
 _SUM_FRACTION = 19
 _OUTPUT_BITS = 8
 
 FACTOR_ONE = 1 << 30
-"""The factor of `Steps` that leaves a number as it is."""
+"""The factor of a `ProbabilityScale` that changes nothing."""
 
 SHIFT = 31 - _OUTPUT_BITS - 1
 """How far a probability is shifted, but for the last bit, if its row's sum is below 2."""
 
 
 @dataclass(frozen=True)
-class Steps:
-    """What a probability is written in: 1 is ``256 * factor / 2**30 * 2**exponent`` of them.
+class ProbabilityScale:
+    """The scale of probabilities: a probability of 1 is ``256 * factor / 2**30 * 2**exponent`` steps.
 
     `factor` is from 2**29 to 2**30; `exponent` is at most 8.
     """
@@ -50,27 +50,27 @@ class Steps:
     exponent: int
 
     @classmethod
-    def of(cls, levels: int) -> Steps | None:
-        """As many as a probability of 1 has; None if that is nothing, or 2**16 or more."""
+    def of(cls, levels: int) -> ProbabilityScale | None:
+        """The scale in which a probability of 1 is `levels` steps; None if that is no step, or 2**16 or more."""
         fraction, exponent = math.frexp(levels / (1 << _OUTPUT_BITS))
         return cls(int(fraction * FACTOR_ONE), exponent) if 0 < levels < 1 << 16 else None
 
 
 def softmax(
-    x: relay.Expr, width: int, exponentials: Int64Array, dtype: str, zero: int, steps: Steps | None = None
+    x: relay.Expr, width: int, exponentials: Int64Array, dtype: str, zero: int, scale: ProbabilityScale | None = None
 ) -> relay.Expr:
-    """Softmax of an 8-bit tensor (..., width) to `dtype` with `zero` for 0, in steps of 1/256 or others.
+    """Softmax of an 8-bit tensor (..., width) to `dtype` with `zero` for 0, in the scale 1/256 or another.
 
-    `exponentials` has shape (256,), by distance; `width` is at most `LONGEST_ROW`, with `steps` `LONGEST_REAL_ROW`. The
-    value of x's zero does not matter.
+    `exponentials` has shape (256,), by distance; `width` is at most `LONGEST_ROW`, with another scale at most
+    `LONGEST_REAL_ROW`. The value of x's zero does not matter.
     """
     largest = relay.max(x, axis=-1, keepdims=True)
     distance = relay.subtract(relay.cast(largest, "int32"), relay.cast(x, "int32"))
     values = relay.take(relay.const(exponentials.astype(np.int32)), distance)
     total = relay.sum(_rounded_shift(values, relay.const(31 - _SUM_FRACTION - 1)), axis=-1, keepdims=True)
     inverse, exponent = _reciprocal(total, width), 0
-    if steps is not None:
-        inverse, exponent = alone(_scaled(inverse, steps.factor)), steps.exponent
+    if scale is not None:
+        inverse, exponent = alone(_scaled(inverse, scale.factor)), scale.exponent
     shift = relay.add(_doublings(total, width), relay.const(SHIFT - exponent))
     if SHIFT - exponent + width.bit_length() - 1 > 31:
         shift = relay.minimum(shift, relay.const(31))  # which leaves 0 of any number, as would more
@@ -79,18 +79,18 @@ def softmax(
 
 
 @dataclass(frozen=True, eq=False)
-class Softmax:
-    """What `softmax` was made of. `steps` are None if the reference computes in integers, too."""
+class IntegerSoftmax:
+    """The arguments of a `softmax`. `scale` is None if the reference computes in integers, too."""
 
     x: relay.Expr
     x_dtype: str
     exponentials: Int64Array
     dtype: str
     zero: int
-    steps: Steps | None
+    scale: ProbabilityScale | None
 
 
-def read_softmax(root: relay.Expr) -> Softmax | None:
+def read_softmax(root: relay.Expr) -> IntegerSoftmax | None:
     """The softmax that a typed expression is, every operator of it; None for other expressions."""
     levels = reached(root, "cast", "clip")
     shift = reached(levels, "add", "right_shift", "add", ("right_shift", 1)) if levels else None
@@ -112,11 +112,11 @@ def read_softmax(root: relay.Expr) -> Softmax | None:
     ]
     if len(factors) > 1:
         return None
-    steps = Steps(int(factors[0]), SHIFT - int(added)) if factors else None
-    found = Softmax(x, dtype(x), tables[0].astype(np.int64), dtype(root), int(zero), steps)
+    scale = ProbabilityScale(int(factors[0]), SHIFT - int(added)) if factors else None
+    found = IntegerSoftmax(x, dtype(x), tables[0].astype(np.int64), dtype(root), int(zero), scale)
 
     def build(value: relay.Expr) -> relay.Expr:
-        return softmax(value, shape(x)[-1], found.exponentials, found.dtype, found.zero, steps)
+        return softmax(value, shape(x)[-1], found.exponentials, found.dtype, found.zero, scale)
 
     return found if same(root, x, build) else None
 

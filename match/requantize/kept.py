@@ -42,7 +42,7 @@ class _Array(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like
         return np.frombuffer(self.data, np.int64).reshape(self.shape).copy()
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+class _StoredRequantization(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     """A `Requantization`."""
 
     multiplier: _Array
@@ -55,7 +55,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=
     addend: _Array | None
 
     @classmethod
-    def of(cls, line: Requantization) -> _Line:
+    def of(cls, line: Requantization) -> _StoredRequantization:
         below, exceptions, addend = line.negative_below, line.exceptions, line.addend
         return cls(
             _Array.of(line.multiplier),
@@ -86,12 +86,12 @@ class _Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_lik
     """What differs of a `Form` from the layer's constants; `requantizer` is a place among the module's forms."""
 
     requantizer: int
-    line: _Line
+    line: _StoredRequantization
     addend_multipliers: tuple[int, int] | None
     fit: RequantizationFit
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+class _StoredForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     chosen: _Chosen | None
     refusal: str | None
 
@@ -134,7 +134,7 @@ class Forms:
             module.name,
             module.forms(layer),
             numerics,
-            _Line.of(constants.requantization),
+            _StoredRequantization.of(constants.requantization),
             constants.addend_multipliers,
             [_Array.of(end) for end in accumulator],
         )
@@ -143,20 +143,20 @@ class Forms:
 
 def _encode(found: Form | str, module: HwModule, layer: Layer) -> bytes:
     if isinstance(found, str):
-        return msgspec.msgpack.encode(_Entry(None, found))
+        return msgspec.msgpack.encode(_StoredForm(None, found))
     line = found.constants.requantization
     assert line is not None
     assert found.requantizer is not None
     assert found.fit is not None
     place = module.forms(layer).index(found.requantizer)
-    chosen = _Chosen(place, _Line.of(line), found.constants.addend_multipliers, found.fit)
-    return msgspec.msgpack.encode(_Entry(chosen, None))
+    chosen = _Chosen(place, _StoredRequantization.of(line), found.constants.addend_multipliers, found.fit)
+    return msgspec.msgpack.encode(_StoredForm(chosen, None))
 
 
 def _decode(data: bytes, module: HwModule, layer: Layer, constants: LayerConstants) -> Form | str | None:
     """The answer that `_encode` wrote; None if the bytes are none."""
     try:
-        entry = msgspec.msgpack.decode(data, type=_Entry)
+        entry = msgspec.msgpack.decode(data, type=_StoredForm)
     except msgspec.MsgspecError:
         return None
     chosen = entry.chosen

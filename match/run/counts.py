@@ -40,7 +40,7 @@ class Counts:
         return sum(call.count for call in self.calls)
 
 
-class _Line(msgspec.Struct, frozen=True, tag_field="event", tag="count"):
+class _CountLine(msgspec.Struct, frozen=True, tag_field="event", tag="count"):
     call: int
     count: int
 
@@ -54,7 +54,7 @@ def read_counts(lines: Iterable[str], calls: Sequence[Call], samples: int) -> tu
     counts: list[list[int]] = [[] for _ in calls]
     for line in lines:
         try:
-            event = msgspec.json.decode(line, type=_Line)
+            event = msgspec.json.decode(line, type=_CountLine)
             counts[event.call].append(event.count)
         except (msgspec.MsgspecError, IndexError) as error:
             raise ToolchainError(f"{line[:80]!r} is no count of a call: {error}; build the project again.") from error

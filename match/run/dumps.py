@@ -12,7 +12,7 @@ Dumps = Mapping[tuple[str, str], tuple[bytes, ...]]
 """The bytes of a tensor in each sample, by the layer's C function and the operand's name, in the order of execution."""
 
 
-class _Line(msgspec.Struct, frozen=True, tag_field="event", tag="dump"):
+class _DumpLine(msgspec.Struct, frozen=True, tag_field="event", tag="dump"):
     layer: str
     operand: str
     data: str
@@ -27,7 +27,7 @@ def read_dumps(lines: Iterable[str], samples: int) -> Dumps:
     found: dict[tuple[str, str], list[bytes]] = {}
     for line in lines:
         try:
-            tensor = msgspec.json.decode(line, type=_Line)
+            tensor = msgspec.json.decode(line, type=_DumpLine)
             found.setdefault((tensor.layer, tensor.operand), []).append(bytes.fromhex(tensor.data))
         except (msgspec.MsgspecError, ValueError) as error:
             raise ToolchainError(f"{line[:80]!r} is no dump of a tensor: {error}; build the project again.") from error

@@ -22,7 +22,7 @@ class _Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_li
     cost: Cost
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+class _StoredSolution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     mapping: _Mapping | None
     refusal: str | None
 
@@ -33,13 +33,13 @@ def encode(solution: Solution) -> bytes:
     mapping = None
     if schedule is not None and cost is not None:
         mapping = _Mapping(schedule.loops, schedule.placements, schedule.scratch, schedule.loss, cost)
-    return msgspec.json.encode(_Entry(mapping, solution.refusal))
+    return msgspec.json.encode(_StoredSolution(mapping, solution.refusal))
 
 
 def decode(data: bytes, problem: SearchProblem) -> Solution | None:
     """The solution of `problem` that `encode` wrote; None if the bytes are none."""
     try:
-        entry = msgspec.json.decode(data, type=_Entry)
+        entry = msgspec.json.decode(data, type=_StoredSolution)
         if entry.mapping is None:
             return Solution(refusal=entry.refusal) if entry.refusal else None
         mapping = entry.mapping

@@ -8,22 +8,22 @@ import pytest
 import match
 from match.arithmetic.tflite_functions import exponentials
 from match.relay import relay, tvm
-from match.relay.softmax import Steps, read_softmax, softmax
+from match.relay.softmax import ProbabilityScale, read_softmax, softmax
 
 pytestmark = pytest.mark.cc
 
 
 @pytest.mark.parametrize(
-    ("dtypes", "zero", "steps"),
-    [(("uint8", "uint8"), 0, None), (("uint8", "int8"), -128, None), (("uint8", "uint8"), 3, Steps.of(700))],
+    ("dtypes", "zero", "scale"),
+    [(("uint8", "uint8"), 0, None), (("uint8", "int8"), -128, None), (("uint8", "uint8"), 3, ProbabilityScale.of(700))],
 )
 @pytest.mark.parametrize(("shape", "l1"), [((1, 9, 14, 33), None), ((1, 60, 40), 4096), ((3, 20, 7), 3000)])
 def test_rows_are_a_layer_of_the_cluster(
-    shape: tuple[int, ...], l1: int | None, dtypes: tuple[str, str], zero: int, steps: Steps | None
+    shape: tuple[int, ...], l1: int | None, dtypes: tuple[str, str], zero: int, scale: ProbabilityScale | None
 ) -> None:
     """What the reference computes in floating point is said not to be its numbers, wherever it runs."""
     x = relay.var("x", shape=shape, dtype=dtypes[0])
-    output = softmax(x, shape[-1], exponentials(np.float32(0.07), np.float32(1)), dtypes[1], zero, steps)
+    output = softmax(x, shape[-1], exponentials(np.float32(0.07), np.float32(1)), dtypes[1], zero, scale)
     network = tvm.IRModule.from_expr(relay.Function([x], output))
     compiled = match.compile(network, "gap9", l1=l1)
     layers = [layer for layer in compiled.layers if layer.op == "softmax"]
@@ -36,7 +36,7 @@ def test_rows_are_a_layer_of_the_cluster(
     alone = match.compile(network, "gap9", modules=[])
     (expected,) = alone.run(values).values()
     assert np.array_equal(given, expected)
-    assert compiled.report.totals.inexact_layers == alone.report.totals.inexact_layers == (steps is not None)
+    assert compiled.report.totals.inexact_layers == alone.report.totals.inexact_layers == (scale is not None)
     assert len(np.unique(given)) > 5
     assert layer.plan is not None
     assert compiled.simulate(layer).actions in [trace.actions for trace in traces]
@@ -54,7 +54,7 @@ def test_the_control_core_is_asked_for_each_row() -> None:
 
 
 def test_what_is_no_softmax_stays() -> None:
-    """A softmax of other steps, one whose sum leaves something out, and no softmax at all."""
+    """A softmax of another scale, one whose sum leaves something out, and no softmax at all."""
     x = relay.var("x", shape=(4, 12), dtype="uint8")
     table = exponentials(np.float32(0.07), np.float32(1))
     whole = softmax(x, 12, table, "uint8", 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from match.placement.problem import Call, Choice, Lifetime, PlacementProblem
+from match.placement.problem import Choice, Lifetime, PlacementProblem, Step
 
 
 def chain(seed: int, length: int, main: int) -> PlacementProblem:
@@ -32,7 +32,7 @@ def chain(seed: int, length: int, main: int) -> PlacementProblem:
         )
         for step, end in enumerate(ends)
     )
-    steps: list[Call] = []
+    steps: list[Step] = []
     for number in range(length):
         constants = int(rng.integers(1, 120)) * 8 if on_module[number] and rng.random() < 0.8 else 0
         cuts = bool(constants) and rng.random() < 0.9
@@ -42,7 +42,7 @@ def chain(seed: int, length: int, main: int) -> PlacementProblem:
             if tensor.movable and tensor.name in touched[number]
         )
         steps.append(
-            Call(
+            Step(
                 f"s{number}",
                 float(rng.integers(10, 1000)),
                 tuple(touched[number]),

@@ -16,7 +16,7 @@ from match.placement.decide import Decision, Shortage, decide
 from match.placement.latency import predict
 from match.placement.packing import Item, Packed, loads, pack
 from match.placement.place import Plan, place
-from match.placement.problem import Call, Choice, Cut, Lifetime, PlacementProblem
+from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, Step
 from tests.placement.networks import chain, choices
 
 pytestmark = pytest.mark.unit
@@ -178,7 +178,7 @@ def test_what_fits_is_found_and_costs_little_more_than_the_best(main: int) -> No
 
 
 def test_a_fetch_is_hidden_behind_the_step_before() -> None:
-    steps = (Call("a", 100.0, ("t",), 8, 10.0), Call("b", 50.0, ("t",), 64, 70.0), Call("c", 30.0, (), 64, 60.0))
+    steps = (Step("a", 100.0, ("t",), 8, 10.0), Step("b", 50.0, ("t",), 64, 70.0), Step("c", 30.0, (), 64, 60.0))
     problem = PlacementProblem(steps, (Lifetime("t", 8, 0, 1, True),), 400, 0, issue=2.0)
     latency = predict(problem, Choice((0, 0, 1)), {})
     # a waits for its fetch (2 + 10) and starts b's (2, done at 84); c's is started when b is (116) and takes until 178.
@@ -189,7 +189,7 @@ def test_a_fetch_is_hidden_behind_the_step_before() -> None:
 
 
 def test_a_cut_layer_waits_for_the_transfers_before_it() -> None:
-    steps = (Call("a", 100.0, (), 8, 10.0, 8), Call("b", 50.0, (), 64, 70.0))
+    steps = (Step("a", 100.0, (), 8, 10.0, 8), Step("b", 50.0, (), 64, 70.0))
     problem = PlacementProblem(steps, (), 400, 0)
     latency = predict(problem, Choice((None, 0), frozenset({0})), {0: Cut(8, 110.0, 10.0)})
     assert latency.exposed == (80.0, 0.0)
@@ -198,7 +198,7 @@ def test_a_cut_layer_waits_for_the_transfers_before_it() -> None:
 
 def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
     steps = tuple(
-        Call(f"s{n}", 1000.0, tuple(f"t{m}" for m in (n - 1, n) if 0 <= m < 3), 400, 400.0, 80, cuts)
+        Step(f"s{n}", 1000.0, tuple(f"t{m}" for m in (n - 1, n) if 0 <= m < 3), 400, 400.0, 80, cuts)
         for n, cuts in enumerate(((("t0", 40),), (("t0", 40), ("t1", 40)), (("t1", 40), ("t2", 40)), (("t2", 40),)))
     )
     tensors = tuple(Lifetime(f"t{n}", 200, n, n + 1, True) for n in range(3))
@@ -224,7 +224,7 @@ def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
 
 
 def test_constants_stay_where_there_is_room_for_them() -> None:
-    steps = tuple(Call(f"s{n}", 10.0, (), 64, cycles, 8) for n, cycles in enumerate((100.0, 5.0, 100.0)))
+    steps = tuple(Step(f"s{n}", 10.0, (), 64, cycles, 8) for n, cycles in enumerate((100.0, 5.0, 100.0)))
     problem = PlacementProblem(steps, (), 200, 0)
     decision = decide(problem)
     assert isinstance(decision, Decision)

@@ -130,7 +130,7 @@ class Normalize(ZooLayer):
 
 
 @dataclass(frozen=True, eq=False)
-class Matrices(ZooLayer):
+class MatMul(ZooLayer):
     """Products of the matrices in two tensors' last two axes."""
 
     @property
@@ -303,9 +303,9 @@ def normalized(name: str, x: ZooLayer) -> Normalize:
     return Normalize(name, (x,), x.shape)
 
 
-def matrices(name: str, a: ZooLayer, b: ZooLayer) -> Matrices:
+def matrices(name: str, a: ZooLayer, b: ZooLayer) -> MatMul:
     """The product of each matrix with each."""
-    return Matrices(name, (a, b), (*a.shape[:-1], b.shape[-1]))
+    return MatMul(name, (a, b), (*a.shape[:-1], b.shape[-1]))
 
 
 def add(name: str, a: ZooLayer, b: ZooLayer, activation: Range = LINEAR) -> Add:

@@ -27,7 +27,7 @@ from match.devtools.zoo.layers import (
     GlobalAveragePool,
     Input,
     Interleave,
-    Matrices,
+    MatMul,
     MaxPool,
     Multiply,
     Normalize,
@@ -104,7 +104,7 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str], par
             rows = zip(("gain", "bias"), parameters.reals[layer.name].astype(np.float32), strict=True)
             constants = [graph.constant(f"{layer.name}_{row}", values) for row, values in rows]
             graph.node("LayerNormalization", [*inputs, *constants], result, axis=-1, epsilon=EPSILON)
-        case Matrices():
+        case MatMul():
             graph.node("MatMul", inputs, result)
         case TokenMean():
             graph.node("ReduceMean", inputs, result, axes=[1], keepdims=0)

@@ -41,7 +41,7 @@ from match.devtools.zoo.layers import (
     GlobalAveragePool,
     Input,
     Interleave,
-    Matrices,
+    MatMul,
     MaxPool,
     Multiply,
     Normalize,
@@ -146,7 +146,7 @@ def _computed(layer: ZooLayer, sources: Sequence[Activations]) -> Float64Array:
             return np.clip(sources[0].real + sources[1].real, *layer.activation)
         case Multiply():
             return sources[0].real * sources[1].real
-        case Matrices():
+        case MatMul():
             return products(*sources)
         case Function():
             return applied(layer, sources[0].real)

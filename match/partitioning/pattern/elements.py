@@ -17,7 +17,7 @@ from match.relay.normalization import DEVIATION_FRACTION, RowNormalization
 from match.relay.operators import ChannelLookup, Dequantize, Lookup, Quantize
 from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, shape
-from match.relay.softmax import FACTOR_ONE, SHIFT, Softmax
+from match.relay.softmax import FACTOR_ONE, SHIFT, IntegerSoftmax
 
 
 def lookup(root: relay.Expr, found: Lookup) -> Match:
@@ -46,13 +46,13 @@ def dequantize(root: relay.Expr, found: Dequantize) -> Match:
     return _alone(root, found.x, layer, LayerConstants(None, None, table=table))
 
 
-def softmax(root: relay.Expr, found: Softmax) -> Match:
+def softmax(root: relay.Expr, found: IntegerSoftmax) -> Match:
     """A softmax over each pixel."""
     layer = element_wise(Op.SOFTMAX, shape(root), found.x_dtype, found.dtype)
-    factor, exponent = (found.steps.factor, found.steps.exponent) if found.steps else (FACTOR_ONE, 0)
+    factor, exponent = (found.scale.factor, found.scale.exponent) if found.scale else (FACTOR_ONE, 0)
     table = np.concatenate([[factor, SHIFT - exponent, found.zero], found.exponentials]).astype(np.int32)
     match = _alone(root, found.x, layer, LayerConstants(None, None, table=table))
-    return replace(match, reference=found.steps is None)
+    return replace(match, reference=found.scale is None)
 
 
 def normalize(root: relay.Expr, found: RowNormalization) -> Match:
