@@ -90,6 +90,6 @@ def test_the_first_number_is_the_predicted_one() -> None:
     choice = (README.parent / "docs" / "choice.md").read_text(encoding="utf-8")
     cycles = re.findall(r"\| ResNet8 \| gap9 \| [\d,]+ \| ([\d,]+) \|", choice)[0]
     chains = f"{int(cycles.replace(',', '')) / 260e3:.2f}"
-    assert f"**{chains} ms are predicted at 260 MHz**, {predicted} layer by layer." in text
+    assert f"The prediction is **{chains} ms at 260 MHz**, and {predicted} ms layer by layer." in text
     assert f"measured {on_chip} ms on the chip" in text
-    assert f"{alone} ms for TVM's C alone, for which {alone_predicted} ms are predicted here" in text
+    assert f"{alone} ms for TVM's C alone; the prediction here for TVM's C is {alone_predicted} ms" in text
