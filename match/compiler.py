@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,8 +15,9 @@ import numpy.typing as npt
 
 from match import run as runs
 from match import validation
-from match.codegen.backend import lower, register
+from match.codegen.backend import Built, lower, register
 from match.codegen.capacity import shortage
+from match.codegen.network import Network
 from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
@@ -112,28 +114,7 @@ def compile(  # noqa: A001
             integer = rescaled.module
         partitioned = cut(integer, chip, options, network.name, stopwatch)
         check_l1(partitioned, l1, network.name)
-        with stopwatch.phase("codegen"):
-            built = lower(partitioned.module, chip, network)
-        if built.network.main_bytes > chip.main_memory.size and any(d.op in _MOVING for d in partitioned.decisions):
-            # Without copies there is less at a time, or more, as a whole takes memory from its first part on.
-            found = [(partitioned, built)]
-            for way in IN_PLACES[1:]:
-                other = cut(integer, chip, replace(options, in_place=way), network.name, stopwatch)
-                with stopwatch.phase("codegen"):
-                    found.append((other, lower(other.module, chip, network)))
-            partitioned, built = min(found, key=lambda way: way[1].network.main_bytes)
-        generated = built.network
-        if generated.main_bytes > chip.main_memory.size:
-            if chip.external is None:
-                raise CapacityError(shortage(generated, chip))
-            ways = [(partitioned, built)]
-            if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
-                # Chains were chosen for a main memory that holds everything.
-                alone = partitioned.otherwise(replace(options, fuse=False), network.name, stopwatch)
-                with stopwatch.phase("codegen"):
-                    ways.append((alone, lower(alone.module, chip, network)))
-            placed = place_cheapest(ways, chip, network, options, stopwatch)
-            partitioned, generated = placed.partitioned, placed.network
+        partitioned, generated = _in_memory(partitioned, integer, network, options, stopwatch)
         with stopwatch.phase("codegen"):
             generated.generate()
     report = build_report(
@@ -161,6 +142,39 @@ def compile(  # noqa: A001
     if output is not None:
         compiled.save(output)
     return compiled
+
+
+def _in_memory(
+    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
+) -> tuple[Partitioned, Network]:
+    """The network `integer`, cut as it is or in another way so that it fits main memory, else with external memory.
+
+    Raises:
+        CapacityError: if the chip does not have the memory.
+    """
+    chip = partitioned.target
+
+    def built(way: Partitioned) -> tuple[Partitioned, Built]:
+        with stopwatch.phase("codegen"):
+            return way, lower(way.module, chip, model)
+
+    first = built(partitioned)
+    if first[1].network.main_bytes > chip.main_memory.size and any(d.op in _MOVING for d in partitioned.decisions):
+        # Tensors inside others save copies, but hold main memory for longer: which of both is less is tried.
+        others = (replace(options, in_place=way) for way in IN_PLACES[1:])
+        cuts = (cut(integer, chip, other, model.name, stopwatch) for other in others)
+        first = min([first, *map(built, cuts)], key=lambda way: way[1].network.main_bytes)
+    partitioned, network = first[0], first[1].network
+    if network.main_bytes <= chip.main_memory.size:
+        return partitioned, network
+    if chip.external is None:
+        raise CapacityError(shortage(network, chip))
+    ways = [first]
+    if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
+        # Chains were chosen for a main memory that holds everything.
+        ways.append(built(partitioned.otherwise(replace(options, fuse=False), model.name, stopwatch)))
+    placed = place_cheapest(ways, chip, model, options, stopwatch)
+    return placed.partitioned, placed.network
 
 
 def validate(
@@ -214,18 +228,6 @@ def validate(
             raise
         chip = None
 
-    def integers() -> tvm.IRModule:
-        assert chip is not None, "what is rescaled, or compared by layers, needs the target"
-        with tvm_failures(model.name):
-            return _rescaled(integer_relay(model, chip.activations, exact=options.exact), chip, options).module
-
-    def cut_again() -> Partitioned:
-        assert chip is not None, "without its target there are no layers to compare"
-        with tvm_failures(model.name):
-            module, names = integers(), [layer.name for layer in report.layers if layer.op == IN_PLACE]
-            ways = (cut(module, chip, replace(options, in_place=way), model.name, Stopwatch()) for way in IN_PLACES)
-            return next(way for way in ways if [d.name for d in way.decisions if d.in_place] == names)
-
     return validation.validate(
         folder,
         model,
@@ -234,11 +236,25 @@ def validate(
         samples=samples,
         seed=seed,
         on=on,
-        partitioned=cut_again if layers else None,
-        rescaled=integers if options.rescale else None,
+        partitioned=partial(_cut_again, model, chip, options, report) if chip and layers else None,
+        rescaled=partial(_integers, model, chip, options) if chip and options.rescale else None,
         exact=chip and _exact_cost(model, chip, options, report),
         progress=progress,
     )
+
+
+def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule:
+    """The network in integer form, as a project has it."""
+    with tvm_failures(model.name):
+        return _rescaled(integer_relay(model, chip.activations, exact=options.exact), chip, options).module
+
+
+def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report) -> Partitioned:
+    """The network cut as for the project of a report."""
+    module, names = _integers(model, chip, options), [layer.name for layer in report.layers if layer.op == IN_PLACE]
+    with tvm_failures(model.name):
+        ways = (cut(module, chip, replace(options, in_place=way), model.name, Stopwatch()) for way in IN_PLACES)
+        return next(way for way in ways if [d.name for d in way.decisions if d.in_place] == names)
 
 
 def partition(

@@ -94,24 +94,11 @@ def compile_model(
     from rich.console import Console
 
     import match
-    from match.codegen.project import check_folder
-    from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending, check_file
     from match.report import encode, show
-    from match.report.layer_rows import CSV_ENDINGS, write_csv
+    from match.report.layer_rows import write_csv
     from match.report.table import warnings
 
-    # A search may take minutes: what is wrong with the outputs is said before.
-    check_folder(output)
-    if timeline is not None:
-        check_ending(timeline, TIMELINE_ENDINGS, "a timeline")
-    if memory_map is not None:
-        check_ending(memory_map, MEMORY_MAP_ENDINGS, "a memory map")
-    if csv is not None:
-        check_ending(csv, CSV_ENDINGS, "a list of layers")
-    if timeline is not None and timeline == memory_map:
-        raise OptionError(f"--timeline and --memory-map are both {timeline}; give each a name of its own.")
-    for file in (timeline, memory_map, csv):
-        check_file(file)
+    _check_outputs(output, timeline, memory_map, csv)  # before a search, which may take minutes
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
@@ -148,6 +135,31 @@ def compile_model(
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
+
+
+def _check_outputs(output: Path, timeline: Path | None, memory_map: Path | None, csv: Path | None) -> None:
+    """Find out if the outputs of a compilation can be written.
+
+    Raises:
+        OptionError, OutputError: if one cannot.
+    """
+    from match.codegen.project import check_folder
+    from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending, check_file
+    from match.report.layer_rows import CSV_ENDINGS
+
+    check_folder(output)
+    files = (
+        (timeline, TIMELINE_ENDINGS, "a timeline"),
+        (memory_map, MEMORY_MAP_ENDINGS, "a memory map"),
+        (csv, CSV_ENDINGS, "a list of layers"),
+    )
+    for file, endings, what in files:
+        if file is not None:
+            check_ending(file, endings, what)
+    if timeline is not None and timeline == memory_map:
+        raise OptionError(f"--timeline and --memory-map are both {timeline}; give each a name of its own.")
+    for file, *_ in files:
+        check_file(file)
 
 
 def build_project(

@@ -207,33 +207,13 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
     own += [part for part in shared if part.endswith(".c")]
     own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
-    tensors = _texts(network, name)
     context: dict[str, object] = {
-        "network": network,
-        "memory": MemoryText(network.memory) if network.memory else None,
+        **_network_context(network, target),
         "image": image_name,
-        "image_folder": (".",) if network.memory else (),  # assemblers look for it among headers
-        "target": target,
-        "name": name,
-        "prefix": name.upper(),
-        "inputs": tensors[: len(network.inputs)],
-        "outputs": tensors[len(network.inputs) :],
-        "operators": tuple(_operators(network)),
-        "rooms": tuple(_memory_uses(network, target)),
-        "rounding": _ROUNDING.get(network.rounding, "MATCH_HALF_AWAY"),
         "sources": sorted(own),
         "platforms": platforms,
         "folders": sorted({name.split("/")[0] for name in platform}),
         "others": others,
-        "alignment": max(WORKSPACE_ALIGNMENT, target.main_memory.alignment),
-        "constant_alignment": CONSTANT_ALIGNMENT,
-        "c_type": _c_type,
-        "comment": comment,
-        "numbers": _numbers,
-        "prototype": prototype,
-        "callbacks": callbacks,
-        "values": values,
-        "quoted": quoted,
     }
     entries = tuple(_entry(platform, network) for platform in described)
     manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls, image_name)
@@ -261,6 +241,34 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         **made,
         "program/main.c": wrap(render("main.c.mako", **context)),
         **platform,
+    }
+
+
+def _network_context(network: Network, target: MatchTarget) -> dict[str, object]:
+    """What templates are told of the network and the target, and the functions that they call."""
+    name = network_prefix(network.name)
+    tensors = _texts(network, name)
+    return {
+        "network": network,
+        "memory": MemoryText(network.memory) if network.memory else None,
+        "image_folder": (".",) if network.memory else (),  # assemblers look for the image among headers
+        "target": target,
+        "name": name,
+        "prefix": name.upper(),
+        "inputs": tensors[: len(network.inputs)],
+        "outputs": tensors[len(network.inputs) :],
+        "operators": tuple(_operators(network)),
+        "rooms": tuple(_memory_uses(network, target)),
+        "rounding": _ROUNDING.get(network.rounding, "MATCH_HALF_AWAY"),
+        "alignment": max(WORKSPACE_ALIGNMENT, target.main_memory.alignment),
+        "constant_alignment": CONSTANT_ALIGNMENT,
+        "c_type": _c_type,
+        "comment": comment,
+        "numbers": _numbers,
+        "prototype": prototype,
+        "callbacks": callbacks,
+        "values": values,
+        "quoted": quoted,
     }
 
 

@@ -5,7 +5,8 @@ data of its own tests in the user's home, which may not be writable; `TEST_DATA_
 Every module that works on Relay imports `tvm` and `relay` from here, and no core type does, so that `import match`
 stays fast.
 
-TVM keeps all operators in one table, by which it reads kept networks, too: what it has no operator for is entered here.
+TVM has one table of all operators, which it fills when it is imported. The operator of MATCH is added here, at the same
+time: whoever reads a network from a file, TVM itself included, looks it up there and cannot be asked to add it first.
 """
 
 from __future__ import annotations

@@ -86,24 +86,14 @@ def build(
             outputs=tuple(_tensor(tensor) for tensor in model.outputs),
         ),
         target=_target(target, layers),
-        options=OptionsSummary(
-            modules=tuple(module.name for module in target.modules),
-            l1=l1,
-            engine=options.engine,
-            objective=options.objective,
-            numerics=options.numerics.value,
-            fuse=options.fuse,
-            rescale=options.rescale,
-        ),
+        options=_options(target, options, l1),
         totals=Totals(
             cycles=cycles,
             milliseconds=1e3 * cycles / target.clock_hz,
             macs_per_cycle=macs / cycles if cycles else 0.0,
             l2_peak_bytes=workspace_bytes if memory else workspace_bytes + constant_bytes,
             constant_bytes=constant_bytes,
-            bytes_moved=sum(
-                operand.bytes_moved for layer in layers if layer.schedule for operand in layer.schedule.operands
-            ),
+            bytes_moved=sum(operand.bytes_moved for layer in layers for operand in _operands(layer)),
             energy_pj=_sum([layer.energy_pj for layer in layers]),
             inexact_layers=sum(not layer.exact for layer in layers),
             compile_seconds=dict(compile_seconds),
@@ -112,6 +102,22 @@ def build(
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
     )
     return msgspec.structs.replace(report, advice=advise(report))
+
+
+def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSummary:
+    return OptionsSummary(
+        modules=tuple(module.name for module in target.modules),
+        l1=l1,
+        engine=options.engine,
+        objective=options.objective,
+        numerics=options.numerics.value,
+        fuse=options.fuse,
+        rescale=options.rescale,
+    )
+
+
+def _operands(layer: LayerSummary) -> tuple[OperandSummary, ...]:
+    return layer.schedule.operands if layer.schedule else ()
 
 
 def _memory(

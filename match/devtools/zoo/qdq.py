@@ -6,7 +6,8 @@ There, too, no ReLU is written out: the zero point and the scale of what it boun
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from match.devtools.zoo.layers import (
     Project,
     Reorder,
     Shuffle,
+    Softmax,
     Spread,
     TokenMean,
     ZooLayer,
@@ -44,6 +46,18 @@ from match.devtools.zoo.quantize import Parameters, Weights
 
 _OPSET = 17
 _IR_VERSION = 8
+_NODES: Mapping[type[ZooLayer], tuple[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        Add: ("Add", {}),
+        Concat: ("Concat", {"axis": 1}),
+        MatMul: ("MatMul", {}),
+        Multiply: ("Mul", {}),
+        Softmax: ("Softmax", {"axis": -1}),
+        TokenMean: ("ReduceMean", {"axes": [1], "keepdims": 0}),
+    }
+)
+"""Operator and attributes of layers that are one operator without constants."""
+
 _SLOPES = {"HardSigmoid": {"alpha": HARD_SLOPE}, "LeakyRelu": {"alpha": LEAKY_SLOPE}}
 
 
@@ -78,10 +92,49 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str], par
     match layer:
         case Input():
             pass
+        case Conv() | Spread() | FullyConnected() | Project():
+            _weighted(graph, layer, inputs, result)
+        case Offset():
+            bias = graph.levels(layer.bias, parameters.reals[layer.name], parameters.outputs[layer.bias])
+            graph.node("Add", [*inputs, bias], result)
+        case Normalize():
+            rows = zip(("gain", "bias"), parameters.reals[layer.name].astype(np.float32), strict=True)
+            constants = [graph.constant(f"{layer.name}_{row}", values) for row, values in rows]
+            graph.node("LayerNormalization", [*inputs, *constants], result, axis=-1, epsilon=EPSILON)
+        case Function() if layer.function == "Gelu":
+            _gelu(graph, layer.name, inputs[0], result)
+        case Function():
+            graph.node(layer.function, inputs, result, **_SLOPES.get(layer.function, {}))
+        case Channels():
+            _slice(graph, layer, inputs[0], result)
+        case Shuffle():
+            _reordered(graph, _shuffled(layer), inputs[0], result, scale)
+        case Reorder():
+            _reordered(graph, layer, inputs[0], result, scale)
+        case Enlarge():
+            _resize(graph, layer, inputs[0], result)
+        case Interleave():
+            graph.node("DepthToSpace", inputs, result, blocksize=layer.factor, mode="CRD")
+        case MaxPool():
+            window = [layer.window, layer.window]
+            graph.node("MaxPool", inputs, result, kernel_shape=window, strides=[layer.stride, layer.stride])
+        case GlobalAveragePool():
+            _mean(graph, layer, inputs[0], result, scale)
+        case _:
+            operator, attributes = _NODES[type(layer)]
+            graph.node(operator, inputs, result, **attributes)
+
+
+def _weighted(
+    graph: _Graph, layer: Conv | Spread | FullyConnected | Project, inputs: Sequence[str], result: str
+) -> None:
+    """A convolution, transposed or not, or a dense layer."""
+    weight, bias = _real(f"{layer.name}_weight"), f"{layer.name}_bias"
+    match layer:
         case Conv():
             graph.node(
                 "Conv",
-                [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"],
+                [*inputs, weight, bias],
                 result,
                 dilations=[layer.dilation for _ in layer.kernel],
                 group=layer.groups,
@@ -91,64 +144,38 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str], par
             )
         case Spread():
             square = [layer.factor, layer.factor]
-            weights = [_real(f"{layer.name}_weight"), f"{layer.name}_bias"]
-            graph.node("ConvTranspose", [*inputs, *weights], result, kernel_shape=square, strides=square)
+            graph.node("ConvTranspose", [*inputs, weight, bias], result, kernel_shape=square, strides=square)
         case FullyConnected():
-            graph.node("Gemm", [*inputs, _real(f"{layer.name}_weight"), f"{layer.name}_bias"], result, transB=1)
+            graph.node("Gemm", [*inputs, weight, bias], result, transB=1)
         case Project():
-            graph.node("MatMul", [*inputs, _real(f"{layer.name}_weight")], result)
-        case Offset():
-            bias = graph.levels(layer.bias, parameters.reals[layer.name], parameters.outputs[layer.bias])
-            graph.node("Add", [*inputs, bias], result)
-        case Normalize():
-            rows = zip(("gain", "bias"), parameters.reals[layer.name].astype(np.float32), strict=True)
-            constants = [graph.constant(f"{layer.name}_{row}", values) for row, values in rows]
-            graph.node("LayerNormalization", [*inputs, *constants], result, axis=-1, epsilon=EPSILON)
-        case MatMul():
-            graph.node("MatMul", inputs, result)
-        case TokenMean():
-            graph.node("ReduceMean", inputs, result, axes=[1], keepdims=0)
-        case Add():
-            graph.node("Add", inputs, result)
-        case Multiply():
-            graph.node("Mul", inputs, result)
-        case Function() if layer.function == "Gelu":
-            _gelu(graph, layer.name, inputs[0], result)
-        case Function():
-            graph.node(layer.function, inputs, result, **_SLOPES.get(layer.function, {}))
-        case Concat():
-            graph.node("Concat", inputs, result, axis=1)
-        case Channels():
-            ends = layer.first, layer.first + layer.shape[0]
-            bounds = [
-                graph.constant(f"{layer.name}_{end}", np.array([value], np.int64))
-                for end, value in zip(("first", "end", "axis"), (*ends, 1), strict=True)
-            ]
-            graph.node("Slice", [*inputs, *bounds], result)
-        case Shuffle():
-            _reordered(graph, _shuffled(layer), inputs[0], result, scale)
-        case Enlarge():
-            factors = np.array([1, 1, layer.factor, layer.factor], np.float32)
-            scales = graph.constant(f"{layer.name}_factors", factors)
-            modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-            smooth = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
-            graph.node("Resize", [*inputs, "", scales], result, **(smooth if layer.smooth else modes))
-        case Interleave():
-            graph.node("DepthToSpace", inputs, result, blocksize=layer.factor, mode="CRD")
-        case Reorder():
-            _reordered(graph, layer, inputs[0], result, scale)
-        case MaxPool():
-            window = [layer.window, layer.window]
-            graph.node("MaxPool", inputs, result, kernel_shape=window, strides=[layer.stride, layer.stride])
-        case GlobalAveragePool() if len(layer.shape) == 3:
-            graph.node("GlobalAveragePool", inputs, result)
-        case GlobalAveragePool():
-            pooled = f"{layer.name}_map"
-            graph.node("GlobalAveragePool", inputs, pooled)
-            graph.quantized(pooled, pooled, scale, _real(pooled))
-            graph.node("Flatten", [_real(pooled)], result)
-        case _:
-            graph.node("Softmax", inputs, result, axis=-1)
+            graph.node("MatMul", [*inputs, weight], result)
+
+
+def _slice(graph: _Graph, layer: Channels, x: str, result: str) -> None:
+    ends = layer.first, layer.first + layer.shape[0]
+    bounds = [
+        graph.constant(f"{layer.name}_{end}", np.array([value], np.int64))
+        for end, value in zip(("first", "end", "axis"), (*ends, 1), strict=True)
+    ]
+    graph.node("Slice", [x, *bounds], result)
+
+
+def _resize(graph: _Graph, layer: Enlarge, x: str, result: str) -> None:
+    scales = graph.constant(f"{layer.name}_factors", np.array([1, 1, layer.factor, layer.factor], np.float32))
+    nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    smooth = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+    graph.node("Resize", [x, "", scales], result, **(smooth if layer.smooth else nearest))
+
+
+def _mean(graph: _Graph, layer: GlobalAveragePool, x: str, result: str, scale: list[str]) -> None:
+    """The mean of a map; with one axis in the result it is flattened, behind a quantization of its own."""
+    if len(layer.shape) == 3:
+        graph.node("GlobalAveragePool", [x], result)
+        return
+    pooled = f"{layer.name}_map"
+    graph.node("GlobalAveragePool", [x], pooled)
+    graph.quantized(pooled, pooled, scale, _real(pooled))
+    graph.node("Flatten", [_real(pooled)], result)
 
 
 def _shuffled(layer: Shuffle) -> Reorder:
