@@ -1,1 +1,1 @@
-"""Which module executes a layer: what modules are asked, what they answer, what is decided."""
+"""Which module executes a layer: questions to modules, their offers, and decisions."""

@@ -1,9 +1,9 @@
-"""Asks each module what it would execute a layer with, and makes the decision for the one that gets it.
+"""Asks each module for its offer for a layer, and makes the decision for the chosen module.
 
-A module is asked in three steps, and the first that fails is the reason in its refusal: an operator pattern whose
-constraints hold, a form of requantization, a schedule that fits its memories. The control core offers what TVM's C
-costs. All schedules of a network are searched together, those of equal geometry once. Who gets which layer is decided
-for the network as a whole (`match.cover`).
+An offer needs three things, and the first that is missing is the reason of the refusal: an operator pattern whose
+constraints hold, a form of requantization, and a schedule that fits the module's memories. The control core always
+offers TVM's C. The schedules of a network are searched together, and once for layers of equal geometry. `match.cover`
+chooses the offers for the network as a whole.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from match.target.external_cost import external_cost
 from match.target.hardware import HwModule, MatchTarget
 
 BYTES_GRAIN = 2.0**-36
-"""Of a byte, what a cycle counts where bytes are least: all cycles of a network are less than one."""
+"""The weight of a cycle, in bytes, if bytes are minimised: all cycles of a network count less than one byte."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Acceptance:
-    """What a module would do for a layer."""
+    """A module's way to execute a layer."""
 
     request: Request
     schedule: Schedule
@@ -55,9 +55,9 @@ class _Acceptance:
 
 @dataclass(frozen=True, eq=False)
 class Offers:
-    """What each of a target's modules would do for a layer, or why not, and what the control core would take for it.
+    """The offer or refusal of each module of a target for a layer, and the cost on the control core.
 
-    `candidates` has all of them, the control core last.
+    `candidates` has all offers, the control core's last.
     """
 
     workload: Workload
@@ -72,13 +72,13 @@ class Offers:
 
     @property
     def cpu(self) -> Cost:
-        """What TVM's C costs."""
+        """Cost of TVM's C."""
         cost = self.candidates[-1].cost
         assert cost is not None
         return cost
 
     def decision(self, module: str, runner_up: RunnerUp | None) -> LayerDecision:
-        """The decision for one that would take the layer, CPU for the control core."""
+        """The decision for a module that offers to take the layer; CPU for the control core."""
         layer, offer = self.workload.layer, self._offers.get(module)
         return LayerDecision(
             name=layer.name,
@@ -122,7 +122,7 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
 
 @dataclass(frozen=True, eq=False)
 class Again:
-    """A layer that a module has taken, to be searched again with `memory` between the external memory and its own."""
+    """A layer on a module, to be searched again with `memory` between external memory and the module's own memory."""
 
     workload: Workload
     decision: LayerDecision
@@ -132,10 +132,10 @@ class Again:
 def search_again(
     asked: Sequence[Again], target: MatchTarget, options: Options, stopwatch: Stopwatch
 ) -> list[LayerDecision | str]:
-    """The decision for each layer with another schedule on the same module, or why there is none.
+    """The decision for each layer with another schedule on the same module, or the reason why there is none.
 
-    The other modules are asked for theirs in the same memories, so that their prices are those of the layer as it is
-    now. Time is counted in the phase "search". The target has external memory.
+    The other modules are asked for schedules in the same memories, so that all costs are for the same
+    problem. Time is counted in the phase "search". The target has external memory.
 
     Raises:
         CostModelError: if a module's cost model fails.
@@ -165,7 +165,7 @@ def search_again(
 
 
 def _held_as(again: Again, operands: Sequence[Operand]) -> Memory:
-    """The memory between, with a module's own names for the operands that the module of the decision passes through.
+    """The memory in between, with the operand names of another module in place of those of the decision's module.
 
     All modules list the operands of a layer in the same order.
     """
@@ -198,12 +198,12 @@ def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], targ
 def cpu_cost(
     target: MatchTarget, name: str, op: str, macs: int, outputs: int, *, floating: bool = False, rows: int = 1
 ) -> Cost:
-    """What operator `op` (Relay name or `Op` value), layer `name`, costs as TVM's C on the control core.
+    """Cost of operator `op` (Relay name or `Op` value), layer `name`, as TVM's C on the control core.
 
-    `floating` tells whether it computes in floating point. The cost model is asked for one of `rows` equal rows, which
-    functions of a pixel compute one after the other. What TVM makes no code of costs nothing. The core has no
-    scratchpad: its bytes moved are two for each of `macs` and one for each output, or as many in and out if it only
-    copies them.
+    `floating` tells whether the operator computes in floating point. A function of a pixel computes `rows` equal rows
+    one after another; the cost model is asked for one of them. Operators without code cost nothing. The core has no
+    scratchpad: it moves two bytes for each of `macs` and one for each output, or as many bytes in as out if it only
+    copies.
 
     Raises:
         CostModelError: if its cost model fails.
@@ -223,9 +223,9 @@ def cpu_cost(
 
 
 def price(cost: Cost, options: Options) -> float:
-    """What is least for the network: predicted cycles, or pJ if energy is the objective, or bytes moved.
+    """The quantity that is minimised for the network: predicted cycles, or pJ for the objective energy, or bytes moved.
 
-    Among as many bytes, cycles decide: they are counted in units of `BYTES_GRAIN`.
+    If bytes are equal, cycles decide: they are counted in units of `BYTES_GRAIN`.
     """
     if options.objective == "bytes":
         return cost.moved_bytes + round(cost.cycles) * BYTES_GRAIN
@@ -247,7 +247,7 @@ def outputs(layer: Layer) -> int:
 
 
 def rows(layer: Layer) -> int:
-    """Into how many equal rows the control core's cost model divides a layer: pixels for `BY_PIXEL`, else 1."""
+    """How many equal rows of a layer the control core's cost model is asked about: pixels for `BY_PIXEL`, else 1."""
     return layer.oy * layer.ox if layer.op in BY_PIXEL else 1
 
 
@@ -281,7 +281,7 @@ def _core_cost(target: MatchTarget, operator: Layer) -> Cost:
 
 
 def _summed(costs: Sequence[Cost]) -> Cost:
-    """What operators cost on the control core, one after the other."""
+    """Cost of operators on the control core, one after another."""
     if len(costs) == 1:
         return costs[0]
     energies = [cost.energy for cost in costs if cost.energy is not None]

@@ -1,4 +1,4 @@
-"""Which targets know what work consumes: the objective "energy" is for these alone."""
+"""Targets with figures of energy: only they have the objective "energy"."""
 
 from __future__ import annotations
 

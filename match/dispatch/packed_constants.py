@@ -26,7 +26,7 @@ def component_offsets(operand: Operand, schedule: Schedule) -> tuple[int, ...]:
 
 
 def block_dims(loops: Sequence[Loop]) -> tuple[Dim, Dim]:
-    """The dimensions that the blocks of constants differ in which `loops` make, the outermost one first."""
+    """The dimensions in which the blocks of constants differ that `loops` cut, outermost first."""
     cut = [loop.dim for loop in loops if loop.dim in (Dim.K, Dim.C)]
     return (Dim.C, Dim.K) if cut[:1] == [Dim.C] else (Dim.K, Dim.C)
 
@@ -56,11 +56,11 @@ def pack_constants(
 ) -> bytes:
     """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
 
-    Where a dimension is cut more than once, all of its pieces count as one loop, but the blocks that a memory further
-    out holds at once lie together. Each block takes `block_bytes`: its components at their `component_offsets`, zeros
-    behind what a smaller block needs. A component is packed tile by tile as kernels see it, each where its first
-    channel lies; requantization parameters come again with each range of input channels. Empty for a layer without
-    constants. `requantizers` and `constants` are those of its operators, one but for chains.
+    A dimension that is cut twice counts as one loop, but the inner blocks of one outer block lie together.
+    Each block takes `block_bytes`: its components at their `component_offsets`, with zeros behind a smaller block.
+    A component is packed tile by tile as kernels see it, each tile at the offset of its first channel. Requantization
+    parameters are repeated for each range of input channels. The result is empty for a layer without constants.
+    `requantizers` and `constants` have one entry for each operator: one, or several for a chain.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.
@@ -96,7 +96,7 @@ def pack_constants(
 
 
 def fetch_order(operand: Operand, schedule: Schedule) -> Iterator[Spans]:
-    """What the blocks of constants cover, in the order in which they are packed."""
+    """The spans of the blocks of constants, in the order in which they are packed."""
     memories = [memory for memory in schedule.memories if memory.has(operand.name)]
     depths = [schedule.placement(operand.name, memory).depth for memory in memories]
 
@@ -119,7 +119,7 @@ def tiles(loops: Sequence[Loop], dim: Dim) -> list[int]:
 
 
 def pieces(start: int, extent: int, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The innermost (start, extent) that loops over one dimension, whose tiles are `cuts`, cut a range into."""
+    """The innermost pieces (start, extent) of a range that loops over one dimension cut into tiles of `cuts`."""
     if not cuts:
         yield start, extent
         return

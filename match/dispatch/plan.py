@@ -1,4 +1,4 @@
-"""What dispatch decides for each layer; the report explains it, code generation executes it."""
+"""The decisions for each layer; the report explains them, code generation executes them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from match.target.cost import Cost
 from match.target.hardware import ExternalApi, ModuleApi
 
 CPU = "cpu"
-"""In the place of a module's name: the control core."""
+"""The control core, in place of a module's name."""
 
 IN_PLACE = "in place"
-"""In the place of a decision's operator: a concatenation or a slice that copies nothing."""
+"""A concatenation or slice that copies nothing, in place of a decision's operator."""
 
 WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten", IN_PLACE})
 """Operators of decisions without any code: they say how a tensor is read, and cost nothing on any core."""
@@ -27,7 +27,7 @@ WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten
 class Offer:
     """One module's offer for a layer: a schedule with its cost, or the reason it was refused.
 
-    `unmapped` tells that the module would take the layer, and no mapping fits its memories.
+    `unmapped` tells that the module would take the layer, but no mapping fits its memories.
     """
 
     module: str
@@ -43,8 +43,8 @@ class Offer:
 class OperatorPlan:
     """An operator on a module: its kernel, a C function, and how its outputs are requantized.
 
-    `negative_step` is that of the requantization, 0 if there is none. `shift` is that of all output channels where the
-    requantizer has one shift for all of them, else 0.
+    `negative_step` belongs to the requantization, 0 if there is none. `shift` is the shift of all output channels if
+    the requantizer has one shift for all of them, else 0.
     """
 
     kernel: str
@@ -55,7 +55,7 @@ class OperatorPlan:
 
 @dataclass(frozen=True)
 class ScratchPlan:
-    """Byte offsets in the scratch of a chain: of each intermediate tensor, and of what kernels take themselves."""
+    """Byte offsets in the scratch of a chain: of each intermediate tensor, and of the kernels' own scratch."""
 
     tensors: tuple[int, ...] = ()
     kernels: int = 0
@@ -63,7 +63,7 @@ class ScratchPlan:
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """A layer on a module: everything code generation needs, and nothing it would have to ask TVM for.
+    """A layer on a module: everything that code generation needs, without TVM's objects.
 
     `symbol` is the C function, `api` what it calls. `operators` has an entry for each of `layer.operators`: for one, or
     for those of a chain, whose intermediate tensors lie where `chain_scratch` says.
@@ -129,9 +129,9 @@ class Part:
 
 @dataclass(frozen=True)
 class InPlace:
-    """An operator that copies nothing, because of its arguments some are parts of others.
+    """An operator that copies nothing, because some of its arguments are parts of others.
 
-    `symbol` names it where layers have a C function. `layouts` are those of the arguments, as they lie.
+    `symbol` is its name, in place of a C function's. `layouts` are the layouts of its arguments in main memory.
     """
 
     symbol: str
@@ -143,8 +143,8 @@ class InPlace:
 class RunnerUp:
     """The cheapest way to compute a network without one of its decisions.
 
-    `module` then has the first of the operators that were decided on together. `cost` is that of the whole network, in
-    cycles, or in pJ or bytes where these are the objective.
+    `module` is the module of the first of the operators that were decided on together. `cost` is the cost of the whole
+    network in the unit of the objective: cycles, pJ or bytes.
     """
 
     module: str
@@ -153,13 +153,13 @@ class RunnerUp:
 
 @dataclass(frozen=True, repr=False)
 class LayerDecision:
-    """A row of the report: what was computed, where, and all the offers. `module` is CPU where none was taken.
+    """A row of the report: the operator, its module, and all offers. `module` is CPU for the control core.
 
     `source` is the name of the model's tensor or operator, empty if it is not known.
-    `reference` tells whether the operator, as it was found, is known to compute the reference's numbers.
+    `reference` tells whether the operator is known to compute the reference's numbers.
     `floating` tells that the control core computes it in floating point.
-    `runner_up` is None where there was nothing to decide. `in_place` is there where nothing is copied.
-    `input_shapes` and `output_shapes` are those of the tensors that it reads and writes, weights aside.
+    `runner_up` is None if there was no choice. `in_place` is set if nothing is copied.
+    `input_shapes` and `output_shapes` are the shapes of the tensors that it reads and writes, without weights.
     """
 
     name: str
@@ -184,7 +184,7 @@ class LayerDecision:
 
 
 class Layers(tuple[LayerDecision, ...]):
-    """Decisions in execution order, by their place or by their name."""
+    """Decisions in execution order, by number or by name."""
 
     __slots__ = ()
 

@@ -15,7 +15,7 @@ PLAN_ATTRIBUTE = "match.plan"
 """The attribute of a Relay function that holds its plan."""
 
 IN_PLACE_ATTRIBUTE = "match.in_place"
-"""The attribute of one that copies nothing, in the place of a plan."""
+"""The attribute of a function that copies nothing, in place of a plan."""
 
 
 def encode(plan: LayerPlan | InPlace) -> str:
@@ -34,7 +34,7 @@ def decode(text: str) -> LayerPlan:
 
 
 def decode_in_place(text: str) -> InPlace:
-    """What `encode` wrote of an operator that copies nothing.
+    """The `InPlace` that `encode` wrote.
 
     Raises:
         TargetError: if the text is nothing of the kind, or of another version.

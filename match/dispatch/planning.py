@@ -1,4 +1,4 @@
-"""Makes a layer's plan of what a module would execute it with and of the schedule that was found."""
+"""Makes the plan of a layer from a module's request and the schedule that was found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from match.target.hardware import HwModule, MatchTarget
 
 
 def plan_layer(request: Request, schedule: Schedule, workload: Workload, target: MatchTarget) -> LayerPlan:
-    """The plan of a layer, or of a chain, on the module of a request. The schedule's layer is the one that is computed.
+    """The plan of a layer or a chain on the module of a request. The plan computes the schedule's layer.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.
@@ -48,7 +48,7 @@ def _operator(module: HwModule, layer: Layer, form: Form) -> OperatorPlan:
 
 
 def _scratch(request: Request, schedule: Schedule) -> ScratchPlan:
-    """Where tensors lie between the operators of a chain."""
+    """Offsets of the tensors between the operators of a chain."""
     layer = schedule.layer
     model = cost_of(request.module, layer, request.requantizers)
     assert isinstance(model, ChainCost)

@@ -1,4 +1,4 @@
-"""What modules are asked: whether they accept a layer, in which arithmetic, and what to search for then."""
+"""Questions to modules: whether a module accepts a layer, in which arithmetic, and with which search problem."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Key = tuple[str, tuple[Requantizer | None, ...], Layer]
 class Workload:
     """A layer with its constants and, per channel, the smallest and largest accumulator it can reach.
 
-    `symbol` is the name of its C function, `source` what the model calls it, empty if that is not known, `reference`
-    whether it is what the reference computes. Of a chain `stages` are its operators by themselves, and constants and
-    accumulators those of the last one.
+    `symbol` is the name of its C function, and `source` its name in the model, empty if that is not known. `reference`
+    tells whether it computes the reference's integers. For a chain, `stages` are its operators one by one, and
+    constants and accumulators belong to the last operator.
     """
 
     layer: Layer
@@ -39,15 +39,15 @@ class Workload:
 
     @property
     def operators(self) -> tuple[Workload, ...]:
-        """What it computes one after the other: the operators of a chain, or itself."""
+        """The operators of a chain in order, or the layer itself."""
         return self.stages or (self,)
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a module that accepts a layer would compute it with; `key` is the same for layers that cost the same.
+    """A module's way to compute a layer that it accepts; `key` is the same for layers that cost the same.
 
-    `forms` are those of its operators, one but for chains.
+    `forms` has one entry for each operator: one, or several for a chain.
     """
 
     module: HwModule
@@ -61,13 +61,13 @@ class Request:
 
     @property
     def farthest(self) -> Form:
-        """The form that is farthest from the network's own arithmetic; the last one of those that are as close."""
+        """The form that is farthest from the network's own arithmetic; of equals the last one."""
         fitted = [form for form in self.forms if form.fit is not None] or list(self.forms)
         return max(reversed(fitted), key=lambda form: (form.fit.max_step, form.fit.share) if form.fit else (0, 0.0))
 
 
 def request(module: HwModule, workload: Workload, options: Options, known: Forms) -> Request | str:
-    """How the module would compute a layer, or why it does not; forms come from those that are known.
+    """The module's way to compute a layer, or the reason why it does not; `known` remembers forms.
 
     Raises:
         TargetError: if the module's patterns cannot be asked.
@@ -101,7 +101,7 @@ def aligned_memories(module: HwModule, *requantizers: Requantizer | None) -> tup
 
 
 def problem(request: Request, layer: Layer, options: Options) -> SearchProblem:
-    """The search that a request takes.
+    """The search problem of a request.
 
     Raises:
         CostModelError: if the module has no cost model for it.
@@ -141,7 +141,7 @@ def _cost_model(module: HwModule, layer: Layer, requantizers: Requantizers) -> C
 
 
 def accepts(module: HwModule, layer: Layer) -> Verdict:
-    """Whether one of the module's patterns takes the layer; if not, the reason of the first for its operators."""
+    """Whether one of the module's patterns takes the layer; if not, the reason of the first that has its operators."""
     if layer.output_dtype == "int32" and (layer.stages or layer.op not in module.sums):
         return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
     verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.describes(layer)]

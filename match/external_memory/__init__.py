@@ -1,1 +1,1 @@
-"""Puts a network that main memory cannot hold into main and external memory, where `match.placement` says."""
+"""Puts a network that main memory cannot hold into main and external memory, as `match.placement` decides."""

@@ -17,13 +17,13 @@ from match.target.cost import Block
 from match.target.hardware import External, MatchTarget
 
 _ROOM = 1 << 17
-"""Bytes for the blocks of a layer that is cut, where they are there: with more, layers gain next to nothing."""
+"""The most bytes for the blocks of a cut layer: with more, layers gain next to nothing."""
 
 
 def describe(
     built: Built, decisions: Sequence[LayerDecision], target: MatchTarget, external: External
 ) -> PlacementProblem:
-    """The problem of a network that was built, after `decisions` about its layers."""
+    """The placement problem of a built network, with `decisions` about its layers."""
     network, memory = built.network, target.main_memory
     plans = {d.plan.symbol: d.plan for d in decisions if d.plan}
     alignment = max(WORKSPACE_ALIGNMENT, memory.alignment)
@@ -55,7 +55,7 @@ def _issue(plans: Mapping[str, LayerPlan], target: MatchTarget) -> float:
 
 
 def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> list[float]:
-    """Predicted cycles of each step. What was predicted for the control core goes to its next step behind a layer."""
+    """Predicted cycles of each step. The cycles of operators on the control core go to its next step after a layer."""
     order = {step.function: number for number, step in enumerate(steps)}
     symbols = {d.plan.symbol for d in decisions if d.plan}
     cycles = [0.0] * len(steps)
@@ -115,7 +115,7 @@ def _fetch(size: int, external: External) -> float:
 
 
 def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Reservation]]:
-    """Names of a layer's operands that lie in the workspace, and where; a tensor of the network does not."""
+    """The operands of a layer that lie in the workspace, by name, and their buffers; the network's tensors do not."""
     operands = plan.schedule.operands
     ordered = [o.name for role in (Role.INPUT, Role.OUTPUT) for o in operands if o.role is role]
     for operand, buffer in zip(ordered, step.arguments, strict=True):

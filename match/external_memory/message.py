@@ -1,4 +1,4 @@
-"""What to say of a network that does not fit, even with external memory."""
+"""The error message for a network that does not fit, even with external memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PARTS = 4
 
 
 def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecision], target: MatchTarget) -> str:
-    """What is short where, because of what, and what would help; `layers` are those on modules, by symbol."""
+    """Which memory is too small, what needs it, and what would help; `layers` are those on modules, by symbol."""
     network, memory = built.network, target.main_memory
 
     def name(function: str) -> str:

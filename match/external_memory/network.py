@@ -1,8 +1,8 @@
 """Puts a network that main memory cannot hold into main and external memory.
 
-It was built once, which says in which order layers run and what they read and write. `match.placement` decides from
-that what is fetched, cut and kept outside; layers that are cut are searched again, and the network is built again with
-every buffer at its place.
+A first build gives the order of layers and the tensors that they read and write. From these `match.placement` decides
+what is fetched, cut and kept in external memory. Cut layers are then searched again, and the network is built again
+with every buffer at its place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ATTEMPTS = 6
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A network in two memories: as it was decided on, and as it was built."""
+    """A network in two memories: its decisions, and its built form."""
 
     partitioned: Partitioned
     network: Network
@@ -49,7 +49,7 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """What was decided: `decisions` by the names of layers; symbols, cuts, images and strips by step.
+    """The decisions: `decisions` by the names of layers; symbols, cuts, images and strips by step.
 
     `problem` has the sizes of constants as cut layers pack them; `images` has their bytes.
     """
@@ -65,7 +65,7 @@ class _Decided:
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """A network cut into layers, built with everything in main memory, and how both memories would hold it."""
+    """A network cut into layers and built with everything in main memory, and its placement in both memories."""
 
     partitioned: Partitioned
     built: Built
@@ -85,10 +85,10 @@ def place_cheapest(
     options: Options,
     stopwatch: Stopwatch,
 ) -> Placed:
-    """The network with what main memory cannot hold in the target's external memory.
+    """The network in main memory and the target's external memory.
 
-    It is decided on for each of several ways to cut it into layers, and built again for the cheapest; of equals the
-    first. Time is counted in the phases "memory", "search" and "codegen".
+    Each of several ways to cut it into layers is placed, and the cheapest is built again; of equals the first. Time is
+    counted in the phases "memory", "search" and "codegen".
 
     Raises:
         CapacityError: if none fits both memories.
@@ -108,7 +108,7 @@ def place_cheapest(
 
 
 def _cost(way: _Way, options: Options) -> float:
-    """What the objective counts: predicted cycles with waits for external memory, or what offers cost."""
+    """The cost under the objective: predicted cycles with waits for external memory, or the cost of the offers."""
     if options.objective == "latency":
         return way.plan.latency.cycles
     taken = (offer.cost for one in way.decisions for offer in one.candidates if offer.module == one.module)
@@ -118,7 +118,7 @@ def _cost(way: _Way, options: Options) -> float:
 def _way(
     partitioned: Partitioned, built: Built, target: MatchTarget, model: Model, options: Options, stopwatch: Stopwatch
 ) -> _Way:
-    """Decided on, layers that are cut searched again, and everything at its place."""
+    """The placement of one way: decisions, cut layers searched again, and all offsets."""
     assert target.external is not None
     decided = _decided(partitioned, built, target, options, stopwatch)
     plan = place(decided.problem, decided.decision, decided.cuts, decided.images)
@@ -132,7 +132,7 @@ def _way(
 
 
 def _built(way: _Way, result: Partitioned, target: MatchTarget, model: Model, stopwatch: Stopwatch) -> Placed:
-    """The network as `result` cuts it, built with every buffer where the plan has it."""
+    """The network as `result` cuts it, built with every buffer at its place in the plan."""
     assert target.external is not None
     problem, plan, symbols = way.decided.problem, way.plan, way.decided.symbols
     places = {
@@ -161,8 +161,8 @@ def _decided(
 ) -> _Decided:
     """A decision whose cut layers have schedules and constants that fit.
 
-    Where a layer has no schedule in the room that it was given, it is given more. A layer that was searched again packs
-    its constants anew; where they have become too long, it is decided again with the longer ones.
+    If a layer has no schedule in its room, it gets more room. A layer that was searched again packs
+    its constants anew; if they become too long, the decision is repeated with the new sizes.
     """
     assert target.external is not None
     problem = describe(built, partitioned.decisions, target, target.external)
@@ -212,14 +212,14 @@ def _plans(decisions: Iterable[LayerDecision]) -> dict[str, LayerPlan]:
 
 
 def _outside(decision: LayerDecision) -> LayerDecision:
-    """The decision with constants that the network brings."""
+    """The decision, with constants that the network passes to the layer."""
     if decision.plan is None or not decision.plan.constants:
         return decision
     return replace(decision, plan=replace(decision.plan, constants_at="network"))
 
 
 def _with_more_room(problem: PlacementProblem, refused: Mapping[int, int]) -> PlacementProblem:
-    """The problem where steps need more than the room in which they had no schedule."""
+    """The problem, with steps that need more than the room in which they had no schedule."""
 
     def more(number: int, step: Step) -> Step:
         if number not in refused:
@@ -251,12 +251,12 @@ def _held(decision: Decision, step: int, taken: LayerDecision, call: CallStep) -
 
 
 def _strips(problem: PlacementProblem, call: CallStep, step: int, room: int, external: External) -> tuple[Strips, Cut]:
-    """How an operator on the control core writes external memory, in the room that it was given."""
+    """How an operator on the control core writes external memory in strips, in the room that it was given."""
     return best_strips(call, problem.steps[step].cycles, room, problem.alignment, problem.issue, external)
 
 
 def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:
-    """What a layer takes of main memory and of the external memory's DMA."""
+    """Bytes of main memory, cycles, and cycles of the external memory's DMA of a cut layer."""
     assert target.external is not None
     module = next(module for module in target.modules if module.name == plan.module)
     memory = plan.schedule.memories[0]
@@ -271,7 +271,7 @@ def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:
 
 
 def _image(network: Network, plan: Plan, symbols: Sequence[str | None], plans: Mapping[str, LayerPlan]) -> bytes:
-    """Constants of the operators where TVM has them, those of layers where the plan has them."""
+    """The image: constants of operators at TVM's offsets, and constants of layers at the plan's offsets."""
     image = bytearray(plan.image)
     for constant in network.constants:
         data = constant.data.tobytes()

@@ -14,18 +14,18 @@ from match.target.hardware import External
 
 
 def least_strips(pieces: Pieces, alignment: int) -> int:
-    """Least bytes of main memory for two strips of an output: one is made while the other leaves."""
+    """Least bytes of main memory for two strips of an output: one is computed while the other is written back."""
     return 2 * aligned(pieces.bytes, alignment)
 
 
 def best_strips(
     call: CallStep, cycles: float, room: int, alignment: int, issue: float, external: External
 ) -> tuple[Strips, Cut]:
-    """The strips that are predicted to take least time, and what they cost; among equals the smallest.
+    """The strips with the least predicted cycles, and their cost; of equals the smallest strips.
 
     Args:
-        call: of the operator, which has pieces.
-        cycles: of the operator with its output in main memory.
+        call: the operator's call, which has pieces.
+        cycles: the operator's cycles with its output in main memory.
         room: bytes of main memory for both strips, at least `least_strips`.
         alignment: of strips in main memory.
         issue: cycles of the core to start a transfer.
@@ -48,8 +48,9 @@ def best_strips(
 def _cost(strips: Strips, cycles: float, issue: float, external: External) -> Cut:
     """The core makes one strip after the other, and the DMA takes them in order.
 
-    A strip takes the place of the one before the last, for which the core waits. As strips are alike that delays no
-    transfer, and is left out: a slower core finds the place free, and a slower DMA has another strip to move meanwhile.
+    A strip takes the place of the one before the last, and the core waits for that one. This delays no transfer and is
+    left out: all strips take equally long, so a slower core finds the place free, and a slower DMA moves another strip
+    meanwhile.
     """
     now = free = traffic = 0.0
     for first in range(0, strips.count, strips.rows):

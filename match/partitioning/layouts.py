@@ -1,6 +1,6 @@
-"""Activations in the layouts of modules: conversions where a tensor passes between layouts, and nowhere else.
+"""Activations in the layouts of modules: a tensor is converted only where its reader needs another layout.
 
-A tensor is converted once for each layout that something reads it in. Between layers of one layout it stays as it is.
+Each tensor is converted once for each layout. Between layers with the same layout there is no conversion.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from match.target.cost import Cost
 from match.target.hardware import MatchTarget
 
 LAYOUT = "layout"
-"""Operator, in a decision, that lays out a tensor anew for a module or after one."""
+"""Operator, in a decision, that converts a tensor before a module or after it."""
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """A tensor that is laid out anew: how many bytes are written, and for which expression of the original network."""
+    """A conversion of a tensor: the bytes that it writes, and the expression of the original network that reads it."""
 
     reader: relay.Expr | None
     elements: int
 
 
 class Tensors:
-    """What became of each tensor of a network that is being rebuilt, in every layout it has been asked for in.
+    """The tensors of a network that is being rebuilt, each in all layouts that readers have asked for.
 
-    `conversions` are those that were needed, in the order of the questions. `reader` says for what is asked.
+    `conversions` are the conversions that were needed, in order. `reader` is the expression that asks now.
     """
 
     def __init__(self) -> None:
@@ -42,12 +42,12 @@ class Tensors:
         self._stored: dict[relay.Expr, list[tuple[Storage, relay.Expr]]] = {}
 
     def will_want(self, original: relay.Expr, wanted: Storage) -> None:
-        """A reader will want a tensor in a layout: where one with more room serves it too, only that one is made."""
+        """Announce that a reader will want a layout: if one with more room serves it too, only that one is made."""
         if not wanted.plain:
             self._wanted.setdefault(original, []).append(wanted)
 
     def put(self, original: relay.Expr, value: relay.Expr, layout: Storage | None = None) -> None:
-        """What a tensor of the original network became; without a layout dense, as operators read it."""
+        """Set the value of a tensor of the original network; without a layout it is dense."""
         if layout is None or layout.plain:
             self._plain[original] = value
         else:
@@ -63,7 +63,7 @@ class Tensors:
         return self._plain[original]
 
     def stored(self, original: relay.Expr, wanted: Storage) -> tuple[Storage, relay.Expr]:
-        """The tensor in a layout that can be read as `wanted`, and which it is."""
+        """A layout that can be read as `wanted`, and the tensor in this layout."""
         if wanted.plain:
             return wanted, self.plain(original)
         have = self._stored.setdefault(original, [])
@@ -82,14 +82,15 @@ class Tensors:
 
 
 def conversion_cost(target: MatchTarget, name: str, elements: int) -> Cost:
-    """What a tensor of so many elements costs that the control core lays out anew, in the row called `name`."""
+    """Cost of a conversion of so many elements on the control core, in the row called `name`."""
     return cpu_cost(target, name, LAYOUT, 0, elements)
 
 
 def to_layout(x: relay.Expr, layout: Storage) -> relay.Expr:
-    """A dense tensor as an array of a layout's room.
+    """A dense tensor as an array in a layout, padding included.
 
-    A reversal is kept out of the loop of what is computed before it: of padding there, TVM's condition would be wrong.
+    `stop_fusion` keeps a reversal out of the loop that computes its input: TVM's condition for padding would be wrong
+    there.
     """
     sizes = [layout.shape[axis] for axis in layout.order]
     whole = align(sizes[2], layout.byte_group)
@@ -106,7 +107,7 @@ def to_layout(x: relay.Expr, layout: Storage) -> relay.Expr:
 
 
 def from_layout(x: relay.Expr, layout: Storage, shape: tuple[int, ...]) -> relay.Expr:
-    """The dense tensor, of a shape of any rank, in an array of a layout's room."""
+    """The dense tensor, of any rank, from an array in a layout."""
     sizes = [layout.shape[axis] for axis in layout.order]
     x = _reversed(x, layout.room, layout.byte_group)
     if layout.room != tuple(sizes):
@@ -116,7 +117,7 @@ def from_layout(x: relay.Expr, layout: Storage, shape: tuple[int, ...]) -> relay
 
 
 def _reversed(x: relay.Expr, shape: tuple[int, int, int], group: int) -> relay.Expr:
-    """With the bytes of each group of the last axis in reverse order."""
+    """The tensor with the bytes of each group of the last axis in reverse order."""
     if group == 1:
         return x
     groups = relay.reshape(x, (shape[0], shape[1], shape[2] // group, group))

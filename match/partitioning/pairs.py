@@ -1,4 +1,4 @@
-"""Concatenations of many tensors as a tree of concatenations of two each, which is what modules join."""
+"""Concatenations of many tensors as trees of concatenations of two tensors, as modules take them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from match.target.hardware import MatchTarget
 def in_pairs(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
     """A network whose 8-bit concatenations join two tensors each, if a module of the target takes some.
 
-    Of three or more tensors they become a balanced tree: n tensors are copied ⌈log2 n⌉ times.
+    A concatenation of n tensors becomes a balanced tree, which copies each tensor at most ⌈log2 n⌉ times.
     """
     taken = any(Op.CONCATENATE in pattern.ops for pattern in target.patterns)
     return rewrite(module, _rule) if taken else module

@@ -1,4 +1,4 @@
-"""Cuts a network into functions for modules and what TVM compiles for the control core.
+"""Cuts a network into functions for modules and a rest that TVM compiles for the control core.
 
 Each layer that a module takes becomes a global function with ``Compiler="match"``, which holds the layer in integer
 Relay and, as the attribute `PLAN_ATTRIBUTE`, everything that code generation needs.
@@ -35,10 +35,10 @@ _Fact = TypeVar("_Fact")
 
 @dataclass(frozen=True, eq=False)
 class Partitioned:
-    """A network cut into functions, and what was decided about each of its operators, in execution order.
+    """A network cut into functions, and the decisions about its operators, in execution order.
 
-    `found` are the operators of `main`, the network that was cut, in layers as they are recognised; `rows` those that
-    were decided on. `workloads` are the layers that modules were asked about, by symbol.
+    `main` is the network before the cut, and `found` its rows: layers as recognised, and operators. `rows` are those
+    that were decided on. `workloads` are the layers that modules were asked about, by symbol.
     """
 
     module: tvm.IRModule
@@ -50,11 +50,11 @@ class Partitioned:
     rows: tuple[Row, ...]
 
     def otherwise(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
-        """The same network, cut as other options want it; names and time as for `cut`."""
+        """The same network, cut with other options; names and time as for `cut`."""
         return _chosen(self.main, self.found, self.target, options, network, stopwatch)
 
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
-        """The same network after other decisions about its operators; those about layouts follow from them anew."""
+        """The same network with other decisions about its operators; the conversions are determined anew."""
         own = [decision for decision in decisions if decision.op != LAYOUT]
         decided = list(zip(self.rows, own, strict=True))
         plans = {
@@ -70,7 +70,7 @@ class Partitioned:
         return replace(self, module=module, decisions=complete, rows=tuple(row for row, _ in decided))
 
     def by_name(self, found: Mapping[relay.Expr, _Fact]) -> dict[str, tuple[_Fact, ...]]:
-        """What is known of expressions of `main`, by the names of the decisions that compute them."""
+        """Facts about expressions of `main`, by the names of the decisions that compute these expressions."""
         own = [decision for decision in self.decisions if decision.op != LAYOUT]
         facts = {
             decision.name: tuple(found[expr] for expr in _expressions(row) if expr in found)
@@ -80,9 +80,9 @@ class Partitioned:
 
 
 def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
-    """Find, decide and cut out the layers of a network in integer form, types inferred.
+    """Find the layers of a typed network in integer form, choose their modules, and cut the network.
 
-    What is left of QNN operators (a quantize or dequantize beside a float operator) becomes plain Relay in the result.
+    Remaining QNN operators (a quantize or dequantize beside a float operator) become plain Relay in the result.
     `network` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
     inside) and "partition".
     """
@@ -104,7 +104,7 @@ def _chosen(
     network: str,
     stopwatch: Stopwatch,
 ) -> Partitioned:
-    """Decide who computes the operators of a network, and cut it."""
+    """Choose the modules for the operators of a network, and cut it."""
     with stopwatch.phase("dispatch"):
         chosen = choose(main, found, network_prefix(network), target, options, stopwatch)
     with stopwatch.phase("partition"):
@@ -114,7 +114,7 @@ def _chosen(
 
 
 def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:
-    """Of an innermost memory of `l1` bytes that was asked for: whether it is of use to any layer that a module takes.
+    """Check that an innermost memory of `l1` bytes, if given, can hold some layer that a module takes.
 
     Raises:
         CapacityError: if no mapping of any layer fits.
@@ -137,7 +137,7 @@ def _expressions(row: Row) -> Sequence[relay.Expr]:
 def _with_conversions(
     decided: Sequence[tuple[Row, LayerDecision]], conversions: Sequence[Conversion], target: MatchTarget
 ) -> Iterator[LayerDecision]:
-    """The decisions, and a row on the control core before each that a tensor is laid out anew for."""
+    """The decisions, with a row on the control core for each conversion, before the decision that reads its result."""
     numbered = list(enumerate(conversions))
     for row, decision in decided:
         own = set(_expressions(row))
@@ -156,9 +156,9 @@ def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> Lay
 def _rebuilt(
     main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan | InPlace]], order: Sequence[relay.Expr]
 ) -> tuple[tvm.IRModule, list[Conversion]]:
-    """The network with a call of a global function in the place of each planned layer, and what is laid out anew.
+    """The network with a call of a global function for each planned layer, and the conversions.
 
-    `order` is that of execution.
+    `order` is the order of execution.
     """
     functions: dict[relay.GlobalVar, relay.Function] = {}
     tensors = Tensors()
@@ -194,9 +194,9 @@ def _rebuilt(
 
 
 def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, Any]]) -> Sequence[relay.Expr]:
-    """What the network still computes, or is given, in the order in which TVM's code computes it.
+    """The expressions that remain in the network, in the order in which TVM's code computes them.
 
-    That is all but what lies inside planned layers, each expression after those it is computed from, first to last.
+    Expressions inside planned layers are left out. Each expression comes after its operands.
     """
     order: dict[relay.Expr, None] = {}
     pending: list[tuple[relay.Expr, bool]] = [(main.body, False)]
@@ -220,7 +220,7 @@ def _layouts(match: Match, plan: LayerPlan | InPlace) -> list[Storage]:
 
 
 def _function(match: Match, plan: LayerPlan | InPlace, inputs: Sequence[Storage], output: Storage) -> relay.Function:
-    """The layer as a function of its inputs, all tensors as they lie in main memory."""
+    """The layer as a function of its inputs, with all tensors in their layouts in main memory."""
     names = ("input", "addend")[: len(match.inputs)]
     variables: list[relay.Var] = []
     replaced: dict[relay.Expr, relay.Expr] = {}

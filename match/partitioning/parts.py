@@ -1,8 +1,8 @@
-"""Concatenations and slices that copy nothing: which tensors may lie inside others, and where.
+"""Concatenations and slices that copy nothing: the tensors that may lie inside others, and where.
 
-Who writes a tensor that is concatenated may write it into its place in the result, and who reads a slice may read it
-where it is. The tensor then is a part of a larger one, its whole: some of the channels of each pixel. A whole may be a
-part itself. Only layers that modules may take write and read parts; whether they do is chosen with all else (`choice`).
+A layer may write its output directly into the result of a concatenation, and may read a slice from the tensor that is
+sliced. The smaller tensor is then a part of the larger one, its whole, and has some channels of each pixel. A whole may
+be a part itself. Only layers that modules may take write and read parts; `choice` decides whether they do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from match.relay import relay
 from match.relay.graph import users
 
 Pitches = tuple[int, ...]
-"""Of a layer's inputs and its output, see `Layer.pitches`."""
+"""The pitches of a layer's inputs and output, see `Layer.pitches`."""
 
 _IDENTITY = np.arange(256, dtype=np.uint8)
 
@@ -30,8 +30,8 @@ _IDENTITY = np.arange(256, dtype=np.uint8)
 class Parts:
     """Which tensors may lie inside others.
 
-    layouts: of each tensor that may be a part, how it then lies in main memory.
-    rows: concatenations and slices that then copy nothing, by their numbers among the network's rows, with the parts
+    layouts: the layout in main memory of each tensor that may be a part.
+    rows: concatenations and slices that copy nothing if their tensors are parts, by their row numbers, with the parts
         among their arguments, inputs first.
     """
 
@@ -39,9 +39,9 @@ class Parts:
     rows: Mapping[int, tuple[Part, ...]]
 
     def pitches(self, row: Match, place: int | None = None) -> Iterator[Pitches]:
-        """All ways in which some tensors of a layer are parts, but that in which none is.
+        """All combinations of tensors of a layer that may be parts, without the one with no parts.
 
-        `place` is that of a layer which is one of `rows`: if it copies after all, its own parts are none.
+        `place` is the row number of a layer in `rows`: if such a layer does copy, its own arguments are not parts.
         """
         tensors = (*row.inputs, row.root)
         own = {tensors[part.argument] for part in self.rows.get(-1 if place is None else place, ())}
@@ -53,10 +53,11 @@ class Parts:
 
 
 def find_parts(main: relay.Function, layers: Mapping[int, Match]) -> Parts:
-    """The tensors of a network that may be parts; `layers` are by their numbers among its rows.
+    """The tensors of a network that may be parts; `layers` are by row number.
 
-    A tensor is a part of one whole at most: of the first concatenation that joins it, else of what it is sliced from.
-    All readers of parts and wholes are layers, and whoever writes or joins a part sees the same pixels and channels.
+    A tensor is part of at most one whole: the first concatenation that joins it, else the tensor that it is sliced
+    from. All readers of parts and wholes are layers, and the writer of a part sees the same pixels and channels as its
+    reader.
     """
     readers = users(main)
     written = {row.root: row.layer for row in layers.values()}
@@ -92,7 +93,7 @@ def find_parts(main: relay.Function, layers: Mapping[int, Match]) -> Parts:
 
 
 def _layout(x: relay.Expr, layer: Layer, wholes: Mapping[relay.Expr, tuple[relay.Expr, int]]) -> Storage:
-    """How a part lies in the outermost of its wholes, which are there with their channels."""
+    """The layout of a part inside the outermost of its `wholes`, which come with their channels."""
     whole, pitch = wholes[x]
     while whole in wholes:
         whole, pitch = wholes[whole]

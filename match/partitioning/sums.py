@@ -1,4 +1,4 @@
-"""Layers whose requantization the control core can do, behind sums that a module computes: two operators each."""
+"""Layers as two operators: a module computes the sums, and the control core requantizes them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from match.partitioning.pattern.rows import CoreCalls
 from match.target.hardware import MatchTarget
 
 REQUANTIZE = "requantize"
-"""Operator, in a decision, that brings the sums of the layer before it back to 8 bits."""
+"""Operator, in a decision, that requantizes the sums of the layer before it to 8 bits."""
 
 LARGEST_SHARE = 0.25
-"""Of main memory that a layer's int32 sums may take: beside them there are inputs, outputs and weights."""
+"""Share of main memory that a layer's int32 sums may take; inputs, outputs and weights need the rest."""
 
 _SUM_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """A layer as two operators: its sums, and what requantizes them."""
+    """A layer as two operators: its sums, and their requantization."""
 
     whole: Match
     sums: Match

@@ -1,7 +1,7 @@
-"""Which bytes of a network lie where and when, if the main memory cannot hold all of them.
+"""Where and when the tensors and constants of a network lie, if main memory cannot hold all of them.
 
-Numbers in, numbers out: steps in the order of execution with the tensors and constants they need (`problem`) become a
-`Decision` (`decide`: what is fetched whole, what is cut, what lives outside) and, once the layers that are cut were
-searched again, a `Plan` with every offset (`place`). `packing` puts intervals of time into memory without overlap,
-`latency` predicts what is not hidden.
+The input is a list of steps in the order of execution, with the tensors and constants that they need (`problem`). The
+first result is a `Decision` (`decide`): which constants are fetched whole, which operands are cut, which tensors lie in
+external memory. The layers that are cut are then searched again, and `place` makes a `Plan` with every offset.
+`packing` places blocks without overlap, and `latency` predicts the cycles of transfers that nothing hides.
 """

@@ -1,4 +1,4 @@
-"""What lies in main memory at which steps under a choice, and whether it fits."""
+"""The contents of main memory at each step under a choice, and whether they fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCKS = "blocks"
 
 
 def held(problem: PlacementProblem, choice: Choice) -> int:
-    """Bytes that stay in main memory for good."""
+    """Bytes that stay in main memory all the time."""
     sizes = [problem.resident, *(problem.steps[step].constants for step in choice.resident)]
     return sum(aligned(size, problem.alignment) for size in sizes)
 
@@ -28,7 +28,7 @@ def stays(problem: PlacementProblem, choice: Choice) -> Iterator[Item]:
 
 
 def cut_blocks(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> Iterator[Item]:
-    """Blocks of the layers that are cut, by BLOCKS and step: as large as they are, or at least have to be."""
+    """Blocks of the layers that are cut, by BLOCKS and step: of their size, or of the least possible size."""
     for number in sorted(cut_steps(problem, choice)):
         size = used[number].bytes if number in used else blocks(problem, choice, number)
         yield Item((BLOCKS, number), number, number, size)
@@ -42,7 +42,7 @@ def load(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> 
 
 
 def packed(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> Packed | None:
-    """Packing behind what is held for good, if all of it fits main memory."""
+    """A packing of all else behind the bytes that stay all the time, if it fits main memory."""
     if max(load(problem, choice, used), default=0) > problem.main or spilled_bytes(problem, choice) > problem.external:
         return None
     limit = problem.main - held(problem, choice)

@@ -1,10 +1,10 @@
-"""Decides what is fetched whole, what is cut and what lives in external memory, so that every step fits.
+"""Decides which constants are fetched whole, which operands are cut and which tensors lie in external memory.
 
-At first every tensor is in main memory, and constants are fetched whole while the step before runs. As long as a step
-has more than there is room for, what it can do without longest goes: the constants of later steps come later; its own
-are cut; tensors go to external memory. Each of these takes bytes away from some steps and gives none to others, so a
-choice is found wherever one exists, but for what packing loses. Then what need not have gone comes back, and constants
-are fetched where the prediction says that they cost least.
+At first every tensor is in main memory, and constants are fetched whole during the step before. As long as a step needs
+more than main memory holds, one change is made, in this order of preference: constants of later steps are fetched
+later; the step's own constants are cut; tensors go to external memory. Each change takes bytes from some steps and adds
+none to others, so a choice is found if one exists, apart from gaps in the packing. Afterwards changes that were not
+needed are undone, and constants are fetched at the steps where the predicted cost is least.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROUND = 1024
 
 @dataclass(frozen=True)
 class Decision:
-    """A choice that fits; `rooms`: for each step that is cut, the bytes of main memory that its blocks may take."""
+    """A choice that fits. `rooms` are the bytes of main memory that the blocks of each cut step may take."""
 
     choice: Choice
     rooms: Mapping[int, int]
@@ -30,10 +30,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class Shortage:
-    """Why there is none: what must lie in main memory at `step` takes `needed` bytes, of `available`.
+    """Why no choice fits: `step` needs `needed` bytes of main memory, and `available` are there.
 
-    parts: what the needed bytes are, the largest first: tensors by name, CONSTANTS or BLOCKS of the step itself, or
-        nothing ("") for what is there in any case. Without parts, bytes of external memory are meant.
+    parts: the needed bytes by owner, the largest first: tensors by name, CONSTANTS or BLOCKS of the step itself, or ""
+        for bytes that are always there. Without parts, the bytes are of external memory.
     """
 
     step: int
@@ -83,7 +83,7 @@ def _relieved(problem: PlacementProblem, choice: Choice, step: int, loaded: int)
 
 
 def _saved(problem: PlacementProblem, choice: Choice, tensor: Lifetime, step: int) -> int:
-    """Bytes that a step has less when a tensor goes to external memory; 0 where it cannot."""
+    """Bytes that a step saves if a tensor goes to external memory; 0 if it cannot go there."""
     if not tensor.movable or tensor.name in choice.spilled or not tensor.first <= step <= tensor.last:
         return 0
     further = replace(choice, spilled=choice.spilled | {tensor.name})
@@ -109,7 +109,7 @@ def _previous(problem: PlacementProblem, step: int) -> int:
 
 
 def _rooms(problem: PlacementProblem, choice: Choice) -> dict[int, int]:
-    """Main memory for the blocks of each step that is cut: what all else leaves in one piece, up to `problem.room`."""
+    """Main memory for the blocks of each cut step: the largest free piece, up to `problem.room`."""
     limit = problem.main - held(problem, choice)
     packing = packed(problem, choice, {})
     assert packing is not None, "the choice fits"

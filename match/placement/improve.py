@@ -1,4 +1,4 @@
-"""Makes a choice faster, under the prediction, by one change after the other; what fits stays fitting."""
+"""Improves the predicted latency of a choice by one change after another; every choice fits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SWEEPS = 2
 def improved(
     problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, whole: bool = False, cutting: bool = False
 ) -> Choice:
-    """A faster choice: other times to fetch, and, where asked for, other operands that are cut.
+    """A faster choice: other times to fetch, and on request other operands that are cut.
 
     Args:
         problem: what it is about.
         choice: one that fits.
-        used: what the blocks of layers that are cut take, where that is known.
-        whole: whether operands that come in pieces may come whole again.
-        cutting: whether constants that come whole may come in pieces.
+        used: bytes of the blocks of cut layers, where known.
+        whole: whether operands that are cut may be fetched whole again.
+        cutting: whether constants that are fetched whole may be cut.
     """
     best = predict(problem, choice, used).cycles
     for _ in range(_SWEEPS):
@@ -41,7 +41,7 @@ def improved(
 
 
 def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: bool, cutting: bool) -> Iterator[Choice]:
-    """Other ways for the constants of a step to come; what it touches back in main memory."""
+    """Other ways to fetch the constants of a step, and choices with its tensors back in main memory."""
     asked = problem.steps[step]
     if whole:
         for name in asked.tensors:
@@ -58,10 +58,10 @@ def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: b
 
 
 def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:
-    """The choice with constants that stay in main memory, those first that save most cycles a byte.
+    """The choice with more constants that stay in main memory, those first that save most cycles per byte.
 
-    As many as fit; if `saving`, only those that make the network faster. Constants save less, if anything, once others
-    stay. The saving is therefore computed again only for the constants that would be next.
+    As many stay as fit; if `saving`, only those that make the network faster. Constants cannot save more once others
+    stay, so the saving is computed again only for the next candidate.
     """
     left = {step for step, at in enumerate(choice.fetched) if at is not None}
     now = predict(problem, choice, used).cycles
@@ -92,7 +92,7 @@ def _resident(choice: Choice, step: int) -> Choice:
 
 
 def least_block(problem: PlacementProblem, step: int) -> int:
-    """Least bytes of a block of constants; as many as all of them where they cannot be cut."""
+    """Least bytes of a block of constants; all bytes if they cannot be cut."""
     asked = problem.steps[step]
     return asked.constants if asked.constant_block is None else aligned(asked.constant_block, problem.alignment)
 

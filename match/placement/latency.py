@@ -1,8 +1,8 @@
 """Predicted cycles of a network whose constants and tensors come from external memory.
 
-One core executes the steps, one DMA serves transfers in the order in which they are started. A step first waits for
-its own constants, then starts those that the choice wants started there. A layer that is cut uses the DMA from its
-beginning to its end: what was started before it goes first, and delays it by as much.
+One core executes the steps, and one DMA serves transfers in the order of their start. A step first waits for
+its own constants, then starts the transfers that the choice assigns to it. A cut layer uses the DMA from its
+beginning to its end: transfers that were started earlier go first and delay it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from match.placement.problem import Choice, Cut, PlacementProblem, cut_steps
 
 @dataclass(frozen=True)
 class Latency:
-    """Cycles in all; `exposed`: by step, those that it takes longer than with everything in main memory.
+    """Total cycles. `exposed` are the extra cycles of each step, compared with everything in main memory.
 
     traffic: cycles in which the DMA of the external memory is at work.
     """
@@ -26,12 +26,12 @@ class Latency:
 
     @property
     def hidden(self) -> float:
-        """Share of the external memory's traffic behind which something else is done; 1 without traffic."""
+        """Share of the external memory's traffic that is hidden by other work; 1 without traffic."""
         return max(0.0, 1.0 - sum(self.exposed) / self.traffic) if self.traffic else 1.0
 
 
 def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Latency:
-    """The latency of a choice; `cuts` has those steps that were searched, the others are estimated."""
+    """The latency of a choice; `cuts` has the steps that were searched, and the others are estimated."""
     now = free = traffic = 0.0
     done: dict[int, float] = {}
     exposed: list[float] = []
@@ -69,9 +69,9 @@ def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) 
 
 
 def estimate(problem: PlacementProblem, choice: Choice, number: int) -> Cut:
-    """What cutting a step may cost before it is searched: the longer of its work and its traffic, and a first block.
+    """Estimated cost of a cut step before its search: the longer of its work and its traffic, plus a first block.
 
-    A spilled tensor is taken to move as fast as constants do.
+    A spilled tensor is assumed to move as fast as constants.
     """
     step = problem.steps[number]
     speed = max((other.fetch / other.constants for other in problem.steps if other.constants), default=1.0)

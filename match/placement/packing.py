@@ -1,4 +1,4 @@
-"""Puts blocks that live for some steps into one memory, so that those alive at the same time do not overlap."""
+"""Places blocks with lifetimes in one memory, so that blocks alive at the same time do not overlap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 MOST_WORK = 1.0
-"""What CP-SAT may take for one packing, in its deterministic units, each about a second."""
+"""Limit of CP-SAT for one packing, in its deterministic time, about seconds."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Packed:
-    """Offsets by key, and the bytes that they reach up to."""
+    """Offsets by key, and the peak in bytes."""
 
     offsets: Mapping[Hashable, int]
     peak: int
@@ -49,9 +49,10 @@ def loads(items: Iterable[Item], steps: int, alignment: int) -> list[int]:
 def pack(items: Sequence[Item], alignment: int, limit: int) -> Packed:
     """A packing with a small peak; one that stays within `limit` is as good as any.
 
-    Each item goes to the lowest place that is free, in several orders. Where none of these reaches the limit or the
-    bytes alive at once, below which no peak is, CP-SAT finds the least peak: of 25 random tensors one packing in six
-    was above the least, by up to a fifth. It takes milliseconds, but importing it takes as long as a small network.
+    Each item goes to the lowest free place, in several orders of items. If no order reaches the limit or the lower
+    bound (the most bytes alive at once), CP-SAT finds the least peak. With 25 random tensors, one greedy packing in six
+    was above the least peak, by up to a fifth. CP-SAT takes milliseconds, but its import takes as long as a small
+    network.
     """
     keys: tuple[Callable[[Item], tuple[int, ...]], ...] = (
         lambda item: (item.first - item.last, -item.bytes),
@@ -108,7 +109,7 @@ def _least(items: Sequence[Item], alignment: int, known: Packed, enough: int) ->
 def gap(
     items: Iterable[Item], offsets: Mapping[Hashable, int], step: int, alignment: int, limit: int
 ) -> tuple[int, int]:
-    """The widest gap that a packing leaves below `limit` at a step: its offset and bytes."""
+    """The widest gap of a packing below `limit` at a step: its offset and bytes."""
     taken = sorted(
         (offsets[item.key], offsets[item.key] + aligned(item.bytes, alignment))
         for item in items
@@ -123,7 +124,7 @@ def gap(
 
 
 def _in_order(items: Iterable[Item], alignment: int, steps: int) -> Packed:
-    """Each item at the lowest place that those before it leave free, at all of its steps."""
+    """Each item at the lowest place that is free at all of its steps, in this order."""
     alive: list[list[tuple[int, int]]] = [[] for _ in range(steps)]
     offsets: dict[Hashable, int] = {}
     peak = 0

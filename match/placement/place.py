@@ -1,4 +1,4 @@
-"""The plan of a network: a decision, with what its cut layers turned out to be, down to every offset."""
+"""The plan of a network: every offset, from a decision and the results for its cut layers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from match.placement.problem import Choice, Cut, PlacementProblem
 
 @dataclass(frozen=True)
 class Plan:
-    """Where everything lies, in bytes from the beginning of the network's part of a memory.
+    """The place of everything, in bytes from the beginning of the network's part of a memory.
 
-    choice: how constants come and what lives outside.
+    choice: how constants are fetched, and which tensors lie in external memory.
     tensors: offsets by name, in external memory for those that `choice.spilled` names, in main memory for the others.
     constants: by step, offset in main memory of those that are fetched whole or stay. images: by step, offset in the
         image in external memory of all constants.
@@ -44,7 +44,7 @@ def place(problem: PlacementProblem, decision: Decision, cuts: Mapping[int, Cut]
     Args:
         problem: what was decided about.
         decision: a choice that fits.
-        cuts: for each step that is cut, what its layer takes, within the room that it was given.
+        cuts: the result for the layer of each cut step, within the room that it was given.
         images: by step, bytes of constants as they lie in external memory: of a cut layer they are packed anew.
     """
     choice = improved(problem, decision.choice, cuts)

@@ -1,4 +1,4 @@
-"""What the placement of a network is asked: steps, tensors, constants, and how much memory there is."""
+"""The problem of placing a network: steps, tensors, constants, and the size of memories."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Step:
 
 @dataclass(frozen=True)
 class PlacementProblem:
-    """A network and its room.
+    """A network and the memory that it may use.
 
     main: bytes of main memory for tensors, constants and blocks together. external: bytes of external memory.
-    alignment: of everything that is placed. resident: bytes that main memory holds in any case.
-    issue: cycles of the core to start a transfer. room: bytes that a layer that is cut gets where they are there.
+    alignment: of everything that is placed. resident: bytes that main memory always holds.
+    issue: cycles of the core to start a transfer. room: the most bytes that a cut layer gets.
     """
 
     steps: tuple[Step, ...]
@@ -81,10 +81,10 @@ class PlacementProblem:
 
 @dataclass(frozen=True)
 class Choice:
-    """How constants come and what lives outside.
+    """How constants are fetched, and which tensors lie in external memory.
 
-    fetched: for each step that at which its constants are fetched whole; None for those that have none, are cut or
-        stay. cut: steps whose constants come in pieces. resident: steps whose constants stay in main memory for good.
+    fetched: for each step, the step at which its constants are fetched whole; None if it has no constants, or if they
+        are cut or stay. cut: steps whose constants are cut. resident: steps whose constants stay in main memory.
     spilled: names of the tensors in external memory.
     """
 
@@ -96,7 +96,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Cut:
-    """A layer whose operands come in pieces: `bytes` of its blocks in main memory, its `cycles` alone.
+    """A layer whose operands are cut: `bytes` of its blocks in main memory, and its `cycles` alone.
 
     traffic: cycles in which the external memory's DMA serves it.
     """

@@ -1,1 +1,1 @@
-"""What a mapping costs: the tiles and blocks that it cuts a layer into, what a cost model says of them, its latency."""
+"""The cost of a mapping: its tiles and blocks, their prices from a cost model, and the latency."""

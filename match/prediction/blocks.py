@@ -1,4 +1,4 @@
-"""What a cost model is asked about: the `Tile` of a kernel call and the `Block` of a transfer, from a mapping's spans.
+"""The arguments of cost models: the `Tile` of a kernel call and the `Block` of a transfer, from a mapping's spans.
 
 A span is (start, extent) in iterations of a loop dimension. Everything here is in real integers: halos are counted,
 borders are clipped, channels are rounded up where an operand's layout says so.
@@ -21,7 +21,7 @@ Span = tuple[int, int]
 
 
 def touched(axis: Axis, start: Ints, size: Ints) -> Ints:
-    """The number of indices that tiles touch: the second of `Axis.span`, of arrays."""
+    """The number of indices that tiles touch: the second value of `Axis.span`, for arrays."""
     begin = start * axis.stride - axis.before
     end = np.minimum(axis.limit, begin + (size - 1) * axis.stride + axis.window)
     return np.maximum(0, end - np.maximum(0, begin))
@@ -38,7 +38,7 @@ def axis_lengths(axis: Axis, sizes: Ints) -> Ints:
 
 
 def touched_lengths(axes: Sequence[Axis], start: Ints, size: Ints) -> list[Ints]:
-    """Elements along axes that tiles touch, as they lie in memory."""
+    """Elements along axes that tiles touch, in their layout."""
     return [round_up(touched(axis, start, size), axis.multiple) for axis in axes]
 
 
@@ -135,9 +135,9 @@ def block_of(operand: Operand, spans: Mapping[Dim, Span], extents: Mapping[Dim, 
 
 
 def pieces(shape: Sequence[int], limits: Sequence[int]) -> tuple[int, int]:
-    """How a block of `shape` lies in a dense array of `limits`, both slowest axis first.
+    """The contiguous pieces of a block of `shape` in a dense array of `limits`, both slowest axis first.
 
-    Returns the number of contiguous pieces, and of the groups in which these have equal distances; none if it is empty.
+    Returns the number of pieces, and the number of groups of pieces at equal distances; zeros for an empty block.
     """
     if 0 in shape:
         return 0, 0

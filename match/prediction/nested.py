@@ -1,7 +1,7 @@
-"""Latency of a mapping onto several memories, each level's kernel being the mapping of the levels inside of it.
+"""Latency of a mapping onto several memories: the kernel of each level is the mapping onto the levels inside it.
 
-A mapping onto the inner levels starts and ends with nothing under way, so that what it takes depends on its block
-alone. Blocks that look the same are executed once.
+A mapping onto the inner levels starts and ends without transfers under way, so its cost depends on its block only.
+Blocks that look the same are executed once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from match.target.cost import Block, Cost, CostModel, MappingView
 
 
 class Level(NamedTuple):
-    """The loops of one memory and, in the order of the operands, what is held there; depths count from the first."""
+    """The loops of one memory and the placements of operands there, in order; depths count from the first loop."""
 
     pricing: Prices
     loops: tuple[Loop, ...]
@@ -29,7 +29,7 @@ class Level(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What it takes to execute a mapping on one block.
+    """The cost of a mapping on one block.
 
     `transfers` (DMA cycles) and `moved` (bytes) have an entry for each operand in one memory, then in the next.
     """
@@ -95,9 +95,9 @@ def _view(levels: Sequence[Level], cost: Cost, work: Work) -> MappingView:
 
 
 class Nested:
-    """The mapping onto some levels. It is executed on blocks, in the memory outside, of at most `largest` extents.
+    """The mapping onto some levels, executed on blocks of the outer memory, of at most `largest` extents.
 
-    `inner` is the mapping onto the levels inside of the first; one that is given keeps what it remembers.
+    `inner` is the mapping onto the levels inside the first one; if given, its remembered costs are used.
     """
 
     def __init__(self, levels: Sequence[Level], largest: dict[Dim, int], inner: Nested | None = None) -> None:
@@ -111,7 +111,7 @@ class Nested:
         self._packed: dict[object, Move] = {}
 
     def work(self, spans: Spans, limits: tuple[Lengths, ...], overhead: float = 0.0) -> Work:
-        """What the mapping takes on the block that covers `spans`; the operands lie in arrays of `limits`."""
+        """The cost of the mapping on the block that covers `spans`; the operands lie in arrays of `limits`."""
         place = *spans.values(), limits
         known = self._known.get(place)
         if known is None:
@@ -130,8 +130,7 @@ class Nested:
     def packed(self, operand: int, depth: int, spans: Spans) -> Move:
         """The transfer of a block of constants, placed inside `depth` of the loops.
 
-        It holds the blocks of the innermost memory, each as long as the largest, in the order in which these are
-        fetched.
+        It holds the blocks of the innermost memory, each as long as the largest, in the order of their fetches.
         """
         pricing = self.level.pricing
         tensor = pricing.operands[operand]
@@ -151,7 +150,7 @@ class Nested:
         return known
 
     def _cuts(self, operand: int, depth: int) -> tuple[tuple[Loop, ...], Memory, dict[Dim, int]]:
-        """What cuts a block into those of the innermost memory: the loops, that memory, the extents inside of them."""
+        """How a block is cut into blocks of the innermost memory: the loops, this memory, extents inside the loops."""
         last, loops = self, self.level.loops[depth:]
         while last.inner is not None:
             last = last.inner
@@ -164,7 +163,7 @@ class Nested:
 
 
 class _LevelWalk(Walk):
-    """The loops of one level, in whose innermost body the levels inside of it are executed."""
+    """The loops of one level; their innermost body executes the inner levels."""
 
     def __init__(self, nested: Nested, limits: tuple[Lengths, ...]) -> None:
         pricing, loops, placements = nested.level
@@ -194,7 +193,7 @@ class _LevelWalk(Walk):
             self.moved[n] += count
 
     def _arrays(self) -> tuple[Lengths, ...]:
-        """The limits of the arrays that inner levels fetch from: blocks that are held here, else those outside."""
+        """The limits of the arrays that inner levels fetch from: blocks that are held here, else the arrays outside."""
         arrays = list(self._limits)
         for stream in self.streams:
             if self.pricing.operands[stream.number].role is not Role.CONSTANT:

@@ -1,4 +1,4 @@
-"""Predicted latency of a schedule: that of executing all its events."""
+"""Predicted latency of a schedule: the time to execute all its events."""
 
 from __future__ import annotations
 

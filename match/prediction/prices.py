@@ -36,7 +36,7 @@ Lengths = tuple[int, ...]
 """Elements along the axes of an operand."""
 
 MOST_BYTES = 1 << 60
-"""More than this no memory has."""
+"""More elements than any memory has."""
 
 SAMPLE = 8
 """Answers of each kind that `Prices.confirm` asks for again."""
@@ -53,7 +53,7 @@ class Move(NamedTuple):
 
 
 class Prices:
-    """Costs of one layer's tiles and blocks in one memory, that `operands` pass through.
+    """Prices of one layer's tiles and blocks in one memory; `operands` are those that it holds.
 
     Raises CostModelError, from any method, as `Questions` does.
     """
@@ -138,7 +138,7 @@ class Prices:
         return self._questions.ask_arrays("compute", tile, wanted)
 
     def prepare(self, tiles: Mapping[Dim, int]) -> None:
-        """Ask for all kernel calls of a tiling at a time, which a cost model that takes arrays answers faster."""
+        """Ask for all kernel calls of a tiling at once: a cost model that takes arrays answers faster."""
         if not self.takes_arrays:
             return
         kinds = [
@@ -174,7 +174,7 @@ class Prices:
         return known
 
     def array(self, operand: int, spans: Mapping[Dim, Span]) -> Lengths:
-        """How the array lies that holds the block of an activation that covers `spans`."""
+        """The limits of the array that holds the block of an activation that covers `spans`."""
         key = operand, *[spans[dim] for dim in self._dims[operand]]
         known = self._arrays.get(key)
         if known is None:
@@ -215,12 +215,12 @@ class Prices:
         return [Move(answer, block.bytes) for answer, block in zip(cycles, blocks, strict=True)]
 
     def unclipped(self, dim: Dim, end: int) -> tuple[int, int]:
-        """The range of iterations before `end` at which no block is clipped: the first, and the one behind."""
+        """The range of iterations before `end` in which no block is clipped, as a half-open interval."""
         low, high = self._unclipped[dim]
         return low, end if high is None else high
 
     def alike(self, dim: Dim, span: Span) -> Span:
-        """The first span of equal cost: of the same extent, unclipped. A span that is clipped is its own."""
+        """The first span of equal cost: of the same extent, and not clipped. A clipped span stands for itself."""
         start, extent = span
         low, high = self._unclipped[dim]
         return (low, extent) if low <= start and (high is None or start + extent <= high) else span
@@ -287,7 +287,7 @@ class Prices:
         return known
 
     def confirm(self) -> None:
-        """Ask again for a sample of what is remembered, spread over all of it.
+        """Ask again for a sample of the remembered answers, spread over all of them.
 
         Raises:
             CostModelError: if an answer is another one this time.
@@ -308,7 +308,7 @@ class Prices:
 def _remembered(
     known: dict[_Key, _Value], keys: Sequence[_Key], ask: Callable[[list[_Key]], Iterable[_Value]]
 ) -> list[_Value]:
-    """The answer to each of `keys`: the `known` one, or one that is asked for now, once."""
+    """The answer for each of `keys`: the `known` one, or a new one, asked for once."""
     lacking = [key for key in dict.fromkeys(keys) if key not in known]
     if lacking:
         known.update(zip(lacking, ask(lacking), strict=True))

@@ -16,10 +16,10 @@ from match.target.answers import MOST, SLACK, call_text, checked, failure
 from match.target.cost import Block, CostModel, Tile
 
 SAMPLE = 8
-"""Answers of every question in arrays that are remembered, to be asked for again in the end."""
+"""How many answers of each question in arrays are remembered, to be asked for again at the end."""
 
 MOST_CONFIRMED = 128
-"""Of all that are remembered, those that are asked for again."""
+"""How many remembered answers are asked for again."""
 
 
 class Questions:
@@ -50,7 +50,7 @@ class Questions:
     def ask_each(self, method: str, arguments: Sequence[object]) -> list[float]:
         """The answers of a method that has one argument behind the layer, for each of `arguments`.
 
-        A search asks for thousands, and nearly all are good: they are looked at together before each is by itself.
+        A search asks for thousands, and nearly all are valid: they are checked together, then one by one if that fails.
         """
         try:
             values = list(map(partial(getattr(self._cost_model, method), self._layer), arguments))
@@ -66,7 +66,7 @@ class Questions:
     def ask_arrays(self, method: str, argument: Tile | Block, wanted: Flags | None = None) -> Floats:
         """The answers of a method for a tile or a block whose numbers are arrays; it broadcasts with them.
 
-        A cost model that takes no arrays is asked one by one, for what is `wanted` alone; the others are 0.
+        A cost model that takes no arrays is asked one by one, only for those that are `wanted`; the others are 0.
         """
         columns, shape = _columns(argument)
         if self.takes_arrays:
@@ -95,7 +95,7 @@ class Questions:
             raise failure(f"{self.text(method)} of arrays", error) from error
 
     def confirm_sample(self) -> None:
-        """Ask again, one by one, for some of what was asked for in arrays.
+        """Ask again, one by one, for some answers that were given as arrays.
 
         Raises:
             CostModelError: if an answer is another one this time.

@@ -16,7 +16,7 @@ class Run(NamedTuple):
 
 
 def unclipped(axes: Sequence[Axis]) -> tuple[int, int | None]:
-    """The range of iterations whose windows lie inside all tensors: the first, the one behind; endless without axes."""
+    """The half-open range of iterations whose windows lie inside all tensors; endless without axes."""
     low = max((-(-axis.before // axis.stride) for axis in axes), default=0)
     return low, min(((axis.limit + axis.before - axis.window) // axis.stride + 1 for axis in axes), default=None)
 

@@ -25,7 +25,7 @@ def view_of(
         pricing: Prices of its layer.
         loops: Its loops, outermost first.
         placements: Where its operands are held, in their order, memory by memory.
-        cost: What it costs when the core executes the loops and one DMA the transfers.
+        cost: Its cost if the core executes the loops, and one DMA the transfers.
         moves: Bytes and DMA cycles of each placement, all blocks together.
     """
     extents = pricing.layer.extents
@@ -40,7 +40,7 @@ def view_of(
 
 
 def iterations(extents: dict[Dim, int], loops: Sequence[Loop]) -> int:
-    """How often the body of nested loops over `extents` runs, smaller last pieces and all."""
+    """How often the body of nested loops over `extents` runs, with smaller last pieces counted."""
     return math.prod(_pieces(extents[dim], [loop.tile for loop in loops if loop.dim is dim]) for dim in Dim)
 
 

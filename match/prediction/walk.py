@@ -1,10 +1,10 @@
-"""The order of events of the generated code in one memory, with what repeats counted instead of walked.
+"""The order of events of the generated code in one memory, with iterations that repeat counted instead of walked.
 
-The core executes the loops; one DMA engine serves the transfers in the order in which they are issued. The state
-between two iterations is when that engine and each outstanding transfer will be done, relative to now. Once two
-neighbouring iterations that look the same leave the same state behind, so do all that follow them, and the rest of
-the run is a multiplication. The result is that of walking every iteration, border tiles and buffer conflicts
-included, at the price of a few iterations per loop.
+The core executes the loops; one DMA engine serves the transfers in the order of their issue. The state between two
+iterations is the time until the engine and each outstanding transfer are done. If two consecutive iterations look the
+same and leave the same state, all following iterations of the run do so, too, and the rest of the run is a
+multiplication. The result is the same as if every iteration were walked, border tiles and buffer conflicts included,
+but only a few iterations of each loop are walked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Spans = dict[Dim, Span]
 
 
 class BlocksUnderWay:
-    """The blocks of one operand, of at most `extents`: when those under way will be done."""
+    """The blocks of one operand, of at most `extents`, and when the transfers under way will be done."""
 
     def __init__(self, number: int, placement: Placement, extents: Mapping[Dim, int]) -> None:
         self.number = number
@@ -32,10 +32,10 @@ class BlocksUnderWay:
 
 
 class Walk:
-    """Executes `loops` once over given spans; the totals are what was spent so far.
+    """Executes `loops` once over given spans, and sums up cycles and bytes.
 
-    `placements` are in the order of the operands, None for those that are not held in this memory, with depths counted
-    from the first of the loops. `largest` are the largest extents that there are outside of them. `transfers` (DMA
+    `placements` are in the order of the operands, None for operands that this memory does not hold; depths count
+    from the first of the loops. `largest` are the largest extents outside the loops. `transfers` (DMA
     cycles) and `moved` (bytes) have an entry for each operand in this memory, then in those inside of it.
     """
 
@@ -85,7 +85,7 @@ class Walk:
         return self.pricing.move(stream.number, spans, stream.extents)
 
     def kernel(self, spans: Spans) -> None:
-        """What the innermost body starts and waits for."""
+        """Start the kernel in the innermost body, and wait for it."""
         cycles = self.pricing.compute(spans)
         self.compute += cycles
         self.overhead += self.pricing.launch
@@ -150,7 +150,7 @@ class Walk:
             self._body(depth + 1, piece(run.last), piece(run.last + 1) if run.last < last else wrapped)
 
     def _state(self) -> tuple[float, ...]:
-        """What the future depends on: how long the DMA engine and the transfers under way still take."""
+        """The state on which later iterations depend: remaining times of the DMA engine and of transfers under way."""
         now = self.now
         done = [self.dma]
         for stream in self.streams:

@@ -1,4 +1,4 @@
-"""Solutions of earlier compilations, in a folder: a file each, found by everything that a search depends on."""
+"""Solutions of earlier compilations in a folder: a file each, named by a digest of all that a search depends on."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Cache:
         self._kept.store((name, encode(solution)) for name, solution in named if name is not None)
 
     def _name(self, problem: SearchProblem) -> str | None:
-        """What a problem's solution is kept by; None if its cost model cannot be told from others."""
+        """The file name of a problem's solution; None if its cost model has no digest."""
         model = self._fingerprint(problem.cost_model)
         if model is None:
             return None

@@ -1,4 +1,4 @@
-"""Search engines: what turns a layer, a memory and a cost model into the best `Schedule` they find."""
+"""Search engines: from a layer, a memory and a cost model to the best `Schedule` that they find."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Solutions as bytes and back: what the cache stores and what worker processes send.
 
-Only what a search decides is stored. Everything else is the problem's, and the mapping is built and checked anew with
-it, so that no bytes whatever can become a mapping that does not fit.
+Only the decisions of a search are stored. Everything else comes from the problem, and the mapping is built and checked
+again, so that corrupt bytes cannot become a mapping that does not fit.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Searches in parallel, in processes of their own that load nothing but what a search needs.
+"""Searches in parallel, in processes that load only what a search needs.
 
-A worker is a Python that calls `work`: it reads pickled problems from its standard input and writes replies to its
-standard output, each behind its length. It knows nothing of the program that calls the compiler, so that any script
-may, and holds no copy of TVM or its threads. The caller searches, too. Workers start once it has been at it for
-`START_UP` seconds, and only as many as have work for so long, so that short searches do not pay for them.
+A worker is a Python process that calls `work`: it reads pickled problems from its standard input and writes replies to
+its standard output, each after its length. It does not import the calling program, so any script may call the compiler,
+and it has no copy of TVM or its threads. The caller searches, too. Workers start after `START_UP` seconds of search,
+and only as many as have work for so long, so that short searches do not pay for them.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def solve_all(
 ) -> list[Solution]:
     """Solutions in the order of `problems`, found by up to `jobs` processes: the same for any number of them.
 
-    What a worker cannot do, because it cannot import a cost model or dies, this process does. `count` is told how many
-    are done, and of how many.
+    If a worker cannot import a cost model, or dies, this process searches in its place. `count` is called with the
+    number of searches that are done and their total.
 
     Raises:
         CostModelError: if a cost model fails; of several failures that of the first problem.

@@ -1,8 +1,8 @@
 """Finds layers in the integer form of Relay and reads them into types that hold no TVM object.
 
-The form is the one of docs/integer-form.md. A layer is recognised from its last operator backwards, so that the whole
-of it is covered or nothing; one whose inner values something else needs is left alone. What looks like a layer and
-cannot be expressed as a `Layer` is reported with the reason, so that it appears in the report beside those that can.
+docs/integer-form.md defines the form. A layer is recognised from its last operator backwards, and covered as a whole or
+not at all; if another operator reads a value inside it, it is not a layer. An expression that looks like a layer but
+cannot be expressed as a `Layer` is returned with the reason, for the report.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = ["Match", "Rejection", "find", "unrequantized"]
 
 
 def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match | Rejection, ...]:
-    """All layers of a type-checked module's "main", in the order in which they are computed, named by their operators.
+    """All layers in "main" of a typed module, in the order of computation, named by their operators.
 
-    No two cover the same call, but for the padding that convolutions may share. `own` are modules' own operators, which
-    go before others.
+    No two layers cover the same call, except for padding that convolutions share. `own` are operators that modules
+    define; they come before others.
 
     Raises:
         TargetError: an operator of a module's own cannot be read.
@@ -61,7 +61,7 @@ def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match |
 
 
 def _read(expr: relay.Expr, ranges: Ranges, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection | None:
-    """The layer that ends in an expression. What keeps TVM from joining it with its readers is of the layer, too."""
+    """The layer that ends in an expression, with the annotation that keeps TVM from fusing it with its readers."""
     if is_call(expr, ALONE) and used_by[expr.args[0]] == [expr]:
         layer = read(expr.args[0], ranges)
         return None if layer is None else replace(layer, root=expr, covered=(expr, *layer.covered))
@@ -69,7 +69,7 @@ def _read(expr: relay.Expr, ranges: Ranges, used_by: dict[relay.Expr, list[relay
 
 
 def unrequantized(match: Match) -> tuple[Match, CoreCalls] | None:
-    """A convolution or dense layer up to its int32 sums, and what requantizes them; None for other layers."""
+    """A convolution or dense layer up to its int32 sums, and the requantization; None for other layers."""
     requantized = read_requantized(match.root)
     sums = read(requantized[0], {}) if requantized and read_sums(requantized[0]) else None
     if not isinstance(sums, Match):
@@ -79,7 +79,7 @@ def unrequantized(match: Match) -> tuple[Match, CoreCalls] | None:
 
 
 def _alone(match: Match, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match | Rejection:
-    """The match, if nothing outside needs a value it computes on the way; a padded input may be computed twice."""
+    """The match, if no other operator reads a value inside it; a padded input may be computed twice."""
     covered = set(match.covered)
     for expr in match.covered:
         shared = any(user not in covered for user in used_by[expr])

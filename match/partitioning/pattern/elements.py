@@ -1,4 +1,4 @@
-"""Operators of one activation that sum nothing as layers."""
+"""Operators of one activation without sums, as layers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def resize(root: relay.Expr, found: Resize) -> Match:
 
 
 def _positions(between: Between) -> npt.NDArray[np.int32]:
-    """Shape (outputs, 3); where an output has one input only, in front of the first one say, its weight is all."""
+    """Shape (outputs, 3). An output with one input only, as before the first input, has the whole weight there."""
     weight = np.where(between.below == between.above, 0, between.weight)
     return np.stack([between.below, between.above, weight], axis=1).astype(np.int32)
 

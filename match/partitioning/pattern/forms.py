@@ -1,4 +1,4 @@
-"""Turns what is read from the integer form into layers."""
+"""Turns operators of the integer form into layers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORD = 4
 
 
 def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
-    """The layer that ends in `root`, the reason why it cannot be expressed, or None if nothing like one ends there."""
+    """The layer that ends in `root`, or the reason why it cannot be expressed, or None if there is no such layer."""
     if is_call(root, "nn.max_pool2d"):
         return _max_pool2d(root)
     addition = readers.read_addition(root)
@@ -113,9 +113,9 @@ def _convolution_op(conv: Convolution, outputs: int) -> Op:
 
 
 def _groups_together(groups: int, channels: int) -> int:
-    """How many groups of so many input channels become one, with zeros in its filters: a word of channels, if possible.
+    """How many groups of `channels` input channels become one, with zeros in its filters: a word, if possible.
 
-    Kernels take a word of channels as quickly as one, and fetch windows group by group.
+    Kernels compute a word of channels as fast as one channel, and fetch windows group by group.
     """
     return min((count for count in range(1, groups) if groups % count == 0 and count * channels >= WORD), default=1)
 

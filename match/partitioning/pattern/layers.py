@@ -1,4 +1,4 @@
-"""What forms of all kinds need to make layers of expressions."""
+"""Helpers of all forms that make layers of expressions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ranges = Mapping[relay.Expr, Range]
 
 
 def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
-    """The calls and tuples from `inputs` to `root`, which the form is known to lie between; the root first."""
+    """The calls and tuples of a form, from `root` back to `inputs`."""
     found: dict[relay.Expr, None] = {}
     pending = [root]
     while pending:
@@ -67,13 +67,13 @@ def rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: s
 
 
 def range_of(x: relay.Expr, channels: int, ranges: Ranges) -> Range:
-    """What is known about a tensor's values; what its type allows if nothing else is."""
+    """The known range of a tensor's values; the range of its type if nothing is known."""
     low, high = value_range(dtype(x))
     return ranges.get(x) or Range(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
 
 
 def without_idle_parts(requantization: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
-    """Without a correction of negative values, or exceptions, that no accumulator from `low` to `high` meets."""
+    """The requantization without corrections and exceptions that no accumulator from `low` to `high` meets."""
     below, exceptions = requantization.negative_below, requantization.exceptions
     if below is not None and not np.any(low < below):
         requantization = replace(requantization, negative_below=None, negative_step=0)

@@ -21,7 +21,7 @@ _IDENTITY = np.arange(256, dtype=np.uint8)
 def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | None:
     """A concatenation of two 8-bit tensors, with the tables in front of it if `tables`.
 
-    Whatever is behind the axis belongs to the channels, and what is before it are pixels.
+    Axes behind the concatenated one belong to the channels, and axes before it to the pixels.
     """
     if not is_call(root, "concatenate") or not is_8bit(root) or not isinstance(root.args[0], relay.Tuple):
         return None
@@ -63,7 +63,7 @@ def slicing(root: relay.Expr) -> Match | None:
 def transposition(root: relay.Expr) -> Match | None:
     """A transposition of 8-bit values, with reshapes around it, that turns two groups of neighbouring axes.
 
-    Axes in front of both stay, and so do those behind both, which make up an element.
+    Axes in front of both groups stay. Axes behind both groups stay, too, and make up an element.
     """
     turned = root.args[0] if is_call(root, "reshape") else root
     if not is_call(turned, "transpose") or not is_8bit(turned):
@@ -105,7 +105,7 @@ _Columns = npt.NDArray[np.int32]
 
 
 def _taken(root: relay.Call) -> tuple[int, _Columns] | None:
-    """The axis of a `take` of constant indices, and these."""
+    """The axis and the indices of a `take` with constant indices."""
     if not is_call(root, "take") or root.attrs.axis is None:
         return None
     axis, indices = int(root.attrs.axis), constant(root.args[1])
@@ -116,7 +116,7 @@ def _taken(root: relay.Call) -> tuple[int, _Columns] | None:
 
 
 def _stepped(root: relay.Call) -> tuple[int, _Columns] | None:
-    """The axis of a slice that alone is not whole, and the indices that are left of it."""
+    """The only axis that a slice cuts, and the indices that remain."""
     if not is_call(root, "strided_slice"):
         return None
     attrs, before = root.attrs, shape(root.args[0])
@@ -133,7 +133,7 @@ def _stepped(root: relay.Call) -> tuple[int, _Columns] | None:
 
 
 def _padded(root: relay.Call) -> tuple[int, _Columns] | None:
-    """The axis that a constant is put around, and the indices on it with -1 for that."""
+    """The axis that is padded with a constant, and its indices, with -1 for padding."""
     if not is_call(root, "nn.pad") or scalar(root.args[1]) is None or str(root.attrs.pad_mode) != "constant":
         return None
     widths = [(int(before), int(behind)) for before, behind in root.attrs.pad_width]
@@ -145,7 +145,7 @@ def _padded(root: relay.Call) -> tuple[int, _Columns] | None:
 
 
 def _runs(columns: _Columns) -> int:
-    """How many parts there are of neighbours one after the other, or of padding."""
+    """The number of runs of consecutive indices, or of padding."""
     steps = np.where(columns[:-1] < 0, 0, 1)
     return 1 + int(np.count_nonzero(np.diff(columns) != steps))
 

@@ -1,4 +1,4 @@
-"""Finds modules' own operators: occurrences of their dataflow patterns."""
+"""Finds operators that modules define: occurrences of their dataflow patterns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from match.target.own import OwnOperator, Reading
 
 
 def occurrences(main: relay.Function, operators: Iterable[OwnOperator]) -> dict[relay.Expr, Match]:
-    """Occurrences of operators in a type-checked function, by their last expression; of two there, the first listed.
+    """Occurrences of operators in a typed function, by last expression; if two end there, the one that is listed first.
 
     Raises:
         TargetError: an operator's pattern or reading fails, or what it reads cannot be a layer.
@@ -35,7 +35,7 @@ def occurrences(main: relay.Function, operators: Iterable[OwnOperator]) -> dict[
 
 
 def _parts(main: relay.Function, operator: OwnOperator) -> dict[relay.Expr, Mapping[Any, Any]]:
-    """By the last expression of each occurrence, what the parts of the pattern stand for."""
+    """The expressions that match the parts of the pattern, by the last expression of each occurrence."""
     callback: Any = relay.dataflow_pattern.DFPatternCallback
     found: dict[relay.Expr, Mapping[Any, Any]] = {}
 

@@ -59,7 +59,7 @@ def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> M
 
 
 def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Rejection:
-    """The square of what two tensors differ by, element by element."""
+    """The square of the difference of two tensors, element by element."""
     pair = _paired(root, Op.SQUARED_DIFFERENCE, found.operands, (0, 1))
     if isinstance(pair, Rejection):
         return pair
@@ -74,7 +74,7 @@ def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Re
 
 
 def matrices(root: relay.Expr, found: Matrices) -> Match | Rejection:
-    """Products of as many pairs of matrices as there are."""
+    """Products of pairs of matrices."""
     a, b = found.operands
     (batch, rows, c), (_, columns, _) = shape(a), shape(b)
     macs = batch * rows * columns * c
@@ -104,7 +104,7 @@ def matrices(root: relay.Expr, found: Matrices) -> Match | Rejection:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Two operands in the order of a layer's, a number of each, and what is broadcast of them."""
+    """Two operands in the order of a layer's inputs, with a number for each, and how they are broadcast."""
 
     operands: tuple[relay.Expr, relay.Expr]
     numbers: tuple[int, int]
@@ -114,7 +114,7 @@ class _Pair:
 def _paired(
     root: relay.Expr, op: Op, operands: tuple[relay.Expr, relay.Expr], numbers: tuple[int, int]
 ) -> _Pair | Rejection:
-    """Two operands, in whichever order they are, with a number of each; or the reason why no layer has such ones."""
+    """Two operands in the order that a layer needs, with a number for each, or the reason why no layer has them."""
     a, b = operands
     if dtype(a) != dtype(b):
         return rejected(root, operands, op, "its operands have different types")
@@ -126,13 +126,13 @@ def _paired(
 
 
 def _with_broadcast(layer: Layer, broadcast: Broadcast) -> Layer:
-    """The layer, one of whose inputs has less than its output."""
+    """The layer with an input that is broadcast to the output."""
     rows, columns = (1, 1) if broadcast == "outer" else (layer.iy, layer.ix)
     return replace(layer, broadcast=broadcast, iy=rows, ix=columns)
 
 
 def _broadcast(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> Broadcast | None:
-    """What is broadcast where two operands make a result; None for other ways than a layer's."""
+    """How two operands are broadcast to a result; None if no layer can do so."""
     *pixels, k = shape(root)
     one_pixel, one_channel = _trimmed((k,)), _trimmed((*pixels, 1))
     both = _extents(a), _extents(b)
@@ -147,7 +147,7 @@ def _broadcast(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> Broadcast | No
 
 
 def _extents(x: relay.Expr) -> tuple[int, ...]:
-    """The shape without the ones in front, which say nothing where operands meet."""
+    """The shape without leading ones, which do not matter for broadcasting."""
     return _trimmed(shape(x))
 
 

@@ -18,11 +18,11 @@ from match.relay.lstm import Lstm, tanh_shift
 from match.relay.rewrite import dtype, shape
 
 _BITS = 32
-"""Of what kernels multiply with a mantissa."""
+"""Bits of the numbers that kernels multiply with a mantissa."""
 
 
 def fits(found: Lstm) -> bool:
-    """Whether kernels can scale all sums that there may be, which have 32 bits then."""
+    """Whether all sums that can occur fit 32 bits after scaling, as kernels need."""
     sums = zip((found.input_weights, found.state_weights), found.offsets, (found.x_dtype, found.dtype), strict=True)
     largest: list[int] = []
     for weights, offsets, kind in sums:

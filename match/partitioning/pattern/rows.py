@@ -1,4 +1,4 @@
-"""A network as the list of what is computed one after the other: layers, and the operators between them."""
+"""A network as a list of rows in the order of computation: layers, and the operators between them."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _EXACT_REALS = _MOVES | {
 _WINDOWED_MEAN = "nn.avg_pool2d"
 """The mean over windows of real numbers, summed in the order of onnxruntime's kernel.
 
-Of windows whose number of values is no power of two, outputs were seen that differ in the last bit.
+The last bit of an output may differ if the number of values in a window is not a power of two.
 """
 
 CoreCalls = tuple[relay.Call, ...]
-"""Operators that TVM makes one loop of, or all those of a function in fixed point, in order of computation.
+"""Operators that TVM fuses into one loop, or all operators of a function in fixed point, in order of computation.
 
-Mostly it is one.
+Mostly it is one operator.
 """
 
 FIXED_POINT = "fixed_point"
-"""What a function of dozens of operators is called that is no function of a row (a step of an LSTM)."""
+"""The name of a function of dozens of operators that is not a function of a row (a step of an LSTM)."""
 
 
 def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Match | Rejection | CoreCalls, ...]:
@@ -73,9 +73,9 @@ def rows(main: relay.Function, found: Iterable[Match | Rejection]) -> tuple[Matc
 def _functions(
     order: Sequence[relay.Expr], covered: Container[relay.Expr]
 ) -> tuple[dict[relay.Expr, list[relay.Call]], dict[relay.Call, relay.Expr]]:
-    """The operators of each function in fixed point, by its last one and in order, and that of each operator.
+    """The operators of each function in fixed point, by its last one and in order, and the function of each operator.
 
-    An operator is the first function's that needs it.
+    An operator belongs to the first function that needs it.
     """
     function_of: dict[relay.Call, relay.Expr] = {}
     for root in order:
@@ -89,7 +89,7 @@ def _functions(
 
 
 def called(calls: CoreCalls) -> str:
-    """What the operators are called in a report."""
+    """The name of the operators in a report."""
     names = [operator_name(call) or "function" for call in calls if not is_call(call, ALONE)]
     if any(is_call(call, ALONE) for call in calls[:-1]):  # which ends a loop
         return Op.SOFTMAX.value if "max" in names else FIXED_POINT
@@ -105,9 +105,10 @@ def is_floating(calls: CoreCalls) -> bool:
 def is_reference(calls: CoreCalls) -> bool:
     """Whether the operators are known to compute the reference's numbers.
 
-    Operators on integers are: the integer form is the reference's, but for TVM's own fixed-point multiplication. Of
-    those on real numbers these are: what moves, compares or converts numbers, and what is rounded once with a constant,
-    as between real and quantized numbers. How a reference computes others, and in which order it sums, is not known.
+    Operators on integers do, because the integer form is the reference's; TVM's own fixed-point multiplication does
+    not. Operators on real numbers do if they move, compare or convert numbers, or round once with a constant, as
+    between real and quantized numbers. For other operators it is not known how the reference computes, and in which
+    order it sums.
     """
     return all(_is_reference(call) for call in calls)
 
@@ -127,11 +128,11 @@ def _is_reference(call: relay.Call) -> bool:
 
 
 def products(calls: CoreCalls) -> tuple[Op, int] | None:
-    """Which layer the operators are one of, and its multiply-accumulates; None if they sum no products.
+    """The kind of layer of the operators, and its multiply-accumulates; None if they sum no products.
 
-    That is what a layer is whose sums stay 32 bits, or are scaled in floating point. Products of matrices count as
-    dense layers, convolutions in any number of dimensions and transposed ones as convolutions in two. Of several the
-    first says which layer it is.
+    Such operators are layers whose sums stay 32 bits, or are scaled in floating point. Products of matrices count as
+    dense layers. Convolutions in any number of dimensions, and transposed ones, count as convolutions in two. If there
+    are several, the first one decides the kind.
     """
     found = [one for call in calls if (one := _products(call))]
     return (found[0][0], sum(macs for _, macs in found)) if found else None
@@ -154,7 +155,7 @@ def _products(call: relay.Call) -> tuple[Op, int] | None:
 
 
 def _summed(call: relay.Call) -> int:
-    """How many products of two matrices an element of their product sums."""
+    """How many products an element of a product of two matrices sums."""
     if is_call(call, "nn.dense", "qnn.dense"):
         return shape(call.args[1])[1]
     *_, rows, columns = shape(call.args[0])
@@ -162,7 +163,7 @@ def _summed(call: relay.Call) -> int:
 
 
 def _continues(call: relay.Call, previous: relay.Call) -> bool:
-    """Whether TVM computes `call` in the loop of `previous`, element by element, or the loop ends there."""
+    """Whether TVM fuses `call`, element by element, into the loop of `previous`."""
     if is_call(call, ALONE):
         return True
     return _elementwise(call) and _elementwise(previous) and shape(call) == shape(previous)

@@ -1,4 +1,4 @@
-"""What is found in Relay: layers, and things like layers that cannot be expressed as one."""
+"""Layers that are found in Relay, and expressions like layers that cannot be expressed as one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ class Match:
     """A layer found in Relay.
 
     root: the expression whose value the layer computes.
-    inputs: the expressions it computes it from: the input and, where there are two, the addend.
-    covered: the calls from the inputs to the root, and tuples between them, all of which the layer replaces.
+    inputs: the layer's inputs: one, or two for an operator of two activations.
+    covered: the calls and tuples from the inputs to the root, which the layer replaces.
     accumulator: smallest and largest int32 accumulator that each channel can reach, for inputs of any value; for an
         addition the range of the sum of its two products; None for an operator that does not requantize.
-    reference: whether the layer in integers is what the reference computes, which may do so in floating point.
+    reference: whether the layer computes the reference's integers; False if the reference may differ, in floating
+        point.
     """
 
     root: relay.Expr
@@ -33,7 +34,7 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """Something with the shape of a layer that no module can be asked for, and why; `outputs` in elements."""
+    """An expression like a layer that cannot be offered to modules, with the reason; `outputs` in elements."""
 
     root: relay.Expr
     covered: tuple[relay.Expr, ...]

@@ -1,12 +1,12 @@
-"""Lower bounds of what mappings cost: of all that share a tile, and of one by itself.
+"""Lower bounds of the cost of mappings: of all mappings with a tile, and of a single mapping.
 
     core_cycles = overhead + kernels + what the core does or waits for beside no kernel
     dma_cycles  = overhead + first issue + the greater of: all transfers; those of inputs, the last kernel behind
                   them, and the last write-back behind that
     lower_bound_cycles[tile, residency] = max(core_cycles, dma_cycles)
 
-With transfers that block the core, the latency is the sum of all. The bound of a tile has every block fetched once, and
-each operand whole or cut along any of its dimensions, whichever costs least.
+If transfers block the core, the latency is the sum of all terms. The bound of a tile assumes that every block is
+fetched once, with each operand whole or cut along any of its dimensions, whichever costs least.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from match.search.exact.tables import TILED, Box, Figures, Tables, within
 
 
 class Bound(NamedTuple):
-    """Cycles and bytes that mappings cost at least; arrays over mappings, or tables over tiles."""
+    """Lower bounds of cycles and bytes of mappings; arrays over mappings, or tables over tiles."""
 
     cycles: Floats
     moved: Floats
@@ -40,9 +40,9 @@ MayWin = Callable[[Ints, Bound], Flags]
 class HeldOperand(NamedTuple):
     """An operand of some tiles, held in some ways; shape (ways, tiles).
 
-    depth: loops that its blocks are fetched inside of. buffers: their number. need: bytes of all buffers. sums: bytes
-    of partial sums, which lie in the shared room. moved: bytes. transfer: DMA cycles. waits: those beside which no
-    kernel runs. issues: transfers that the core issues, those of inputs without the ones before the first kernel.
+    depth: number of loops inside which its blocks are fetched. buffers: their number. need: bytes of all buffers. sums:
+    bytes of partial sums, which lie in the shared room. moved: bytes. transfer: DMA cycles. waits: those beside which
+    no kernel runs. issues: transfers that the core issues, those of inputs without the ones before the first kernel.
     first, chain: of an input, DMA cycles of the first block, and cycles from the first issue to the last arrival, as
     each block is issued when the one before has arrived. last: DMA cycles of the last write-back.
     """
@@ -61,7 +61,7 @@ class HeldOperand(NamedTuple):
 
 
 class LeastFigures(NamedTuple):
-    """The least figures of an operand, in all outer blocks, of any mapping with a tile of each size; tables.
+    """The least figures of an operand over all mappings with a tile of each size, summed over outer blocks; tables.
 
     moved: bytes of all blocks. transfer: DMA cycles of all blocks. end: those that no kernel hides, see `Figures`.
     """
@@ -95,7 +95,7 @@ def _least(operand: Operand, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def tile_bound(tables: Tables, least: Sequence[LeastFigures], box: Box, kernels: Floats) -> Bound:
-    """Of all mappings with a tile, for the tiles of a box; tables.
+    """The bound of all mappings with a tile, for the tiles of a box; tables.
 
     `least` are those of `tables`, `kernels` the cycles of all kernel calls, with the overhead and their launches.
     """
@@ -135,9 +135,9 @@ class TileGroup:
         return residency, tile, self._bound(held, residency, tile)
 
     def _rough(self, held: Sequence[HeldOperand], residency: Ints, tile: Ints) -> Bound:
-        """The bound of some mappings without what is small or takes long to find out.
+        """A weaker bound of some mappings, without terms that are small or take long to compute.
 
-        On one memory it saves nothing; the many mappings onto two are bounded in a fifth less time.
+        It saves no time on one memory. On two memories, with many more mappings, bounding takes a fifth less time.
         """
         core, transfer, moved = self.kernels[tile], np.zeros(()), np.zeros(())
         for one, way in zip(held, self.residencies.which[:, residency], strict=True):
@@ -201,8 +201,9 @@ class TileGroup:
     def _idle(self, inputs: Sequence[HeldOperand]) -> Floats:
         """Cycles before the first kernel in which the DMA is idle, or done with the first block of every input.
 
-        Before the loops the core issues the transfers of blocks that it need not wait for at once. Then, from the
-        outermost depth on, it waits for each, issues the next one of those in two buffers, and fetches the others.
+        Before the loops the core issues the first transfer of each operand with two buffers, or at depth 0. Then, from
+        the outermost depth inwards, it waits for each of these and issues the next one, and fetches the operands with
+        one buffer.
         """
         issue, now, busy = self.tables.prices.issue, np.zeros(()), np.zeros(())
         arrivals: list[Floats] = []
@@ -221,7 +222,7 @@ class TileGroup:
         return now - _total(one.first for one in inputs)
 
     def _iterations(self, inside: frozenset[Dim], dims: Sequence[Dim]) -> Ints:
-        """Iterations, in all outer blocks, of the loops over those of `dims` that are `inside`."""
+        """Iterations, in all outer blocks, of the loops over the dimensions of `dims` that are `inside`."""
         result = np.ones((), np.int64)
         for dim in dims:
             result = result * (self.counts[dim] if dim in inside else self.tables.outer_counts[dim])

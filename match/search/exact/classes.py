@@ -1,7 +1,7 @@
 """Equivalence classes of the tiles along one dimension, for all tile sizes at once, and sums over them.
 
-Tiles about which a cost model is told the same are of one class. What a tiling costs is a sum over the classes along
-each of its dimensions, of their number times their price.
+Two tiles are in one class if they look the same to the cost model. The cost of a tiling is the sum over all
+combinations of classes along its dimensions: number of tiles times price.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Tiles(NamedTuple):
     """Some tiles along one dimension; arrays of shape (tiles,), in iterations.
 
     `row` is the number of the tile size, `full` that size. `start` and `size` are the tile's, `begin` and `extent`
-    those of the outer block that it is in. `times` is how many tiles nothing can tell from it.
+    those of its outer block. `times` is the number of equal tiles.
     """
 
     row: Ints
@@ -34,7 +34,7 @@ class Tiles(NamedTuple):
 
 
 Asked = Callable[[Tiles], Sequence[npt.NDArray[Any]]]
-"""Gives the numbers that a cost model is told about tiles, an array of shape (tiles,) for each."""
+"""Gives the numbers that describe tiles to a cost model, an array of shape (tiles,) for each number."""
 
 
 class Table(NamedTuple):

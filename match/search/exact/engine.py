@@ -1,4 +1,4 @@
-"""The engine `exact`: onto one memory the best of all mappings, onto two a good one by heuristics."""
+"""The engine `exact`: the best mapping onto one memory, and a good one, by a heuristic, onto two."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from match.target.cost import CostModel
 
 @dataclass(frozen=True)
 class ExactEngine:
-    """Finds a mapping whose predicted cost no other has less of; onto two memories, one that is nearly as good."""
+    """Finds a mapping of least predicted cost; onto two memories, a mapping close to it."""
 
     def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`."""
@@ -63,7 +63,7 @@ def two_memories(problem: SearchProblem) -> Schedule:
 
 @contextmanager
 def collector_paused() -> Generator[None]:
-    """Python's collector of cyclic garbage is off inside, where none is made.
+    """Turns off Python's collector of cyclic garbage: a search makes no cycles.
 
     With TVM loaded, one collection takes as long as the search of a layer.
     """

@@ -1,7 +1,7 @@
-"""What any mapping onto two memories takes at least, whatever its tiles.
+"""A lower bound of all mappings onto two memories, whatever their tiles.
 
-The quickest tile for its size, of all that fit the inner memory, and the quickest block for its size are found. No
-mapping is quicker than one whose tiles and blocks are all as quick as these.
+Of all tiles that fit the inner memory the one with the least cycles per output is found, and of all blocks the one with
+the least cycles per byte. No mapping is faster than if all its tiles and blocks were as fast as these.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from match.target.cost import Tile, ceil_div
 
 
 def least_bytes(prices: Prices, operand: Operand) -> int:
-    """Bytes of an operand that any mapping moves: those that windows touch, without what lies between them."""
+    """Bytes of an operand that every mapping moves: those that windows touch, without gaps between windows."""
     total = 0
     for component in operand.components:
         size = component.element_bytes
@@ -36,7 +36,7 @@ def least_bytes(prices: Prices, operand: Operand) -> int:
 
 
 def least_transfers(prices: Prices, operands: Sequence[Operand]) -> float:
-    """DMA cycles that any mapping takes for some operands: bytes as quick as those of the quickest block."""
+    """A lower bound of DMA cycles for some operands: each byte as fast as in the fastest block."""
     cycles = 0.0
     for operand in operands:
         lengths = [lengths_anywhere(operand, axis, prices.layer.size(axis.dim)) for axis in axes_of(operand)]
@@ -46,9 +46,9 @@ def least_transfers(prices: Prices, operands: Sequence[Operand]) -> float:
 
 
 def least_kernels(tables: Tables) -> float:
-    """Cycles of kernel calls that any mapping takes: outputs as quick as those of the quickest tile that fits.
+    """A lower bound of the cycles of all kernel calls: each output as fast as in the fastest tile that fits.
 
-    The quickest of all tiles, wherever they lie in the layer. `tables` are of the layer in the inner memory.
+    All tiles count, wherever they lie in the layer. `tables` are of the layer in the inner memory.
     """
     prices, layer = tables.prices, tables.prices.layer
     (oy, iy), (ox, ix) = (anywhere(axis, layer.size(axis.dim)) for axis in (prices.rows, prices.columns))

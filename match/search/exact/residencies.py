@@ -1,6 +1,6 @@
 """Residency: how operands may be held in a memory.
 
-An operand's blocks are fetched, or written back, inside of some of the loops, and there are one or two buffers.
+The blocks of an operand are fetched or written back inside some of the loops, into one or two buffers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from match.mapping.schedule import REDUCTIONS
 from match.prediction.arrays import Ints
 
 Way = tuple[frozenset[Dim], int]
-"""How an operand is held: the dimensions of the loops that its blocks are fetched inside of, the number of buffers."""
+"""How an operand is held: the dimensions of the loops inside which its blocks are fetched, the number of buffers."""
 
 
 class Residencies(NamedTuple):
@@ -49,8 +49,8 @@ def residencies(operands: Sequence[Operand], dims: tuple[Dim, ...], packed: bool
 def ways_in(operand: Operand, order: Sequence[Dim], packed: bool) -> Iterator[Way]:
     """The ways to hold an operand in loops of this order.
 
-    Partial sums stay with their output: it is never inside of a loop over a reduction. Blocks may be cut along an
-    indivisible dimension only where constants are `packed` for the memory inside.
+    Partial sums stay with their output, which is never placed inside a loop over a reduction. Blocks may be cut along
+    an indivisible dimension only where constants are `packed` for the memory inside.
     """
     for depth, dim in enumerate((None, *order)):
         inside = frozenset(order[:depth])

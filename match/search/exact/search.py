@@ -1,7 +1,7 @@
-"""The search over the mappings onto one memory: predict best first, and stop when the bound passes the best.
+"""The search over the mappings onto one memory: best first, until the next bound exceeds the best cost.
 
-Tiles come in the order of their lower bounds, and of each chunk of them the mappings in the order of theirs. What a
-bound puts behind the best mapping known is dropped; the rest is predicted.
+Tiles are taken in chunks, in the order of their lower bounds, and the mappings of a chunk in the order of their own
+bounds. A mapping whose bound exceeds the best known cost is dropped; the others are predicted.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ GRAIN = 256
 nothing."""
 
 MOST_VIEWS = 1 << 12
-"""Mappings that a cost model with its own `latency` is asked for at most."""
+"""The most mappings for which a cost model's own `latency` is called."""
 
 CHUNKS = 4, 16, 64, 256, 1024
-"""Tiles whose mappings are bounded at a time: few at first, as the better the best mapping is the fewer are left."""
+"""Tiles whose mappings are bounded at a time: few at first, because a good best mapping leaves fewer to bound."""
 
 FEW = 4
 """Mappings that are predicted before those of more tiles are bounded."""
@@ -37,7 +37,7 @@ RANKED = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 """Of mappings of equal cost the first has larger tiles along K, then OY, and so on, and its loops in this order."""
 
 BELOW = 1 - 1e-12
-"""What keeps a bound below what it bounds, whatever the order of additions."""
+"""A factor that keeps a bound below the cost that it bounds, whatever the order of additions."""
 
 
 class OrderedLoops(NamedTuple):
@@ -48,7 +48,7 @@ class OrderedLoops(NamedTuple):
 
 
 def nests(tables: Tables, tile: Mapping[Dim, int], options: Residencies, number: int) -> Iterator[OrderedLoops]:
-    """The loops and placements of a tile in one of some residencies, in every order of loops that has it."""
+    """The loops and placements of a tile in one residency, in every order of loops that allows it."""
     operands, memory = tables.prices.operands, tables.prices.memory
     placements: list[Placement] = []
     for operand, ways, which in zip(operands, options.ways, options.which[:, number].tolist(), strict=True):
@@ -61,8 +61,8 @@ def nests(tables: Tables, tile: Mapping[Dim, int], options: Residencies, number:
 class Rank(NamedTuple):
     """How good a mapping is, the least being best.
 
-    The objective comes first, then what else it costs (bytes, or cycles), larger tiles, K before OY before OX,
-    operands further out, fewer buffers.
+    The objective comes first, then the other cost (bytes, or cycles), larger tiles (K before OY before OX), operands
+    placed further out, and fewer buffers.
     """
 
     objective: float
@@ -156,7 +156,7 @@ class Search:
 
     @property
     def loss(self) -> float:
-        """By how much what was left out may be better at most."""
+        """How much better a mapping that was left out may be at most."""
         return 0.0 if self.rank is None else max(0.0, self.rank.objective - self.least_left)
 
     def candidates(self, box: Box) -> Candidates:
@@ -187,7 +187,7 @@ class Search:
             yield tiles.select(rows)
 
     def sure(self, bound: Bound, kernels: Floats) -> Bound:
-        """The part of a bound that holds for any cost model: the kernels alone, if it has a latency of its own."""
+        """The part of a bound that holds for the cost model: only the kernels, if it has a latency of its own."""
         return Bound(kernels, bound.moved) if self.prices.has_latency else bound
 
     def keys(self, bound: Bound) -> tuple[Floats, Floats]:
@@ -200,7 +200,7 @@ class Search:
         return np.round(bound.moved * self.byte_energy * GRAIN) / GRAIN, cycles
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
-        """Which of these bounds leave room for a mapping better than the best so far."""
+        """Whether a mapping with one of these bounds may be better than the best so far."""
         if self.rank is None:
             return np.ones(objective.shape, np.bool_)
         better = objective < self.rank.objective
@@ -209,7 +209,7 @@ class Search:
         return better | ((objective == self.rank.objective) & (second <= self.rank.second))
 
     def try_best(self, found: list[BoundedResidency], most: int) -> list[BoundedResidency]:
-        """Predict the `most` mappings that are expected to cost least; returns the others that may win."""
+        """Predict the `most` mappings with the least expected cost; returns the others that may win."""
         found.sort(key=lambda mapping: (mapping.expected, mapping.second))
         for place, mapping in enumerate(found):
             if place == most:
@@ -253,7 +253,7 @@ class Search:
             yield BoundedResidency(row[0], row[1], row[2], tuple(size), chosen.residencies, row[3])
 
     def nests(self, mapping: BoundedResidency) -> Iterator[OrderedLoops]:
-        """The loops and placements of a residency, in every order of loops that has it."""
+        """The loops and placements of a residency, in every order of loops that allows it."""
         sizes = dict(zip(TILED, mapping.sizes, strict=True))
         yield from nests(self.tables, sizes, mapping.residencies, mapping.residency)
 
@@ -278,7 +278,7 @@ class Search:
         return whole | {loop.dim: loop.tile for loop in nest.loops}
 
     def ranked(self, objective: float, second: float, nest: OrderedLoops) -> Rank:
-        """The rank of a mapping that costs so much, or its bound."""
+        """The rank of a mapping from its cost, or from its bound."""
         extents = self.tile(nest)
         tile = tuple(extents[dim] for dim in RANKED)
         return Rank(

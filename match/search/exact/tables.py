@@ -1,4 +1,4 @@
-"""What tilings cost: tables over all tile sizes, each a sum over the classes of equal tiles.
+"""The cost of tilings: tables over all tile sizes, each a sum over the classes of equal tiles.
 
 Tables have an axis for each dimension in `TILED`; an index along it is the number of a tile size, the last one being
 the whole dimension. An axis of length 1 stands for a dimension that the figure does not depend on.
@@ -34,14 +34,14 @@ Sizes = Mapping[Dim, Ints]
 
 
 Box = tuple[slice, ...]
-"""Some tiles: of each dimension of `TILED`, those whose sizes have these numbers; one number of the input channels."""
+"""Some tiles: a range of size numbers for each dimension of `TILED`, with one number for the input channels."""
 
 MOST_TILES = 1 << 16
 """In a box."""
 
 
 class Figures(NamedTuple):
-    """Of an operand that is cut into tiles of each size; tables.
+    """Figures of an operand that is cut into tiles of each size; tables.
 
     block: bytes of one buffer. partial: of an output, bytes of the partial sums of a block. moved: bytes of all blocks.
     transfer: DMA cycles of all blocks. end: those of the blocks at the end that no kernel hides: the first one of an
@@ -79,9 +79,9 @@ def along_axis(dim: Dim, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class Tables:
     """The tables of a layer in one memory.
 
-    Without a memory outside, the largest tile is the layer. Else it is an outer block, and figures are those of all
-    outer blocks, one after the other; `held` are the operands that lie in these. If `alone`, each of their blocks lies
-    there by itself.
+    Without an outer memory, the largest tile is the layer. Otherwise it is an outer block, and figures are sums over
+    all outer blocks; `held` are the operands that lie in outer blocks. If `alone`, each of their blocks lies there by
+    itself.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class Tables:
         return (slice(channels, channels + 1), *(slice(0, len(self.sizes[dim])) for dim in TILED[1:]))
 
     def boxes(self, channels: int) -> Iterator[Box]:
-        """Boxes with all tiles that fit, and few others, of those with the input channels of size number `channels`.
+        """Boxes that cover all tiles that fit, and few others, with the input channels of size number `channels`.
 
-        A large box is halved, as long and wide tiles that do not fit together may still fit one by one.
+        A large box is halved: long tiles and wide tiles may fit, although tiles that are long and wide do not.
         """
         left = [self.box(channels)]
         while left:
@@ -121,7 +121,7 @@ class Tables:
                 yield box
 
     def cropped(self, box: Box) -> Box:
-        """A box without the sizes of each dimension that do not fit beside the smallest ones of the others."""
+        """A box without the sizes of each dimension that do not fit even with the smallest sizes of the others."""
         least = [slice(part.start, part.start + 1) for part in box]
         for axis, part in enumerate(box[1:], 1):
             _, fits = self.room((*least[:axis], part, *least[axis + 1 :]), scratch=False)
@@ -226,7 +226,7 @@ class Tables:
 
 
 def refusal(tables: Tables, *, scratch: bool = True) -> NoMappingError:
-    """Why not even the smallest tile fits, in a memory where kernels have their `scratch`, or in one without."""
+    """Why not even the smallest tile fits, with or without the `scratch` of kernels."""
     prices, memory = tables.prices, tables.prices.memory
     lacking: list[tuple[int, str, int]] = []
     for channels in tables.sizes[Dim.C]:  # fewer of them need partial sums
@@ -255,7 +255,7 @@ def _table(figures: Ints) -> Ints:
 
 
 def _elements(component: Component, extents: Mapping[Dim, Ints], whole: Mapping[Dim, int]) -> Ints:
-    """Of the largest block of a component."""
+    """Elements of the largest block of a component."""
     sizes = (extents.get(axis.dim, np.array(whole[axis.dim])) for axis in component.axes)
     result: Ints = math.prod(
         (axis_lengths(axis, size) for axis, size in zip(component.axes, sizes, strict=True)),

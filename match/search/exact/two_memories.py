@@ -1,10 +1,10 @@
-"""A heuristic for two memories: few outer tiles, the most promising ones searched, each by the search of one memory.
+"""A heuristic for two memories: the most promising outer tiles are searched, each by the search on one memory.
 
 An outer block is mapped onto the inner memory as if it were a layer. Outer tiles are sorted by the bound of their
-mappings onto the outer memory, where each block is expected to cost what a tile of its size does, half of its transfers
-hidden. The first `SEARCHED` of them are searched: the best mapping of all their blocks onto the inner memory, then the
-best way to hold these blocks. What is left out is bounded by what any mapping takes (`least`), which says how much
-better one of them may be at most (`Schedule.loss`).
+mappings onto the outer memory; the cost of a block is estimated from that of a tile of its size, with half of its
+transfers hidden. The first `SEARCHED` tiles are searched: the best mapping of all their blocks onto the inner memory,
+then the best residency of these blocks. A lower bound of all mappings (`least`) limits how much better a mapping that
+was left out may be (`Schedule.loss`).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from match.search.problem import SearchProblem
 from match.target.cost import Cost
 
 BOUNDED = 4096
-"""Outer tiles whose mappings onto the outer memory are bounded: those with the best bounds by themselves."""
+"""Outer tiles whose mappings onto the outer memory are bounded: those with the best bounds of their own."""
 
 LISTED = 512
-"""Those of them that are sorted by the bounds of their mappings; also, how many are bounded at a time."""
+"""Of these, the tiles that are kept, with the best bounds of their mappings; also how many are bounded at a time."""
 
 SEARCHED = 10
 """Outer tiles that are searched, at least until there is a mapping."""
 
 ALIKE = 2
-"""Those of them that make as many blocks along each dimension."""
+"""The most of these with the same numbers of blocks along each dimension."""
 
 PREDICTED = 12
 """The most mappings that are predicted for one outer tile: inner mappings, and ways to hold the outer blocks."""
@@ -103,7 +103,7 @@ class TwoMemories:
         return replace(schedule, loss=max(0.0, rank.objective - self.least(whole)))
 
     def outer_tiles(self, tables: Tables, cycles: Floats) -> list[tuple[float, Ints]]:
-        """Outer tiles by the numbers of their sizes, with what their mappings are expected to cost, the least first.
+        """Outer tiles by the numbers of their sizes, with the expected cost of their mappings, least first.
 
         `cycles` are those expected of all blocks on the inner memory; a table.
         """
@@ -140,7 +140,7 @@ class TwoMemories:
     def expected_cycles(self, whole: Tables) -> Floats:
         """Cycles of the mapping onto the inner memory of all blocks of each outer tile, when half of its DMA is hidden.
 
-        That is as if each block were a tile, and lay in the outer memory by itself; a table.
+        Each block counts as a tile that lies in the outer memory by itself; a table.
         """
         prices, held = self.inner, frozenset(operand.name for operand in self.held)
         blocks = Tables(prices, whole.sizes, held, alone=True)
@@ -182,7 +182,7 @@ class TwoMemories:
                     yield OuterNest(float(objective[row]), nest)
 
     def predict(self, way: OuterNest, level: Level, inner: Nested) -> None:
-        """Predict a mapping, if it fits, and keep it if it is the best so far."""
+        """Predict a mapping if it fits, and keep it if it is the best so far."""
         held = {placement.operand: placement for placement in way.nest.placements}
         outside = tuple(held.get(operand.name) for operand in self.operands)
         first = len(way.nest.loops)
@@ -209,7 +209,7 @@ class TwoMemories:
         return (self.outer.energy({}) or 0.0) + outer * per_byte[0] + inner * per_byte[1], cycles
 
     def least(self, whole: Tables) -> float:
-        """What no mapping costs less than; `whole` are tables of the layer in the inner memory."""
+        """A lower bound of all mappings; `whole` are tables of the layer in the inner memory."""
         outer, inner = (
             np.array(float(sum(least_bytes(self.inner, one) for one in some))) for some in (self.held, self.operands)
         )
@@ -217,7 +217,7 @@ class TwoMemories:
         return BELOW * float(self.keys(np.array(cycles), outer, inner)[0])
 
     def ranked(self, cost: Cost) -> Rank:
-        """The rank of a mapping that costs so much."""
+        """The rank of a mapping from its cost."""
         match self.problem.objective:
             case "latency":
                 return Rank(cost.cycles, cost.moved_bytes)
@@ -254,7 +254,7 @@ class BlockSearch(Search):
 
 
 def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[TileGroup]:
-    """Outer tiles that cut the same dimensions, with cycles of all kernels and of the last one."""
+    """Outer tiles that cut the same dimensions, with cycles of all kernels and of the last kernel."""
     ends = np.array([[len(tables.sizes[dim]) - 1] for dim in TILED])
     patterns = (1 << np.arange(len(TILED))) @ (index < ends)
     for pattern in np.unique(patterns).tolist():
