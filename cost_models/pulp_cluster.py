@@ -231,7 +231,7 @@ class PulpClusterCost(CostModel):
         """The same of blocks of four channels; in int64 they pass through memory."""
         cycles = self.cycles
         two, one = (cycles.pair + blocks * self._block(4, pixels, length, tile) for pixels in (2, 1))
-        if self.form in BLOCK and not self.exceptions:
+        if self._words_form in BLOCK:
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             two = choose(words, PAIR + blocks * self._words(2, length), two)
             one = choose(words, SINGLE + blocks * self._words(1, length), one)
@@ -244,8 +244,14 @@ class PulpClusterCost(CostModel):
 
     def _words(self, pixels: Literal[1, 2], length: int) -> float:
         """Four channels of a pixel or two whose vectors are two words or more, in assembly (match_pulp_words.h)."""
-        block = BLOCK[self.form] - (0 if pixels == 2 else 1 if self.form == "int32" else 4)
-        return block + step(4, pixels) * (length // WORD) + 4 * pixels * OUTPUT[self.form, pixels]
+        form = self._words_form
+        block = BLOCK[form] - (0 if pixels == 2 else 1 if form == "int32" else 4)
+        return block + step(4, pixels) * (length // WORD) + 4 * pixels * OUTPUT[form, pixels]
+
+    @property
+    def _words_form(self) -> str:
+        """The form of the loops over whole words; those in `BLOCK` have some."""
+        return f"{self.form}_except" if self.exceptions else self.form
 
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""

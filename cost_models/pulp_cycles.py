@@ -28,11 +28,8 @@ channels have fewer exceptions than words, and the first that is not above an ac
 """
 
 BLOCK_EXCEPTIONS = 5.0
-"""More for an output of a product by upper words, whose blocks are in C and not in assembly then.
-
-Outputs take 30 to 38 cycles on one core's RTL, requantization included, the more the more exceptions channels have,
-and 36 to 40 on GVSoC with eight.
-"""
+"""More for an output of a product by upper words whose blocks are in C: of vectors that are no whole words, and on
+top of partial sums."""
 
 REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
@@ -43,7 +40,7 @@ REQUANTIZATION_CHANNEL = 12
 PAIR, SINGLE = 19, 15
 """Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
 
-BLOCK: dict[str, int] = {"int32": 7, "high": 9, "high_signed": 9}
+BLOCK: dict[str, int] = {"int32": 7, "high": 9, "high_signed": 9, "high_except": 17}
 """A block of four channels of a pair beside its steps and outputs: addends, the loop, addresses. Of one pixel 1 less,
 or 4 with addends."""
 
@@ -54,9 +51,12 @@ OUTPUT: dict[tuple[str, int], float] = {
     ("int32", 1): 6.75,
     ("high", 1): 9.75,
     ("high_signed", 1): 12.75,
+    ("high_except", 2): 12.75,
+    ("high_except", 1): 14.25,
 }
 """One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word. Five
-cycles of the last two forms are the multiplication for the upper word."""
+cycles of all but the first form are the multiplication for the upper word. With exceptions, an accumulator at which its
+line takes a step is searched among them, some 35 cycles; half a cycle is for these."""
 
 STRIP_ROW = {(3, 1): 12, (3, 2): 23, (5, 1): 19, (5, 2): 31}
 """A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
