@@ -13,7 +13,6 @@ from typing import Literal
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
-    BLOCK_EXCEPTIONS,
     CHANNEL_GROUP,
     MATRIX_STEP,
     OUTPUT,
@@ -113,7 +112,7 @@ class PulpClusterCost(CostModel):
     def requantize(self) -> float:
         """Cycles of an output's requantization."""
         cycles: float = getattr(self.cycles, self.form)
-        return cycles + compare(self.exceptions)
+        return cycles + compare(self.exceptions, self.form)
 
     def _work(self, layer: Layer, tile: Tile) -> float:
         match layer.op:
@@ -201,7 +200,7 @@ class PulpClusterCost(CostModel):
         pairs = ceil_div(tile.ox, 2)
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words + cycles.matrix_byte * rest
-        output = cycles.matrix_int64 + compare(self.exceptions) if self.form == "int64" else self.requantize
+        output = cycles.matrix_int64 + compare(self.exceptions, self.form) if self.form == "int64" else self.requantize
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -303,8 +302,7 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        more = BLOCK_EXCEPTIONS if self.exceptions and self.form == "high" else 0
-        return choose(tile.end, self.requantize + more + choose(tile.begin, 0, cycles.taken), left)
+        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out; a core that has a row or less has no single pixel.
@@ -386,7 +384,7 @@ class PulpClusterCost(CostModel):
         share = ceil_div(tile.k * strips, self.cores)
         channel = cycles.channel3 if layer.fy == 3 else cycles.channel5
         row = STRIP_ROW[layer.fy, layer.stride[0]]
-        other = STRIP_SUM + cycles.called + compare(self.exceptions)
+        other = STRIP_SUM + cycles.called + compare(self.exceptions, self.form)
         excepting = self.exceptions > 0 and self.form == "high"
         each = other - STRIP_HIGH if excepting else STRIP_OUTPUT.get(self.form, other)
         return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
@@ -410,7 +408,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
             inlined = self.form in ("int32", "high") and not self.exceptions
-            each = self.requantize if inlined else cycles.int64 + compare(self.exceptions)
+            each = self.requantize if inlined else cycles.int64 + compare(self.exceptions, self.form)
             four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * each
         else:
             four = cycles.maxima + elements * cycles.maximum4

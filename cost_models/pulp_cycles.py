@@ -21,15 +21,20 @@ Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
 """
 
 EXCEPTIONS = (15.0, 0.4)
-"""An accumulator's comparison with the exceptions of its channel: once, and for each word that a channel has for them.
+"""In 64 bits, an accumulator's comparison with the exceptions of its channel: once, and for each word that a channel
+has for them.
 
 Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and 29 cycles. Most
 channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
 """
 
-BLOCK_EXCEPTIONS = 5.0
-"""More for an output of a product by upper words whose blocks are in C: of vectors that are no whole words, and on
-top of partial sums."""
+STEP_EXCEPTIONS = 7.0
+"""By upper words, whether the line takes a step at an accumulator, and the search where it does: measured on RTL, 5.8
+to 7.2 in three layers, two of them with vectors that are no whole words."""
+
+REQUANTIZATION_EXCEPTIONS = 3.0
+"""More than that in match_pulp_requantize by upper words, whose loop with exceptions is in C: GVSoC, seven layers of
+ResNet8. One with small sums, where an accumulator in 25 is at a step, takes 7 more again."""
 
 REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
@@ -67,9 +72,9 @@ STRIP_OUTPUT: dict[str, int] = {"int32": 4, "high": 9}
 STRIP_SUM = 2
 """An output whose sum is kept, in other forms."""
 
-STRIP_HIGH = 9
+STRIP_HIGH = 14
 """What an output with exceptions takes less by upper words than in 64 bits, where `KernelCycles.called` is: measured on
-RTL, 8 channels of 8x8 outputs with 2 and 8 words."""
+RTL, 8 channels of 8x8 outputs of 3x3 filters with 2 and 8 words."""
 
 SUM4 = 4
 """A window's element of four channels in an average: load, move, two additions."""
@@ -261,7 +266,9 @@ ALONE = Sharing(*[0] * len(fields(Sharing)))
 """One core, whose instructions are at hand."""
 
 
-def compare(exceptions: int) -> float:
-    """Cycles of an accumulator's comparison with a channel's exceptions, of which the parameters hold so many words."""
-    once, each = EXCEPTIONS
-    return once + each * exceptions if exceptions else 0.0
+def compare(exceptions: int, form: Form) -> float:
+    """Cycles that an output takes for its channel's exceptions, of which the parameters hold so many words."""
+    if not exceptions:
+        return 0.0
+    once, each = (STEP_EXCEPTIONS, 0.0) if form == "high" else EXCEPTIONS
+    return once + each * exceptions
