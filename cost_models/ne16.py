@@ -17,6 +17,7 @@ from match.cost_models.pulp_cycles import (
     REQUANTIZATION,
     REQUANTIZATION_CALL,
     REQUANTIZATION_CHANNEL,
+    REQUANTIZATION_EXCEPTIONS,
     Form,
     Sharing,
     compare,
@@ -198,7 +199,9 @@ class Ne16Cost(CostModel):
         sharing = 4 * (self.cores & -self.cores)  # four for each core, of those that a power of two divides
         along = larger(np.gcd(sharing, channels) // 4, 1)
         pixels = ceil_div(tile.oy * tile.ox, parts * self.cores // along)
-        output = REQUANTIZATION[self.form] + compare(self.exceptions)
+        output = REQUANTIZATION[self.form] + compare(self.exceptions, self.form)
+        if self.exceptions and self.form == "high":
+            output += REQUANTIZATION_EXCEPTIONS
         each = channels / along * (REQUANTIZATION_CHANNEL + pixels * output)
         return self.fork + (REQUANTIZATION_CALL + each) * self.sharing.factor(self.cores)
 

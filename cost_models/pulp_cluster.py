@@ -13,7 +13,6 @@ from typing import Literal
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
-    BLOCK_EXCEPTIONS,
     CHANNEL_GROUP,
     MATRIX_STEP,
     OUTPUT,
@@ -113,7 +112,7 @@ class PulpClusterCost(CostModel):
     def requantize(self) -> float:
         """Cycles of an output's requantization."""
         cycles: float = getattr(self.cycles, self.form)
-        return cycles + compare(self.exceptions)
+        return cycles + compare(self.exceptions, self.form)
 
     def _work(self, layer: Layer, tile: Tile) -> float:
         match layer.op:
@@ -201,7 +200,7 @@ class PulpClusterCost(CostModel):
         pairs = ceil_div(tile.ox, 2)
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words + cycles.matrix_byte * rest
-        output = cycles.matrix_int64 + compare(self.exceptions) if self.form == "int64" else self.requantize
+        output = cycles.matrix_int64 + compare(self.exceptions, self.form) if self.form == "int64" else self.requantize
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -231,7 +230,7 @@ class PulpClusterCost(CostModel):
         """The same of blocks of four channels; in int64 they pass through memory."""
         cycles = self.cycles
         two, one = (cycles.pair + blocks * self._block(4, pixels, length, tile) for pixels in (2, 1))
-        if self.form in BLOCK and not self.exceptions:
+        if self._words_form in BLOCK:
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             two = choose(words, PAIR + blocks * self._words(2, length), two)
             one = choose(words, SINGLE + blocks * self._words(1, length), one)
@@ -244,8 +243,14 @@ class PulpClusterCost(CostModel):
 
     def _words(self, pixels: Literal[1, 2], length: int) -> float:
         """Four channels of a pixel or two whose vectors are two words or more, in assembly (match_pulp_words.h)."""
-        block = BLOCK[self.form] - (0 if pixels == 2 else 1 if self.form == "int32" else 4)
-        return block + step(4, pixels) * (length // WORD) + 4 * pixels * OUTPUT[self.form, pixels]
+        form = self._words_form
+        block = BLOCK[form] - (0 if pixels == 2 else 1 if form == "int32" else 4)
+        return block + step(4, pixels) * (length // WORD) + 4 * pixels * OUTPUT[form, pixels]
+
+    @property
+    def _words_form(self) -> str:
+        """The form of the loops over whole words; those in `BLOCK` have some."""
+        return f"{self.form}_except" if self.exceptions else self.form
 
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
@@ -297,8 +302,7 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        more = BLOCK_EXCEPTIONS if self.exceptions and self.form == "high" else 0
-        return choose(tile.end, self.requantize + more + choose(tile.begin, 0, cycles.taken), left)
+        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out; a core that has a row or less has no single pixel.
@@ -380,7 +384,7 @@ class PulpClusterCost(CostModel):
         share = ceil_div(tile.k * strips, self.cores)
         channel = cycles.channel3 if layer.fy == 3 else cycles.channel5
         row = STRIP_ROW[layer.fy, layer.stride[0]]
-        other = STRIP_SUM + cycles.called + compare(self.exceptions)
+        other = STRIP_SUM + cycles.called + compare(self.exceptions, self.form)
         excepting = self.exceptions > 0 and self.form == "high"
         each = other - STRIP_HIGH if excepting else STRIP_OUTPUT.get(self.form, other)
         return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
@@ -404,7 +408,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
             inlined = self.form in ("int32", "high") and not self.exceptions
-            each = self.requantize if inlined else cycles.int64 + compare(self.exceptions)
+            each = self.requantize if inlined else cycles.int64 + compare(self.exceptions, self.form)
             four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * each
         else:
             four = cycles.maxima + elements * cycles.maximum4

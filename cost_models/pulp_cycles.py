@@ -21,18 +21,20 @@ Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
 """
 
 EXCEPTIONS = (15.0, 0.4)
-"""An accumulator's comparison with the exceptions of its channel: once, and for each word that a channel has for them.
+"""In 64 bits, an accumulator's comparison with the exceptions of its channel: once, and for each word that a channel
+has for them.
 
 Fitted to four layers measured on RTL, with 2, 2, 8 and 32 words: 19, 18, 14 and 29 cycles. Most
 channels have fewer exceptions than words, and the first that is not above an accumulator ends its comparisons.
 """
 
-BLOCK_EXCEPTIONS = 5.0
-"""More for an output of a product by upper words, whose blocks are in C and not in assembly then.
+STEP_EXCEPTIONS = 7.0
+"""By upper words, whether the line takes a step at an accumulator, and the search where it does: measured on RTL, 5.8
+to 7.2 in three layers, two of them with vectors that are no whole words."""
 
-Outputs take 30 to 38 cycles on one core's RTL, requantization included, the more the more exceptions channels have,
-and 36 to 40 on GVSoC with eight.
-"""
+REQUANTIZATION_EXCEPTIONS = 3.0
+"""More than that in match_pulp_requantize by upper words, whose loop with exceptions is in C: GVSoC, seven layers of
+ResNet8. One with small sums, where an accumulator in 25 is at a step, takes 7 more again."""
 
 REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
@@ -43,7 +45,7 @@ REQUANTIZATION_CHANNEL = 12
 PAIR, SINGLE = 19, 15
 """Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
 
-BLOCK: dict[str, int] = {"int32": 7, "high": 9, "high_signed": 9}
+BLOCK: dict[str, int] = {"int32": 7, "high": 9, "high_signed": 9, "high_except": 17}
 """A block of four channels of a pair beside its steps and outputs: addends, the loop, addresses. Of one pixel 1 less,
 or 4 with addends."""
 
@@ -54,9 +56,12 @@ OUTPUT: dict[tuple[str, int], float] = {
     ("int32", 1): 6.75,
     ("high", 1): 9.75,
     ("high_signed", 1): 12.75,
+    ("high_except", 2): 12.75,
+    ("high_except", 1): 14.25,
 }
 """One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word. Five
-cycles of the last two forms are the multiplication for the upper word."""
+cycles of all but the first form are the multiplication for the upper word. With exceptions, an accumulator at which its
+line takes a step is searched among them, some 35 cycles; half a cycle is for these."""
 
 STRIP_ROW = {(3, 1): 12, (3, 2): 23, (5, 1): 19, (5, 2): 31}
 """A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
@@ -67,9 +72,9 @@ STRIP_OUTPUT: dict[str, int] = {"int32": 4, "high": 9}
 STRIP_SUM = 2
 """An output whose sum is kept, in other forms."""
 
-STRIP_HIGH = 9
+STRIP_HIGH = 14
 """What an output with exceptions takes less by upper words than in 64 bits, where `KernelCycles.called` is: measured on
-RTL, 8 channels of 8x8 outputs with 2 and 8 words."""
+RTL, 8 channels of 8x8 outputs of 3x3 filters with 2 and 8 words."""
 
 SUM4 = 4
 """A window's element of four channels in an average: load, move, two additions."""
@@ -261,7 +266,9 @@ ALONE = Sharing(*[0] * len(fields(Sharing)))
 """One core, whose instructions are at hand."""
 
 
-def compare(exceptions: int) -> float:
-    """Cycles of an accumulator's comparison with a channel's exceptions, of which the parameters hold so many words."""
-    once, each = EXCEPTIONS
-    return once + each * exceptions if exceptions else 0.0
+def compare(exceptions: int, form: Form) -> float:
+    """Cycles that an output takes for its channel's exceptions, of which the parameters hold so many words."""
+    if not exceptions:
+        return 0.0
+    once, each = (STEP_EXCEPTIONS, 0.0) if form == "high" else EXCEPTIONS
+    return once + each * exceptions

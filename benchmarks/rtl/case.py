@@ -189,21 +189,38 @@ def _is_one(acc: Ints, exceptions: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _by_upper_words(acc: Ints, slope: float, below: int | None, exceptions: Ints) -> tuple[bytes, Bytes, int]:
-    """The same for the forms that take the upper words of products; nothing is taken off where `below` is None."""
+    """The same for the forms that take the upper words of products; nothing is taken off where `below` is None.
+
+    Exceptions are the first accumulators of their levels, where kernels look for them: the largest of each channel
+    by the channel's addend, so that it is one of the channel's accumulators, the others as they move there.
+    """
     slope = min(slope, 0.49)
     shift = min(12, math.floor(-math.log2(slope)))
     multiplier, addend, bias = int(slope * 2 ** (32 + shift)), -int(acc.min()), 32 * 5 + shift
-    total = ((acc + addend) * multiplier >> 32) + bias
+    behind = (exceptions + addend) - _first_of_level(exceptions + addend, multiplier, bias, shift)
+    behind[exceptions == UNREACHED] = 0
+    addends = np.full(acc.shape[-1], addend)
+    if exceptions.shape[1]:
+        addends -= behind[:, 0]
+        steps = _first_of_level(exceptions + addends[:, None], multiplier, bias, shift) - addends[:, None]
+        exceptions = np.where(exceptions == UNREACHED, UNREACHED, steps)
+    total = ((acc + addends) * multiplier >> 32) + bias
     entry = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
-    parameters = (addend, multiplier, bias)
+    parameters: tuple[int | Ints, ...] = (addends, multiplier, bias)
     if below is not None:
         total, entry, parameters = total - (acc < below), [*entry, ("below", "<i4")], (*parameters, below + addend)
     expected = np.clip((total >> shift) - _is_one(acc, exceptions), 0, 255).astype(np.uint8)
     return _table(acc, entry, parameters, exceptions), expected, 0 if below is None else 1 << 32
 
 
-def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...], exceptions: Ints) -> bytes:
-    """The same parameters for every channel, and its exceptions."""
+def _first_of_level(added: Ints, multiplier: int, bias: int, shift: int) -> Ints:
+    """The smallest sum of accumulator and addend with the same output."""
+    level = (added * multiplier >> 32) + bias >> shift
+    return -(-((level << shift) - bias << 32) // multiplier)
+
+
+def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int | Ints, ...], exceptions: Ints) -> bytes:
+    """The same parameters for every channel, or one's for each, and its exceptions."""
     table = np.zeros(acc.shape[-1], np.dtype([*entry, ("exceptions", "<i4", exceptions.shape[1])]))
     for (name, _), value in zip(entry, parameters, strict=True):
         table[name] = value

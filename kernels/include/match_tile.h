@@ -57,7 +57,8 @@ typedef struct {
     int32_t negative_below;
 } match_requant_high_signed_t;
 
-/* The same with exceptions, as match_requant_except_t has them. */
+/* The same with exceptions, as match_requant_except_t has them: those of them that the clip does not hide are accumulators
+ * with a larger value than the accumulator before. */
 typedef struct {
     int32_t addend;
     uint32_t multiplier;

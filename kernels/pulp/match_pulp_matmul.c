@@ -284,29 +284,25 @@ MATCH_INLINE void fast_words(const match_finish_t *finish, const match_product_t
 #define fast_words fast
 #endif
 
-/* The loops of a form but for those of whole words; and all of them. */
-#define MATCH_LOOPS_OF_BYTES(name, form) \
+/* The loops of a form. */
+#define MATCH_LOOPS(name, form) \
+    MATCH_FOURS(words_##name, fast_words, form, VECTOR_WORDS, SUMS_WHOLE) \
     MATCH_FOURS(bytes_##name, fast, form, VECTOR_BYTES, SUMS_WHOLE) \
     MATCH_FOURS(short_##name, fast, form, VECTOR_SHORT, SUMS_RESUMED) \
     MATCH_FOURS(resumed_##name, fast, form, VECTOR_BYTES, SUMS_RESUMED) \
     MATCH_LAST(last_##name, form)
-#define MATCH_LOOPS(name, form) \
-    MATCH_FOURS(words_##name, fast_words, form, VECTOR_WORDS, SUMS_WHOLE) \
-    MATCH_LOOPS_OF_BYTES(name, form)
 #define MATCH_LOOPS_OF(name) {words_##name, bytes_##name, short_##name, resumed_##name, last_##name}
 
 MATCH_LOOPS(32, MATCH_FORM_32)
 MATCH_LOOPS(high, MATCH_FORM_HIGH)
 MATCH_LOOPS(high_signed, MATCH_FORM_HIGH_SIGNED)
-MATCH_LOOPS_OF_BYTES(high_except, MATCH_FORM_HIGH_EXCEPT)
+MATCH_LOOPS(high_except, MATCH_FORM_HIGH_EXCEPT)
 MATCH_FOURS(left, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_LEFT)
 MATCH_FOURS(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
 
 const match_loops_t match_loops_32[] = {MATCH_LOOPS_OF(32)};
 const match_loops_t match_loops_high[] = {MATCH_LOOPS_OF(high), MATCH_LOOPS_OF(high_signed)};
-const match_loops_t match_loops_high_except[] = {
-    {bytes_high_except, bytes_high_except, short_high_except, resumed_high_except, last_high_except},
-};
+const match_loops_t match_loops_high_except[] = {MATCH_LOOPS_OF(high_except)};
 
 /* A block becomes outputs or partial sums, of any form. */
 static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, match_block_t *block,

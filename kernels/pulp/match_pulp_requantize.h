@@ -221,11 +221,17 @@ static inline int32_t match_requantize_high_signed(const match_finish_t *finish,
     return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
 }
 
+/* Exceptions lie at steps of the line, where what is shifted out is 0; other accumulators are not searched among them. */
 static inline int32_t match_requantize_high_except(const match_finish_t *finish, match_requant_high_t p,
                                                    const uint8_t *exceptions, int32_t acc)
 {
-    int32_t value = match_add_shift(match_multiply_high(acc + p.addend, p.multiplier), p.bias, p.bias);
-    return match_clip_from_0(value - match_is_exception(exceptions, finish->exceptions, acc), finish->clip_high);
+    int32_t shift = p.bias & 31;
+    int32_t word = match_multiply_high(acc + p.addend, p.multiplier) + p.bias;
+    int32_t value = word >> shift;
+    if (__builtin_expect((int32_t)((uint32_t)value << shift) == word, 0)) {
+        value -= match_is_exception(exceptions, finish->exceptions, acc);
+    }
+    return match_clip_from_0(value, finish->clip_high);
 }
 
 /* The output for the accumulator `acc` of the channel with these parameters. */

@@ -31,12 +31,14 @@ def high_words(requantization: Requantization, steps: Steps, requantizer: Requan
     """The layer's steps by upper halves of products, with the addends b; None if a channel has no such line.
 
     Of a layer with corrections that the form does not execute, those of its best line without them; with exceptions
-    that it executes, those of its line beside them. A channel whose output is constant gets M = 0.
+    that it executes, those of its line beside them, each of which must lie where the line takes a step: kernels look
+    for them nowhere else. A channel whose output is constant gets M = 0.
     """
     if requantizer.exceptions and requantization.exceptions is not None:
         plain = replace(requantization, exceptions=None)
         line = high_words(plain, Steps.of(plain, steps.low, steps.high, steps.clip), requantizer)
-        return line and replace(line, exceptions=requantization.exceptions)
+        steps_there = line is not None and _steps_at(line, requantization.exceptions)
+        return replace(line, exceptions=requantization.exceptions) if line is not None and steps_there else None
     signed = requantizer.negative_step and requantization.negative_below is not None
     if not signed:
         requantization = uncorrected(requantization, steps)
@@ -63,6 +65,15 @@ def high_words(requantization: Requantization, steps: Steps, requantizer: Requan
         if not len(missing):
             return line if executes(line, steps.low, steps.high, requantizer) else None
     return None
+
+
+def _steps_at(line: Requantization, exceptions: Int64Array) -> bool:
+    """Whether the line takes a step at all exceptions, (channels, n), that the clip does not hide."""
+    limit = np.iinfo(np.int64)
+    unclipped = replace(line, clip=(limit.min, limit.max))
+    value = unclipped(exceptions.T)
+    hidden = (exceptions.T == UNREACHED) | (value <= line.clip[0]) | (value > line.clip[1])
+    return bool(np.all(hidden | (unclipped(exceptions.T - 1) < value)))
 
 
 def _write(

@@ -210,6 +210,17 @@ class UpperWords(Requantization):
             total = total - (added < self.negative_below)
         return self._clipped(acc, total // 2**self.shift)
 
+    def level_of(self, channel: int, accumulator: int) -> int:
+        """What an accumulator makes before exceptions and clips."""
+        added = accumulator + int(self.addend[channel])
+        word = added * int(self.multiplier[channel]) // 2**32 + int(self.bias[channel])
+        return word // 2 ** int(self.shift[channel])
+
+    def step_at(self, channel: int, level: int) -> int:
+        """The first accumulator of that level."""
+        word = level * 2 ** int(self.shift[channel]) - int(self.bias[channel])
+        return -(-(word * 2**32) // int(self.multiplier[channel])) - int(self.addend[channel])
+
     def packed(self) -> Bytes:
         """match_requant_high_t, match_requant_high_signed_t or match_requant_high_except_t, one per channel."""
         fields: list[tuple[str, str]] = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
@@ -230,7 +241,7 @@ def requantization_of(
         return narrow_requantization(rng, acc, from_zero)
     if form.startswith("high"):
         words = upper_words(rng, acc, from_zero, step=form == "high_signed")
-        return replace(words, exceptions=random_exceptions(rng, acc)) if form == "high_except" else words
+        return with_exceptions(rng, acc, words) if form == "high_except" else words
     plain = random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
     return replace(plain, exceptions=random_exceptions(rng, acc)) if form == "int64_except" else plain
 
@@ -242,6 +253,25 @@ def random_exceptions(rng: np.random.Generator, acc: Ints) -> tuple[tuple[int, .
     counts = rng.integers(0, most + 1, flat.shape[1])
     counts[rng.integers(len(counts))] = most
     return tuple(tuple(map(int, rng.choice(flat[:, k], count))) for k, count in enumerate(counts))
+
+
+def with_exceptions(rng: np.random.Generator, acc: Ints, words: UpperWords) -> UpperWords:
+    """Exceptions where a channel's line takes steps: some of those of its accumulators, and one that it has.
+
+    That one becomes a step's by the channel's addend; channels of one output have none.
+    """
+    exceptions: list[tuple[int, ...]] = []
+    flat = acc.reshape(-1, acc.shape[-1])
+    for channel, chosen in enumerate(random_exceptions(rng, acc)):
+        if words.multiplier[channel] == 0:
+            exceptions.append(())
+            continue
+        met = int(rng.choice(flat[:, channel]))
+        level = int(rng.integers(1, words.clip[1] + 1))
+        words.addend[channel] += words.step_at(channel, level) - met
+        levels = (words.level_of(channel, accumulator) for accumulator in chosen)
+        exceptions.append(tuple({met, *(words.step_at(channel, level) for level in levels)}))
+    return replace(words, exceptions=tuple(exceptions))
 
 
 def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int], *, step: bool) -> UpperWords:

@@ -323,3 +323,24 @@ def test_exceptions_need_a_form_with_room_for_them() -> None:
     assert executes(line, low, high, replace(WIDE, exceptions=2))
     assert not executes(line, low, high, replace(WIDE, exceptions=1))
     assert not executes(line, low, high, WIDE)
+
+
+def test_exceptions_by_upper_words_lie_at_steps() -> None:
+    """Kernels look for them there alone; where the clip hides one it may lie anywhere."""
+    rng = np.random.default_rng(5)
+    plain = gemmlowp([0.001, 0.02], 0, (0, 255), rng)
+    plain = replace(plain, negative_below=None, negative_step=0)
+    low, high = np.full(2, -50_000), np.full(2, 300_000)
+    steps = step_function(plain, low, high).thresholds
+    form = replace(HIGH, name="high_except_2", exceptions=2, parameter_bytes=20)
+
+    def fitted(*at: np.ndarray) -> bool:
+        layer = replace(plain, exceptions=np.stack(at, axis=1))
+        result = fit(layer, low, high, form)
+        exact = result is not None and result[1].exact
+        assert not exact or (result is not None and brute_force(layer, result[0], low, high)[1] == 0)
+        return exact
+
+    assert fitted(steps[:, 20], steps[:, 70])
+    assert fitted(steps[:, 20], low)
+    assert not fitted(steps[:, 20], steps[:, 20] + 1)
