@@ -42,7 +42,7 @@ def model_of(name: str) -> Model:
 
 
 def measure(model: Model, target: str, numerics: str) -> tuple[Peak, Peak, Peak]:
-    """With copies alone, as is cheapest, and with as few copies as there can be; groups, which copy nothing, left out."""
+    """With copies alone, as is cheapest, and with as few copies as there can be; groups are left out."""
     chip = get_target(target)
     for module in chip.modules:
         module.groups = False
