@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from match.frontend.onnx_recurrent import gru, lstm
 from match.relay import relay, tvm
 
 _importer, _common = relay.frontend.onnx, relay.frontend.common
@@ -35,6 +36,8 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "matmul_out_dtype": _product,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
+        "LSTM": _Lstm,
+        "GRU": _Gru,
     }
     with _environment(), _replaced(_importer, quicker):
         module, params = _importer.from_onnx(proto)
@@ -115,6 +118,26 @@ class _DequantizeLinear(_importer.OnnxOpConverter):
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
         return relay.qnn.op.dequantize(x, scale, _zero_point(zero_point), _axis(x, attributes))
+
+
+class _Lstm(_importer.LSTM):
+    """LSTM as one operator, if it is a plain one."""
+
+    @classmethod
+    def _impl_common(cls, inputs: Any, attr: Any, layout: int) -> relay.Expr:
+        original: Any = super()
+        found = lstm(inputs, attr)
+        return original._impl_common(inputs, attr, layout) if found is None else found
+
+
+class _Gru(_importer.GRU):
+    """GRU as one operator, if it is a plain one."""
+
+    @classmethod
+    def _impl_common(cls, inputs: Any, attr: Any, layout: int) -> relay.Expr:
+        original: Any = super()
+        found = gru(inputs, attr)
+        return original._impl_common(inputs, attr, layout) if found is None else found
 
 
 @contextlib.contextmanager
