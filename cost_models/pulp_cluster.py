@@ -105,8 +105,8 @@ class PulpClusterCost(CostModel):
         return self.dma.call
 
     def overhead(self, layer: Layer) -> float:
-        """The offload from the control core, and the first calls of all kernels."""
-        return self.offload + sum(self.sharing.first(operator) for operator in layer.operators)
+        """The offload from the control core, and the instructions of all kernels."""
+        return self.offload + self.sharing.calls(layer.operators)
 
     @property
     def requantize(self) -> float:

@@ -1,1 +1,1 @@
-"""What chains of operators bring: predicted cycles of networks on every chip with them and operator by operator."""
+"""What chains and groups of operators bring: predicted cycles of networks on every chip with them and without."""

@@ -33,7 +33,7 @@ Sizes = Annotated[str, typer.Option("--l1", metavar="A,B", help="Sizes of L1 in 
 
 
 def table(network: Networks = NETWORKS, target: Targets = TARGETS, l1: Sizes = SIZES) -> None:
-    """Print a table in Markdown of predicted cycles operator by operator and with chains; status 1 if any is dearer.
+    """Print a table in Markdown of predicted cycles operator by operator and fused; status 1 if any is dearer.
 
     All lies in main memory, however much that takes.
     """
@@ -44,17 +44,17 @@ def table(network: Networks = NETWORKS, target: Targets = TARGETS, l1: Sizes = S
     names, chips = network.split(","), target.split(",")
     sizes = [size_of(entry) for entry in l1.split(",")]
     models = [model_of(name) for name in names]
-    typer.echo("| network | target | L1, bytes | operator by operator | with chains | chains | less |")
+    typer.echo("| network | target | L1, bytes | operator by operator | fused | chains and groups | less |")
     typer.echo("|---|---|--:|--:|--:|--:|--:|")
     dearer = 0
     for name, model in zip(names, models, strict=True):
         for gain in gains(model, chips, sizes):
             cells = (
                 *(name, gain.target, FULL if gain.l1 is None else f"{gain.l1:,}"),
-                *(f"{gain.alone:,.0f}", f"{gain.fused:,.0f}", str(gain.chains), f"{gain.less:.1%}"),
+                *(f"{gain.alone:,.0f}", f"{gain.fused:,.0f}", str(gain.several), f"{gain.less:.1%}"),
             )
             typer.echo(f"| {' | '.join(cells)} |")
             dearer += gain.fused > gain.alone
     if dearer:
-        typer.echo(f"Chains cost more in {dearer} of these.", err=True)
+        typer.echo(f"Chains and groups cost more in {dearer} of these.", err=True)
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Predicted cycles of a network on a chip, operator by operator and with chains."""
+"""Predicted cycles of a network on a chip, operator by operator and with chains and groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from match.target.registry import get_target
 class Gain:
     """Predicted cycles with everything in main memory, conversions of layouts and the control core included.
 
-    l1: bytes; None: the chip's own. chains: how many the network has.
+    l1: bytes; None: the chip's own. several: how many chains and groups the network has.
     """
 
     network: str
@@ -27,11 +27,11 @@ class Gain:
     l1: int | None
     alone: float
     fused: float
-    chains: int
+    several: int
 
     @property
     def less(self) -> float:
-        """Share of cycles that chains save; below 0 if they cost."""
+        """Share of cycles that chains and groups save; below 0 if they cost."""
         return 1.0 - self.fused / self.alone if self.alone else 0.0
 
 
@@ -47,8 +47,8 @@ def gains(model: Model, targets: Sequence[str], sizes: Sequence[int | None]) -> 
                 choose(module["main"], listed, "network", target, _options(fuse=fuse), Stopwatch())
                 for fuse in (True, False)
             )
-            chains = sum(1 for one in fused.decisions if one.plan and one.plan.layer.stages)
-            yield Gain(model.name, name, size, alone.cost, fused.cost, chains)
+            several = sum(1 for one in fused.decisions if one.plan and one.plan.layer.stages)
+            yield Gain(model.name, name, size, alone.cost, fused.cost, several)
 
 
 def _options(*, fuse: bool) -> Options:

@@ -49,7 +49,7 @@ static inline row_t row_of(const uint8_t *input, int32_t channels, int64_t epsil
     int64_t variance = (int64_t)squares * channels - (int64_t)total * total;
     int64_t spread = (variance << SPREAD_FRACTION) + epsilon;
     int32_t powers = powers_of_4(spread);
-    int32_t root = (33 - __builtin_clz((unsigned)channels - 1)) >> 1; /* bits of a distance in deviations */
+    int32_t root = (32 - __builtin_clz(2 * (unsigned)channels - 1)) >> 1; /* bits of a distance in deviations */
     return (row_t){
         .channels = channels,
         .total = total,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from match.codegen.context_text import seen_padding
 from match.codegen.nest import LoopNest, size_name
 from match.ir.layer import Axis, Dim, Layer, Op
 from match.mapping.schedule import align
@@ -31,6 +32,9 @@ class AxisText:
     @property
     def limit(self) -> str:
         """Constant with the tensor's size."""
+        if self.layer.links:
+            side = {"rows": "HEIGHT", "columns": "WIDTH", "channels": "CHANNELS"}[self.name]
+            return f"{self.operand.upper()}_{side}"
         inside = self.operand == INPUT if self.layer.stages else self.operand != OUTPUT
         if self.name == "channels" and self.layer.op is Op.GROUPED_CONV2D:
             return "IN_CHANNELS" if inside else "OUT_CHANNELS"
@@ -231,13 +235,8 @@ class AxisText:
 
     @property
     def pads(self) -> tuple[int, int]:
-        """Padding before and behind the indices that the layer's windows see together.
-
-        Where none of them reaches the tensor, that is less than the layer's own.
-        """
-        axis = self.axis
-        behind = (self.layer.size(axis.dim) - 1) * axis.stride + axis.window - axis.before
-        return axis.before + min(0, behind), max(0, behind - axis.limit)
+        """Padding before and behind the indices that the layer's windows see together."""
+        return seen_padding(self.axis, self.layer.size(self.axis.dim))
 
     def pad(self, behind: bool) -> str:
         """Padding that the tile sees before or behind its indices; empty if the layer has none there."""

@@ -28,12 +28,12 @@ def _escaped(byte: int) -> str:
     return chr(byte) if plain else f"\\{byte:03o}"
 
 
-def note(text: str) -> str:
+def note(text: str, width: int = WIDTH) -> str:
     """`text` as a comment of as many lines as it takes; a line of its own for each paragraph."""
-    lines = [line for paragraph in text.split("\n") for line in textwrap.wrap(comment(paragraph), WIDTH - 3) or [""]]
-    if len(lines) == 1 and len(lines[0]) <= WIDTH - 6:
+    lines = [line for paragraph in text.split("\n") for line in textwrap.wrap(comment(paragraph), width - 3) or [""]]
+    if len(lines) == 1 and len(lines[0]) <= width - 6:
         return f"/* {lines[0]} */"
-    if len(lines[-1]) > WIDTH - 6:
+    if len(lines[-1]) > width - 6:
         *rest, word = lines[-1].split(" ")
         lines[-1:] = [" ".join(rest), word]
     return "/* " + "\n".join(f" * {line}".rstrip() for line in lines).removeprefix(" * ") + " */"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from match.codegen.context_text import WINDOWED, Fields, requantization_fields, window_fields
 from match.codegen.nest import LoopNest
 from match.codegen.operand_text import OperandText
 from match.dispatch.plan import LayerPlan
 from match.ir.chain import channel_dims
-from match.ir.layer import Axis, Layer, Op, input_axes
-
-WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
-
-Fields = Iterable[tuple[str, str]]
+from match.ir.layer import Axis, Layer, input_axes
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class StageText:
 
     def tensor(self, tensor: int) -> str:
         """Where a tensor between operators lies."""
-        offset = self.plan.chain_scratch.tensors[tensor - 1]
+        offset = self.plan.scratch.tensors[tensor - 1]
         return f"l1[SCRATCH].data + {offset}" if offset else "l1[SCRATCH].data"
 
     def fields(
@@ -90,8 +87,8 @@ class StageText:
         if not self.last:
             yield output, self.tensor(written)
         yield from sums
-        if self.plan.schedule.scratch > self.plan.chain_scratch.kernels:
-            yield "scratch", f"l1[SCRATCH].data + {self.plan.chain_scratch.kernels}"
+        if self.plan.schedule.scratch > self.plan.scratch.kernels:
+            yield "scratch", f"l1[SCRATCH].data + {self.plan.scratch.kernels}"
         yield "channels_in", self.channels(read)
         yield "channels_out", self.channels(written)
         yield "input_height", f"rows_{read}.count"
@@ -105,13 +102,7 @@ class StageText:
             yield from self._window()
         yield "clip_low", str(self.layer.clip[0])
         yield "clip_high", str(self.layer.clip[1])
-        operator = self.plan.operators[self.number]
-        if operator.negative_step:
-            yield "negative_step", f"INT64_C({operator.negative_step})"
-        if operator.shift:
-            yield "shift", str(operator.shift)
-        if operator.requantizer and operator.requantizer.exceptions:
-            yield "exceptions", str(operator.requantizer.exceptions)
+        yield from requantization_fields(self.plan.operators[self.number])
 
     def output_strides(self, output: OperandText) -> Iterator[tuple[str, str]]:
         """Those of what it writes."""
@@ -129,12 +120,7 @@ class StageText:
 
     def _window(self) -> Iterator[tuple[str, str]]:
         layer, read = self.layer, self.number
-        yield "filter_height", str(layer.fy)
-        yield "filter_width", str(layer.fx)
-        yield "stride_y", str(layer.stride[0])
-        yield "stride_x", str(layer.stride[1])
-        yield "dilation_y", str(layer.dilation[0])
-        yield "dilation_x", str(layer.dilation[1])
+        yield from window_fields(layer)
         if any(layer.padding):
             yield "pad_top", f"rows_{read}.pad_before"
             yield "pad_left", f"columns_{read}.pad_before"

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from match.codegen.axis_text import AxisText
-from match.codegen.chain_text import WINDOWED, StageText
+from match.codegen.c_text import WIDTH, note
+from match.codegen.chain_text import StageText
+from match.codegen.context_text import WINDOWED, channels_in, requantization_fields
+from match.codegen.group_text import MemberText
 from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
@@ -46,22 +49,29 @@ _COMPONENT_FIELDS = {
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A call of a kernel in C: variables in front of it, its name, its context and the context's fields."""
+    """A call of a kernel in C: variables in front of it, its name, its context and the context's fields.
+
+    `title` is the comment at the call of an operator of a group. All of these calls use the same context, one after the
+    other, and set all of its fields.
+    """
 
     kernel: str
     tile: str
     fields: tuple[tuple[str, str], ...]
     spans: tuple[tuple[str, str], ...] = ()
+    title: str = ""
 
     @property
     def constant(self) -> tuple[tuple[str, str], ...]:
-        """The fields that are the same for all tiles."""
+        """The fields that are set in front of all tiles, because they are the same for them."""
+        if self.title:
+            return ()
         return tuple(field for field in self.fields if not _VARIABLE.search(field[1]))
 
     @property
     def changing(self) -> tuple[tuple[str, str], ...]:
         """The other fields."""
-        return tuple(field for field in self.fields if _VARIABLE.search(field[1]))
+        return tuple(field for field in self.fields if self.title or _VARIABLE.search(field[1]))
 
 
 @dataclass(frozen=True)
@@ -174,6 +184,8 @@ class KernelText(LevelText):
     @cached_property
     def calls(self) -> tuple[KernelCall, ...]:
         """The kernel calls of a tile: one for each operator."""
+        if self.layer.links:
+            return tuple(self._members())
         if not self.layer.stages:
             return (KernelCall(self.plan.kernel, "tile", tuple(self._tile())),)
         stages = [StageText(self.plan, number, self.nest) for number in range(len(self.layer.stages))]
@@ -188,6 +200,19 @@ class KernelText(LevelText):
             named = (*fields, *stage.output_strides(self.kernel_output))
             found.append(KernelCall(stage.kernel, f"tile_{stage.number}", named, () if found else spans))
         return tuple(found)
+
+    @property
+    def contexts(self) -> tuple[KernelCall, ...]:
+        """Calls with contexts of their own; those of a group share one."""
+        return self.calls[:1] if self.layer.links else self.calls
+
+    def _members(self) -> Iterator[KernelCall]:
+        """The kernel calls of a group."""
+        outside = tuple(operand.pointer for operand in self.inputs)
+        for number in range(len(self.layer.stages)):
+            member = MemberText(self.plan, number, outside, self.kernel_output.pointer)
+            fields = tuple(member.fields(self._constant_fields(f"_{number}")))
+            yield KernelCall(member.operator.kernel, "tile", fields, title=note(f"{member.title}.", WIDTH - 4))
 
     def _output_fields(self) -> Iterator[tuple[str, str]]:
         """Where outputs and partial sums are."""
@@ -215,7 +240,7 @@ class KernelText(LevelText):
             yield "channels_out", "GROUP_OUTPUTS"
             yield "groups", f"{output.axes[2].tile_count} / GROUP_OUTPUTS"
         else:
-            yield "channels_in", self._channels_in(channels)
+            yield "channels_in", channels_in(layer, channels.tile_count)
             yield "channels_out", output.axes[2].tile_count
         yield "input_height", rows.tile_count
         yield "input_width", columns.tile_count
@@ -234,18 +259,7 @@ class KernelText(LevelText):
         if not self.output_sums:
             yield "clip_low", str(layer.clip[0])
             yield "clip_high", str(layer.clip[1])
-        if self.plan.negative_step:
-            yield "negative_step", f"INT64_C({self.plan.negative_step})"
-        if self.plan.shift:
-            yield "shift", str(self.plan.shift)
-        if self.plan.requantizer and self.plan.requantizer.exceptions:
-            yield "exceptions", str(self.plan.requantizer.exceptions)
-
-    def _channels_in(self, channels: AxisText) -> str:
-        """Channels of the input, whose axis these are; the two meanings that kernels/pulp/match_pulp.h has beside."""
-        if self.layer.op is Op.TRANSPOSE:
-            return str(self.layer.unit)
-        return "1" if self.layer.broadcast in ("channel", "outer") else channels.tile_count
+        yield from requantization_fields(self.plan.operators[-1])
 
     def _window_fields(self, rows: AxisText, columns: AxisText) -> Iterator[tuple[str, str]]:
         yield "filter_height", "FILTER_HEIGHT"

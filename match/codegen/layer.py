@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from match.codegen.axis_text import AxisText
 from match.codegen.c_text import WIDTH, comment, render, wrap
-from match.codegen.chain_text import WINDOWED
+from match.codegen.context_text import WINDOWED
 from match.codegen.kernel_text import KernelText
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
@@ -141,6 +141,9 @@ class LayerText:
     def title(self) -> str:
         """What the layer is, for the comment at the top of the file."""
         layer = self.layer
+        if layer.links:
+            what = f"{len(layer.stages)} operators, one after the other"
+            return comment(f"{layer.name}: {what}, on {self.plan.module} of {self.plan.target}")
         shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
         window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED and not layer.stages else ""
         return comment(f"{layer.name}: {layer.what}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
@@ -154,6 +157,8 @@ class LayerText:
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """Constants that describe the layer, in elements."""
         layer = self.layer
+        if layer.links:
+            return tuple((axis.limit, axis.axis.limit) for one in self.kernel.activations for axis in one.axes)
         channels = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.output_channels)]
         sizes = [("CHANNELS", layer.k)] if layer.channelwise else channels
         sizes += [("SUMMED_CHANNELS", layer.c)] if layer.stages else []

@@ -34,9 +34,9 @@ from match.report.measured import measurement
 from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement
-from match.target.chain import cost_of
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
+from match.target.layers import cost_of
 from match.validation import ExactSummary, Validation
 
 

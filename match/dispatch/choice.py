@@ -15,6 +15,7 @@ from functools import partial
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import knows_energy, without_energy
+from match.dispatch.member import Member, member
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, request
@@ -69,6 +70,20 @@ class Offers:
     def accepted(self) -> dict[str, tuple[Schedule, Cost]]:
         """The schedules of the modules that would take the layer, in the target's order, and their costs."""
         return {name: (offer.schedule, offer.cost) for name, offer in self._offers.items()}
+
+    @property
+    def costs(self) -> list[Cost]:
+        """Of all offers."""
+        return [offer.cost for offer in self.candidates if offer.cost is not None]
+
+    def member(self, module: str) -> Member | None:
+        """The layer as an operator of a group on a module; None if the module cannot have it in one.
+
+        Raises:
+            CostModelError: if the module's cost model fails.
+        """
+        offer = self._offers.get(module)
+        return member(offer.request, self.workload.layer) if offer else None
 
     @property
     def cpu(self) -> Cost:

@@ -9,8 +9,9 @@ from match.errors import ScheduleError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.mapping.schedule import Loop, Schedule, align, block_bytes, component_bytes
-from match.target.chain import Requantizers, pack_of
 from match.target.hardware import HwModule
+from match.target.layers import pack_of
+from match.target.operands import Requantizers
 
 Spans = dict[Dim, tuple[int, int]]
 
@@ -60,7 +61,7 @@ def pack_constants(
     Each block takes `block_bytes`: its components at their `component_offsets`, with zeros behind a smaller block.
     A component is packed tile by tile as kernels see it, each tile at the offset of its first channel. Requantization
     parameters are repeated for each range of input channels. The result is empty for a layer without constants.
-    `requantizers` and `constants` have one entry for each operator: one, or several for a chain.
+    `requantizers` and `constants` have one entry for each operator: one, or several for a chain or a group.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, SupportsIndex, overload
 
-from match.ir.layer import Layer
+from match.ir.layer import Layer, Operand
 from match.ir.requantization import RequantizationFit, Requantizer
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage
@@ -44,18 +44,21 @@ class OperatorPlan:
     """An operator on a module: its kernel, a C function, and how its outputs are requantized.
 
     `negative_step` belongs to the requantization, 0 if there is none. `shift` is the shift of all output channels if
-    the requantizer has one shift for all of them, else 0.
+    the requantizer has one shift for all of them, else 0. `operands` are, of an operator in a group, what they would be
+    if it were alone. `source` is what the model calls one of several operators, empty if that is not known.
     """
 
     kernel: str
     requantizer: Requantizer | None = None
     negative_step: int = 0
     shift: int = 0
+    operands: tuple[Operand, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class ScratchPlan:
-    """Byte offsets in the scratch of a chain: of each intermediate tensor, and of the kernels' own scratch."""
+    """Byte offsets in the scratch of several operators: of each tensor between them, and of the kernels' own."""
 
     tensors: tuple[int, ...] = ()
     kernels: int = 0
@@ -66,7 +69,7 @@ class LayerPlan:
     """A layer on a module: everything that code generation needs, without TVM's objects.
 
     `symbol` is the C function, `api` what it calls. `operators` has an entry for each of `layer.operators`: for one, or
-    for those of a chain, whose intermediate tensors lie where `chain_scratch` says.
+    for those of a chain or a group, with tensors between them that lie where `scratch` says.
 
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
     `block_bytes` long (see `match.dispatch.packed_constants.pack_constants`).
@@ -87,7 +90,7 @@ class LayerPlan:
     external: ExternalApi | None = None
     constants_at: Literal["code", "network"] = "code"
     source: str = ""
-    chain_scratch: ScratchPlan = ScratchPlan()
+    scratch: ScratchPlan = ScratchPlan()
 
     @property
     def requantizers(self) -> tuple[Requantizer | None, ...]:

@@ -9,12 +9,13 @@ from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.form import Form
-from match.target.chain import ChainCost, cost_of
 from match.target.hardware import HwModule, MatchTarget
+from match.target.layers import cost_of
+from match.target.operators_cost import OperatorsCost
 
 
 def plan_layer(request: Request, schedule: Schedule, workload: Workload, target: MatchTarget) -> LayerPlan:
-    """The plan of a layer or a chain on the module of a request. The plan computes the schedule's layer.
+    """The plan of a layer, a chain or a group on the module of a request. The plan computes the schedule's layer.
 
     Raises:
         ScheduleError: if the module packs more bytes for a component than its operand declares.
@@ -28,15 +29,18 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         module=module.name,
         layer=layer,
         schedule=schedule,
-        operators=tuple(_operator(module, own, form) for own, form in zip(layer.operators, forms, strict=True)),
+        operators=tuple(
+            _operator(module, own, form, work.source if layer.stages else "", in_group=bool(layer.links))
+            for own, form, work in zip(layer.operators, forms, workload.operators, strict=True)
+        ),
         constants=pack_constants(module, layer, request.requantizers, [form.constants for form in forms], schedule),
         api=module.api,
         external=target.external.api if nested and target.external else None,
-        chain_scratch=_scratch(request, schedule) if layer.stages else ScratchPlan(),
+        scratch=_scratch(request, schedule) if layer.stages else ScratchPlan(),
     )
 
 
-def _operator(module: HwModule, layer: Layer, form: Form) -> OperatorPlan:
+def _operator(module: HwModule, layer: Layer, form: Form, source: str, *, in_group: bool) -> OperatorPlan:
     requantization, requantizer = form.constants.requantization, form.requantizer
     one_shift = requantization is not None and requantizer is not None and not requantizer.per_channel_shift
     return OperatorPlan(
@@ -44,13 +48,15 @@ def _operator(module: HwModule, layer: Layer, form: Form) -> OperatorPlan:
         requantizer,
         requantization.negative_step if requantization else 0,
         int(requantization.shift[0]) if requantization and one_shift else 0,
+        module.operands(layer, requantizer) if in_group else (),
+        source,
     )
 
 
 def _scratch(request: Request, schedule: Schedule) -> ScratchPlan:
-    """Offsets of the tensors between the operators of a chain."""
+    """Offsets of the tensors between operators."""
     layer = schedule.layer
     model = cost_of(request.module, layer, request.requantizers)
-    assert isinstance(model, ChainCost)
+    assert isinstance(model, OperatorsCost)
     layout = model.layout(layer, largest_tile(layer, schedule.extents(len(schedule.loops))))
     return ScratchPlan(tuple(int(offset) for offset in layout.tensors), int(layout.kernels))

@@ -13,9 +13,10 @@ from match.mapping.schedule import Memory
 from match.requantize.form import Form
 from match.requantize.kept import Forms
 from match.search.problem import SearchProblem
-from match.target.chain import PartError, Requantizers, cost_of, operands_of, tile_multiples_of
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
+from match.target.layers import cost_of, operands_of, tile_multiples_of
+from match.target.operands import OperandError, Requantizers
 
 Key = tuple[str, tuple[Requantizer | None, ...], Layer]
 
@@ -25,8 +26,8 @@ class Workload:
     """A layer with its constants and, per channel, the smallest and largest accumulator it can reach.
 
     `symbol` is the name of its C function, and `source` its name in the model, empty if that is not known. `reference`
-    tells whether it computes the reference's integers. For a chain, `stages` are its operators one by one, and
-    constants and accumulators belong to the last operator.
+    tells whether it computes the reference's integers. For a chain or a group, `stages` are its operators one by one,
+    and constants and accumulators belong to the last operator.
     """
 
     layer: Layer
@@ -39,7 +40,7 @@ class Workload:
 
     @property
     def operators(self) -> tuple[Workload, ...]:
-        """The operators of a chain in order, or the layer itself."""
+        """The operators of a chain or a group in order, or the layer itself."""
         return self.stages or (self,)
 
 
@@ -47,7 +48,7 @@ class Workload:
 class Request:
     """A module's way to compute a layer that it accepts; `key` is the same for layers that cost the same.
 
-    `forms` has one entry for each operator: one, or several for a chain.
+    `forms` has one entry for each operator: one, or several for a chain or a group.
     """
 
     module: HwModule
@@ -85,10 +86,10 @@ def request(module: HwModule, workload: Workload, options: Options, known: Forms
             return form
         forms.append(form)
     requantizers = tuple(form.requantizer for form in forms)
-    if any(workload.layer.pitches):
+    if any(workload.layer.pitches) or workload.layer.links:
         try:
             operands_of(module, workload.layer, requantizers)
-        except PartError as error:
+        except OperandError as error:
             return str(error)
     return Request(module, tuple(forms), (module.name, requantizers, workload.layer.geometry))
 
@@ -144,14 +145,21 @@ def accepts(module: HwModule, layer: Layer) -> Verdict:
     """Whether one of the module's patterns takes the layer; if not, the reason of the first that has its operators."""
     if layer.output_dtype == "int32" and (layer.stages or layer.op not in module.sums):
         return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
+    if layer.links:
+        return _each(module, layer) if module.groups else Verdict(False, f"{module.name} executes no groups")
     verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.describes(layer)]
     if not verdicts:
         return Verdict(False, f"{module.name} has no {layer.what}")
     whole = next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
     if not whole.ok or not layer.stages:
         return whole
+    return _each(module, layer)
+
+
+def _each(module: HwModule, layer: Layer) -> Verdict:
+    """Whether the module takes each operator of a layer by itself."""
     for stage in layer.stages:
         verdict = accepts(module, stage)
         if not verdict.ok:
             return Verdict(False, f"its {stage.op.value} is refused: {verdict.reason}")
-    return whole
+    return Verdict(True)

@@ -32,9 +32,9 @@ from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.place import Plan, place
 from match.placement.problem import Cut, PlacementProblem, Step
-from match.target.chain import cost_of
 from match.target.external_cost import external_cost
 from match.target.hardware import External, MatchTarget
+from match.target.layers import cost_of
 
 _ATTEMPTS = 6
 

@@ -69,6 +69,9 @@ class Op(enum.StrEnum):
     OWN = "own"
 
 
+GROUP = "group"
+"""What a group is called in place of an operator."""
+
 ELEMENTWISE = frozenset({Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
 """Operators of one input whose elements know nothing of one another."""
 
@@ -132,8 +135,9 @@ class Layer:
     neighbouring columns of the input, or padding. `pitches` are empty, or have for each input and for the output the
     channels of the array that its own are a part of; 0 where it is no part of another.
 
-    `stages` are the operators of a chain, first to last, see `match.ir.chain`; a single operator has none. `own` is
-    what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
+    `stages` are the operators of a chain or a group, in the order in which they are computed, see `match.ir.chain` and
+    `match.ir.group`; a single operator has none. `links` are those between the operators of a group; a chain has none.
+    `own` is what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
     """
 
     name: str
@@ -159,6 +163,7 @@ class Layer:
     source_channels: int = 0
     broadcast: Broadcast = ""
     stages: tuple[Layer, ...] = ()
+    links: tuple[tuple[int, ...], ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
     unit: int = 1
@@ -174,12 +179,14 @@ class Layer:
 
     @property
     def operators(self) -> tuple[Layer, ...]:
-        """What it computes one after the other: the operators of a chain, or itself."""
+        """What it computes one after the other: the operators of a chain or a group, or itself."""
         return self.stages or (self,)
 
     @property
     def what(self) -> str:
-        """Its operators by name, joined by "+"."""
+        """Its operators by name, joined by "+"; `GROUP` for a group, which may have hundreds."""
+        if self.links:
+            return GROUP
         return "+".join(stage.own.name if stage.own else stage.op.value for stage in self.operators)
 
     @property
@@ -189,7 +196,7 @@ class Layer:
 
     @property
     def channelwise(self) -> bool:
-        """Whether output channel k depends on input channel k alone; of chains this is not asked."""
+        """Whether output channel k depends on input channel k alone; of chains and groups this is not asked."""
         return self.op in CHANNELWISE and not self.stages
 
     @property

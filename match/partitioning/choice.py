@@ -18,8 +18,9 @@ from match.ir.graph import Graph, Operator
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage, storage
-from match.partitioning.chains import ChainMatch, find_chains
+from match.partitioning.chains import find_chains
 from match.partitioning.graph import GraphReading, Row, read_graph
+from match.partitioning.groups import find_groups
 from match.partitioning.layouts import LAYOUT, conversion_cost
 from match.partitioning.parts import Parts, Pitches, find_parts
 from match.partitioning.pattern import Match, Rejection
@@ -60,18 +61,20 @@ def choose(
     """
     layers = {index: row for index, row in enumerate(listed) if isinstance(row, Match)}
     works = {index: _workload(row, index, prefix) for index, row in layers.items()}
-    chains = find_chains(main, layers, target) if options.fuse else ()
-    chained = [_chain_workload(chain, works, layers, prefix) for chain in chains]
+    chains = _chains(main, layers, works, prefix, target) if options.fuse else []
     parts = find_parts(main, layers) if options.in_place != "never" else Parts({}, {})
     parted = [((n,), row, _within(works[n], p)) for n, row in layers.items() for p in parts.pitches(row, n)]
     parted += [
-        (chain.rows, chain.whole, _within(work, pitches))
-        for chain, work in zip(chains, chained, strict=True)
+        (chain.rows, chain.whole, _within(chain.workload, pitches))
+        for chain in chains
         for pitches in parts.pitches(chain.whole)
     ]
-    asked = ask([*works.values(), *chained, *(work for _, _, work in parted)], target, options, stopwatch)
+    several = [chain.workload for chain in chains]
+    asked = ask([*works.values(), *several, *(work for _, _, work in parted)], target, options, stopwatch)
     offered = dict(zip(works, asked, strict=False))
-    fused, partly = asked[len(works) :][: len(chained)], asked[len(works) + len(chained) :]
+    fused, partly = asked[len(works) :][: len(chains)], asked[len(works) + len(chains) :]
+    groups = _groups(main, listed, offered, prefix, target) if options.fuse else []
+    joined = ask([group.workload for group in groups], target, options, stopwatch)
     split = {
         index: cut
         for index, row in layers.items()
@@ -87,8 +90,8 @@ def choose(
             candidates.of_layer(index, row, offered[index])
         else:
             candidates.of_core(index, row)
-    for chain, offers in zip(chains, fused, strict=True):
-        candidates.of_chain(chain, offers)
+    for one, offers in zip((*chains, *groups), (*fused, *joined), strict=True):
+        candidates.of_several(one, offers)
     for (own, row, _), offers in zip(parted, partly, strict=True):
         candidates.of_parts(own, row, offers, parts)
     for index in parts.rows:
@@ -104,9 +107,9 @@ def choose(
     rows = tuple(row for row, _ in taken)
     chosen = [problem.candidates[place] for place in cover.chosen]
     decisions = tuple(_shaped(made, one, problem.graph) for (_, made), one in zip(taken, chosen, strict=True))
-    workloads = tuple(offers.workload for offers in (*offered.values(), *summed.values(), *fused))
+    workloads = tuple(offers.workload for offers in (*offered.values(), *summed.values(), *fused, *joined))
     # Of workloads with one symbol the last is the one that was chosen.
-    workloads += tuple(work for place in cover.chosen if (work := candidates.parted.get(numbers[place])) is not None)
+    workloads += tuple(work for place in cover.chosen if (work := candidates.asked.get(numbers[place])) is not None)
     return ChosenNetwork(rows, decisions, workloads, problem, cover.cost)
 
 
@@ -159,23 +162,58 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
     return Workload(layer, row.constants, row.accumulator, symbol, source, reference=row.reference)
 
 
-def _chain_workload(
-    chain: ChainMatch, works: Mapping[int, Workload], layers: Mapping[int, Match], prefix: str
-) -> Workload:
-    """A chain that modules are asked about, named by its first and last operator's places in the network.
+@dataclass(frozen=True, eq=False)
+class _Several:
+    """Layers that modules are asked about as one: their places among the rows, all of them as one, and the workload."""
 
-    `works` are its operators by themselves, as modules are asked about `layers`.
-    """
-    stages = tuple(
-        works[index] if row is layers[index] else _workload(row, index, prefix)
-        for index, row in zip(chain.rows, chain.stages, strict=True)
-    )
-    first, last = chain.rows[0], chain.rows[-1]
-    layer = replace(chain.whole.layer, name=f"chain_{first}_{last}", stages=tuple(stage.layer for stage in stages))
-    source = stages[-1].source
-    symbol = f"{prefix}_{last:02d}_chain"
+    rows: tuple[int, ...]
+    whole: Match
+    workload: Workload
+
+
+def _chains(
+    main: relay.Function, layers: Mapping[int, Match], works: Mapping[int, Workload], prefix: str, target: MatchTarget
+) -> list[_Several]:
+    """The chains that modules are asked about; `works` are their operators by themselves."""
+    found: list[_Several] = []
+    for chain in find_chains(main, layers, target):
+        stages = tuple(
+            works[index] if row is layers[index] else _workload(row, index, prefix)
+            for index, row in zip(chain.rows, chain.stages, strict=True)
+        )
+        found.append(_several("chain", chain.rows, chain.whole, stages, prefix))
+    return found
+
+
+def _groups(
+    main: relay.Function,
+    listed: Sequence[Row],
+    offered: Mapping[int, Offers],
+    prefix: str,
+    target: MatchTarget,
+) -> list[_Several]:
+    """The groups that modules are asked about, of layers that these modules take by themselves."""
+    members = {
+        module.name: {n: found for n, offers in offered.items() if (found := offers.member(module.name)) is not None}
+        for module in target.modules
+        if module.groups
+    }
+    alone = {n: min(cost.cycles for cost in offers.costs) for n, offers in offered.items()}
+    return [
+        _several("group", group.rows, group.whole, [offered[n].workload for n in group.operators], prefix)
+        for group in find_groups(main, listed, members, alone, target)
+    ]
+
+
+def _several(kind: str, rows: tuple[int, ...], whole: Match, stages: Sequence[Workload], prefix: str) -> _Several:
+    """A chain or a group, named by its first and last operator's places in the network."""
+    first, last = rows[0], rows[-1]
+    layer = replace(whole.layer, name=f"{kind}_{first}_{last}", stages=tuple(stage.layer for stage in stages))
+    symbol = f"{prefix}_{last:02d}_{kind}"
     reference = all(stage.reference for stage in stages)
-    return Workload(layer, chain.whole.constants, chain.whole.accumulator, symbol, source, reference, stages)
+    source = next((stage.source for stage in reversed(stages) if stage.source), "")
+    work = Workload(layer, whole.constants, whole.accumulator, symbol, source, reference, tuple(stages))
+    return _Several(rows, whole, work)
 
 
 def _within(workload: Workload, pitches: Pitches) -> Workload:
@@ -206,12 +244,13 @@ def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
 class _Candidates:
     """Collects the candidates of a network; `made` has for each the row and the decision that it becomes.
 
-    `parted` has the workloads of those that read or write parts of tensors, by their places in the problem's list;
+    `asked` has the workloads of those of several layers, and of those that read or write parts of tensors, by their
+    places in the problem's list;
     `copying` has the places of those that copy what may be in place, for each such concatenation and slice.
     """
 
     def __init__(self, network: GraphReading, target: MatchTarget, options: Options) -> None:
-        self.parted: dict[int, Workload] = {}
+        self.asked: dict[int, Workload] = {}
         self.copying: list[frozenset[int]] = []
         self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
         self._network, self._target, self._options = network, target, options
@@ -249,17 +288,19 @@ class _Candidates:
         refusals = tuple(candidate for candidate in whole.candidates if candidate.module != CPU)
         self._of_operator(second, parts.rest, refusals)
 
-    def of_chain(self, chain: ChainMatch, offers: Offers) -> None:
-        """Layers that follow one another as one, on the modules that take them so."""
-        places = tuple(sorted(place for row in chain.rows for place in self._network.operators[row]))
-        self._on_modules(places, chain.whole, offers)
+    def of_several(self, several: _Several, offers: Offers) -> None:
+        """Layers as one, a chain or a group, on the modules that take them so."""
+        places = tuple(sorted(place for row in several.rows for place in self._network.operators[row]))
+        before = len(self._found)
+        self._on_modules(places, several.whole, offers)
+        self.asked |= dict.fromkeys(range(before, len(self._found)), offers.workload)
 
     def of_parts(self, rows: Sequence[int], row: Match, offers: Offers, parts: Parts) -> None:
         """Layers that read or write tensors where these may lie inside others."""
         operators = tuple(sorted(place for index in rows for place in self._network.operators[index]))
         before = len(self._found)
         self._on_modules(operators, row, offers, parts.layouts)
-        self.parted |= dict.fromkeys(range(before, len(self._found)), offers.workload)
+        self.asked |= dict.fromkeys(range(before, len(self._found)), offers.workload)
 
     def of_in_place(self, index: int, row: Match, offers: Offers, parts: Parts) -> None:
         """A concatenation or a slice that says where tensors lie, and copies nothing."""

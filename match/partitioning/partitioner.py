@@ -6,7 +6,7 @@ Relay and, as the attribute `PLAN_ATTRIBUTE`, everything that code generation ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -198,16 +198,30 @@ def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Matc
 
     Expressions inside planned layers are left out. Each expression comes after its operands.
     """
+    return _ordered(main.body, lambda expr: plans[expr][0].inputs if expr in plans else operands(expr))
+
+
+def _inside(match: Match) -> Sequence[relay.Expr]:
+    """The expressions that a match covers, each behind those that it is computed from."""
+    covered = set(match.covered).difference(match.inputs)
+    read = _ordered(match.root, lambda expr: [x for x in operands(expr) if x in covered])
+    return [expr for expr in read if expr in covered]
+
+
+def _ordered(body: relay.Expr, read: Callable[[relay.Expr], Sequence[relay.Expr]]) -> Sequence[relay.Expr]:
+    """All expressions that one is computed from, and itself, each behind those that it reads.
+
+    There can be thousands, more than Python's calls may be nested.
+    """
     order: dict[relay.Expr, None] = {}
-    pending: list[tuple[relay.Expr, bool]] = [(main.body, False)]
+    pending: list[tuple[relay.Expr, bool]] = [(body, False)]
     while pending:
         expr, ready = pending.pop()
         if ready:
             order[expr] = None
         elif expr not in order:
             pending.append((expr, True))
-            read = plans[expr][0].inputs if expr in plans else operands(expr)
-            pending += [(source, False) for source in reversed(read)]
+            pending += [(source, False) for source in reversed(read(expr))]
     return list(order)
 
 
@@ -221,25 +235,19 @@ def _layouts(match: Match, plan: LayerPlan | InPlace) -> list[Storage]:
 
 def _function(match: Match, plan: LayerPlan | InPlace, inputs: Sequence[Storage], output: Storage) -> relay.Function:
     """The layer as a function of its inputs, with all tensors in their layouts in main memory."""
-    names = ("input", "addend")[: len(match.inputs)]
     variables: list[relay.Var] = []
     replaced: dict[relay.Expr, relay.Expr] = {}
-    for name, x, layout in zip(names, match.inputs, inputs, strict=True):
+    for number, (x, layout) in enumerate(zip(match.inputs, inputs, strict=True)):
         kind = x.checked_type
         room = kind.shape if layout.in_order else layout.room
-        variables.append(relay.var(name, shape=room, dtype=kind.dtype))
+        variables.append(relay.var(f"input_{number}", shape=room, dtype=kind.dtype))
         replaced[x] = variables[-1] if layout.in_order else from_layout(variables[-1], layout, shape(x))
-    covered = set(match.covered)
-
-    def new(expr: relay.Expr) -> relay.Expr:
-        if expr not in replaced:
-            inner = expr in covered
-            if inner and isinstance(expr, relay.Tuple):
-                replaced[expr] = relay.Tuple([new(field) for field in expr.fields])
-            else:
-                replaced[expr] = rebuild(expr, new) if inner and isinstance(expr, relay.Call) else expr
-        return replaced[expr]
-
+    for expr in _inside(match):
+        if isinstance(expr, relay.Tuple):
+            replaced[expr] = relay.Tuple([replaced.get(field, field) for field in expr.fields])
+        else:
+            assert isinstance(expr, relay.Call)
+            replaced[expr] = rebuild(expr, lambda x: replaced.get(x, x))
     attributes: dict[str, Any] = {
         "Compiler": "match",
         "global_symbol": plan.symbol,
@@ -247,7 +255,7 @@ def _function(match: Match, plan: LayerPlan | InPlace, inputs: Sequence[Storage]
         "Inline": tvm.tir.IntImm("int32", 1),
         PLAN_ATTRIBUTE if isinstance(plan, LayerPlan) else IN_PLACE_ATTRIBUTE: encode(plan),
     }
-    result = new(match.root)
+    result = replaced.get(match.root, match.root)
     function = relay.Function(variables, result if output.in_order else to_layout(result, output))
     for key, value in attributes.items():
         function = function.with_attr(key, value)

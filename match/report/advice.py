@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from match.ir.layer import GROUP
 from match.report.schema import Advice, LayerSummary, Report
 
 MOST = 5
@@ -50,7 +51,8 @@ def _idle(report: Report) -> Iterator[Advice]:
     for module in report.target.modules:
         if module.layers or module.name == _CPU:
             continue
-        refused = [layer for layer in report.layers if layer.macs and _refusal(layer, module.name)]
+        asked = [layer for layer in report.layers if layer.macs and layer.op != GROUP]
+        refused = [layer for layer in asked if _refusal(layer, module.name)]
         offered = any(
             offer.cycles is not None for row in report.layers for offer in row.candidates if offer.module == module.name
         )
@@ -151,6 +153,7 @@ def _slow(report: Report) -> Iterator[Advice]:
     """Layers far below what the same unit reaches with the same operator."""
     best: dict[tuple[str, str], LayerSummary] = {}
     working = [layer for layer in report.layers if layer.module != _CPU and layer.macs and layer.cycles]
+    working = [layer for layer in working if layer.op != GROUP]
     for layer in working:
         key = (layer.module, layer.op)
         if key not in best or _rate(layer) > _rate(best[key]):

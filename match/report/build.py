@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from importlib import metadata
 
@@ -11,7 +11,8 @@ import msgspec
 
 from match.codegen.network import NetworkMemory
 from match.compilation.options import Options
-from match.dispatch.plan import CPU, LayerDecision, Offer
+from match.dispatch.choice import outputs
+from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
 from match.mapping.schedule import Schedule
 from match.passes.rescale import Moved
@@ -29,6 +30,7 @@ from match.report.schema import (
     ModuleSummary,
     MovedSummary,
     OperandSummary,
+    OperatorSummary,
     OptionsSummary,
     Report,
     RequantizationSummary,
@@ -38,8 +40,9 @@ from match.report.schema import (
     TensorSummary,
     Totals,
 )
-from match.target.chain import cost_of
+from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
+from match.target.layers import cost_of
 
 
 def build(
@@ -192,8 +195,22 @@ def _layer(
         input_shapes=decision.input_shapes,
         output_shapes=decision.output_shapes,
         removed_channels=_removed(decision, elements),
+        operators=tuple(_operators(decision.plan, target)) if decision.plan else (),
         moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
     )
+
+
+def _operators(plan: LayerPlan, target: MatchTarget) -> Iterator[OperatorSummary]:
+    """The operators of a chain or a group."""
+    layer = plan.layer
+    cycles: list[int | None] = [None] * len(layer.stages)
+    if layer.links:
+        module = next(module for module in target.modules if module.name == plan.module)
+        cost = cost_of(module, layer, plan.requantizers)
+        assert isinstance(cost, GroupCost)
+        cycles = [round(one) for one in cost.alone(layer)]
+    for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
+        yield OperatorSummary(stage.what, stage.macs, outputs(stage), predicted, own.source)
 
 
 def _removed(decision: LayerDecision, elements: Mapping[str, int]) -> int:

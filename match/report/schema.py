@@ -207,8 +207,22 @@ class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cost: float
 
 
+class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An operator of a layer that has several, in the order in which they are computed.
+
+    `cycles` are predicted for its kernel call in a group; null in a chain, whose operators take turns. `source` is what
+    the model calls it, empty if that is not known.
+    """
+
+    op: str
+    macs: int
+    outputs: int
+    cycles: int | None = None
+    source: str = ""
+
+
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One operator of the network.
+    """One operator of the network, or several that a module executes as one.
 
     `cycles` and its parts `compute_cycles`, `dma_cycles` and `overhead_cycles` are predicted; the parts are counted as
     if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
@@ -218,7 +232,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
     floating point. `runner_up` is null where there was no other choice. The shapes are those of the tensors that it
     reads and writes, weights aside. `removed_channels` of its output are proven to be of no use and are not computed.
-    `moved` is null for a layer that is not rescaled, and for one whose outputs stay as they were.
+    `moved` is null for a layer that is not rescaled, and for one whose outputs stay as they were. `operators` are those
+    of a chain, whose `op` has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
     """
 
     name: str
@@ -245,6 +260,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_shapes: tuple[tuple[int, ...], ...] = ()
     removed_channels: int = 0
     moved: MovedSummary | None = None
+    operators: tuple[OperatorSummary, ...] = ()
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec import UNSET
 from rich.console import Console
 from rich.text import Text
 
-from match.ir.layer import Op
+from match.ir.layer import GROUP, Op
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table
-from match.report.schema import CandidateSummary, LayerSummary, Measurement, Report, ScheduleSummary
+from match.report.schema import CandidateSummary, LayerSummary, Measurement, OperatorSummary, Report, ScheduleSummary
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -28,7 +29,8 @@ def show(report: Report, console: Console) -> None:
     footnotes = _Footnotes()
     exact = Column[LayerSummary]("exact", _exact, rank=2)
     others = Column[LayerSummary]("other modules", lambda layer: _others(layer, footnotes), rank=4)
-    table, missing = fitted(_columns(report, exact, others), report.layers, wide)
+    columns = [_lined(column) for column in _columns(report, exact, others)]
+    table, missing = fitted(columns, [line for layer in report.layers for line in _lines(layer)], wide)
     wide.print(Text(_title(report), style="bold"), "", table, "", sep="\n")
     if report.memory is not UNSET:
         steps, missing_steps = memory_table(report.memory, report.target.main_memory, wide)
@@ -43,6 +45,38 @@ def show(report: Report, console: Console) -> None:
         wide.print(line)
     for line in _advice(report):
         wide.print(line, soft_wrap=not console.is_terminal)
+
+
+class _Line(NamedTuple):
+    """A line of the table: a layer, or one of its operators below it."""
+
+    layer: LayerSummary
+    operator: OperatorSummary | None = None
+
+
+def _lines(layer: LayerSummary) -> list[_Line]:
+    return [_Line(layer), *(_Line(layer, operator) for operator in layer.operators)]
+
+
+def _lined(column: Column[LayerSummary]) -> Column[_Line]:
+    """The column with what it shows of operators."""
+
+    def cell(line: _Line) -> str:
+        return column.cell(line.layer) if line.operator is None else _operator_cell(column.title, line.operator)
+
+    return Column[_Line](column.header, cell, column.justify, column.rank, column.folds)
+
+
+def _operator_cell(title: str, operator: OperatorSummary) -> str:
+    if title == "layer":
+        return f"  {operator.op}"
+    if title == "tensor":
+        return _shortened(operator.source)
+    if title == "MACs":
+        return f"{operator.macs:,}" if operator.macs else ""
+    if title == "predicted cycles":
+        return "" if operator.cycles is None else f"{operator.cycles:,}"
+    return ""
 
 
 def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSummary]) -> list[Column[LayerSummary]]:
@@ -289,4 +323,4 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
 def _is_real_in_integers(layer: LayerSummary) -> bool:
     """Whether a layer that is not exact is so because its reference computes it in floating point, and it does not."""
     exactly_scaled = layer.requantization is None or layer.requantization.exact
-    return exactly_scaled and not layer.floating and layer.op in set(Op)
+    return exactly_scaled and not layer.floating and (layer.op == GROUP or layer.op in set(Op))

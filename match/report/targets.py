@@ -52,6 +52,8 @@ def markdown(target: MatchTarget) -> str:
             marks = ("✓" if condition in pattern.conditions else "" for pattern in patterns)
             lines.append(f"| {_summary(condition)} | {' | '.join(marks)} |")
         lines += _chains(module)
+        if module.groups:
+            lines += ["", "It executes layers that fit its memory together one after the other, as a group."]
     return "\n".join(lines) + "\n"
 
 

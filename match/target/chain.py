@@ -1,4 +1,4 @@
-"""Chains on a module: operands, constants, scratch and cost of several operators that it computes as one layer.
+"""Chains on a module: operands, scratch and cost of several operators that it computes tile by tile as one layer.
 
 All is made from what the module says of each operator by itself: a chain has no kernel or cost model of its own. For a
 tile of the last operator's outputs, the kernels run one after the other. The first one reads a block of the input, the
@@ -9,66 +9,20 @@ channels that the tile needs of it. Blocks and scratch are in the innermost memo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from match.ir.chain import channel_dims, stage_spans, sums_parts
-from match.ir.constants import LayerConstants
+from match.ir.chain import channel_dims, sums_parts
 from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes
-from match.ir.requantization import Requantizer
-from match.mapping.storage import PLACES
-from match.target.cost import Block, CostModel, Energy, Tile, larger, smaller
+from match.target.cost import Tile, larger, smaller
 from match.target.hardware import HwModule
-from match.target.operands import INPUT, input_operand, output_operand, weights_operand
-
-Requantizers = Sequence[Requantizer | None]
-"""Of each operator of a layer, see `Layer.operators`."""
-
-_WORD = 4
-"""Intermediate tensors and what kernels take of scratch begin at multiples of so many bytes."""
+from match.target.operands import INPUT, Requantizers, input_operand, output_operand, weights_operand
+from match.target.operators_cost import OperatorsCost, whole_words
 
 
-class PartError(Exception):
-    """A module cannot read or write a tensor that lies inside another one; the text is the reason in a refusal."""
-
-
-def operands_of(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
-    """The operands of a layer on a module, as parts of larger arrays where the layer's are.
-
-    Raises:
-        PartError: if one of them would be a part, and its pixels do not follow one another, each with its channels.
-    """
-    operands = _dense_operands(module, layer, requantizers)
-    activations = [operand for operand in operands if operand.role is not Role.CONSTANT]
-    pitches = {operand.name: pitch for operand, pitch in zip(activations, layer.pitches, strict=False) if pitch}
-    return tuple(
-        _within(operand, pitches[operand.name]) if operand.name in pitches else operand for operand in operands
-    )
-
-
-def _within(operand: Operand, pitch: int) -> Operand:
-    """An activation whose channels are some of the `pitch` channels of an array."""
-    (component,) = operand.components
-    *pixels, channels = component.axes
-    if (
-        [PLACES.get(axis.dim) for axis in component.axes] != [0, 1, 2]
-        or component.byte_group > 1
-        or component.element_bytes > 1
-        or any(axis.multiple > 1 and axis.limit % axis.multiple for axis in component.axes)
-    ):
-        raise PartError(f"its {operand.name} cannot lie inside another tensor")
-    return replace(operand, components=(replace(component, axes=(*pixels, replace(channels, array=pitch))),))
-
-
-def _dense_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
-    """The operands of a layer that are no parts of others.
-
-    Those of a chain are the input, what an addition at its end reads beside it, the constants of all operators as one,
-    and the output.
-    """
-    if not layer.stages:
-        return module.operands(layer, requantizers[0])
+def chain_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
+    """The input, what an addition at the end reads beside it, the constants of all operators as one, and the output."""
     each = [module.operands(stage, form) for stage, form in zip(layer.stages, requantizers, strict=True)]
     dims = channel_dims(layer.stages)
     components: list[Component] = []
@@ -97,10 +51,8 @@ def _axis(axis: Axis, follows: Mapping[Dim, Dim | None]) -> Axis:
     return Axis(Dim.FX, axis.limit, window=axis.limit, multiple=axis.multiple)
 
 
-def tile_multiples_of(module: HwModule, layer: Layer) -> dict[Dim, int]:
-    """What tiles of a layer are multiples of, see `HwModule.tile_multiples`."""
-    if not layer.stages:
-        return dict(module.tile_multiples(layer))
+def chain_multiples(module: HwModule, layer: Layer) -> dict[Dim, int]:
+    """What tiles of a chain are multiples of, see `HwModule.tile_multiples`."""
     dims = channel_dims(layer.stages)
     each = [module.tile_multiples(stage) for stage in layer.stages]
     found = {dim: multiple for dim, multiple in each[-1].items() if dim in (Dim.OY, Dim.OX, Dim.C)}
@@ -111,30 +63,6 @@ def tile_multiples_of(module: HwModule, layer: Layer) -> dict[Dim, int]:
         if dim is Dim.K or (dim is Dim.C and found.get(Dim.C)):
             found[dim] = math.lcm(found.get(dim, 1), multiples.get(Dim.K, 1))
     return found
-
-
-def pack_of(
-    module: HwModule,
-    layer: Layer,
-    requantizers: Requantizers,
-    constants: Sequence[LayerConstants],
-    spans: Mapping[Dim, tuple[int, int]],
-) -> tuple[bytes, ...]:
-    """Bytes of each component of the constants of a layer, for the tile that covers `spans`."""
-    own = stage_spans(layer, spans) if layer.stages else (dict(spans),)
-    each = zip(layer.operators, requantizers, constants, own, strict=True)
-    return tuple(part for stage, form, values, span in each for part in module.pack(stage, form, values, span))
-
-
-def cost_of(
-    module: HwModule,
-    layer: Layer,
-    requantizers: Requantizers,
-    changed: Callable[[CostModel], CostModel] = lambda model: model,
-) -> CostModel:
-    """The cost model of a layer's kernel on a module, or of the kernels of a chain; `changed` is asked for each."""
-    models = [changed(module.cost(stage, form)) for stage, form in zip(layer.operators, requantizers, strict=True)]
-    return ChainCost(tuple(models)) if layer.stages else models[0]
 
 
 def stage_tiles(layer: Layer, tile: Tile) -> tuple[Tile, ...]:
@@ -173,89 +101,23 @@ def _sizes(axes: Sequence[Axis], behind: Sequence[int], outputs: Any, inputs: An
 
 
 @dataclass(frozen=True)
-class ChainScratch:
-    """Where intermediate tensors and kernels' own scratch lie in the scratch of a chain, for any tile up to a largest.
-
-    tensors: byte offset of each intermediate tensor. kernels: that of what kernels take, one after the other.
-    bytes: all of it. The numbers may be arrays.
-    """
-
-    tensors: tuple[Any, ...]
-    kernels: Any
-    bytes: Any
-
-
-@dataclass(frozen=True)
-class ChainCost(CostModel):
-    """Cost of a chain: the kernel calls of its operators, by the cost model of each, and transfers of what is outside.
-
-    It has the `latency` of no model: a module whose models have one of their own fuses nothing.
-    """
-
-    models: tuple[CostModel, ...]
-
-    @property
-    def overlap(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the module's DMA does."""
-        return self.models[-1].overlap
+class ChainCost(OperatorsCost):
+    """Cost of a chain: the kernel calls of its operators for a tile."""
 
     @property
     def arrays(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """If all models take them."""
         return all(model.arrays for model in self.models)
 
-    @property
-    def energy(self) -> Energy | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """That of the module."""
-        return self.models[-1].energy
+    def tiles(self, layer: Layer, tile: Tile) -> Sequence[Tile]:
+        """See `stage_tiles`."""
+        return stage_tiles(layer, tile)
 
-    def layout(self, layer: Layer, tile: Tile) -> ChainScratch:
-        """What lies where in scratch."""
-        tiles = stage_tiles(layer, tile)
+    def tensors(self, layer: Layer, tiles: Sequence[Tile]) -> tuple[tuple[Any, ...], Any]:
+        """One after the other."""
         offsets: list[Any] = []
         end: Any = 0
         for inner in tiles[:-1]:
             offsets.append(end)
-            end = end + _aligned(inner.k * inner.oy * inner.ox)
-        most: Any = 0
-        for model, stage, inner in zip(self.models, layer.stages, tiles, strict=True):
-            most = larger(most, model.scratch(stage, inner))
-        return ChainScratch(tuple(offsets), end, end + most)
-
-    def scratch(self, layer: Layer, tile: Tile) -> int:
-        """Intermediate tensors, and what the kernel takes that takes most."""
-        total: int = self.layout(layer, tile).bytes
-        return total
-
-    def calls(self, layer: Layer, tile: Tile) -> list[float]:
-        """Cycles of each operator's kernel call, beside `launch`."""
-        each = zip(self.models, layer.stages, stage_tiles(layer, tile), strict=True)
-        return [model.compute(stage, inner) for model, stage, inner in each]
-
-    def launches(self, layer: Layer) -> list[float]:
-        """Cycles of each operator's kernel call, whatever its tile."""
-        return [model.launch(stage) for model, stage in zip(self.models, layer.stages, strict=True)]
-
-    def compute(self, layer: Layer, tile: Tile) -> float:
-        """All kernel calls."""
-        return sum(self.calls(layer, tile))
-
-    def launch(self, layer: Layer) -> float:
-        """Of all kernel calls."""
-        return sum(self.launches(layer))
-
-    def transfer(self, layer: Layer, block: Block) -> float:
-        """The last operator's."""
-        return self.models[-1].transfer(layer.stages[-1], block)
-
-    def issue(self, layer: Layer) -> float:
-        """The last operator's."""
-        return self.models[-1].issue(layer.stages[-1])
-
-    def overhead(self, layer: Layer) -> float:
-        """Once for all operators; the last one's cost model is asked about the chain."""
-        return self.models[-1].overhead(layer)
-
-
-def _aligned(size: Any) -> Any:
-    return -(-size // _WORD) * _WORD
+            end = end + whole_words(inner.k * inner.oy * inner.ox)
+        return tuple(offsets), end

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from match.ir.layer import Layer
-from match.target.chain import ChainCost
 from match.target.cost import Block, CostModel, MappingView, Tile
 from match.target.hardware import External
+from match.target.operators_cost import OperatorsCost
 
 
 class ExternalCost(CostModel):
@@ -61,9 +63,9 @@ class _WholeMappings(ExternalCost):
 def external_cost(module: CostModel, external: External, main_memory: str) -> CostModel:
     """The cost model `module` for schedules whose first memory is the main memory, called `main_memory`.
 
-    Of a chain, each operator's cost model is the module's with the external memory's transfers.
+    Of several operators, each operator's cost model is the module's with the external memory's transfers.
     """
-    if isinstance(module, ChainCost):
-        return ChainCost(tuple(external_cost(model, external, main_memory) for model in module.models))
+    if isinstance(module, OperatorsCost):
+        return replace(module, models=tuple(external_cost(model, external, main_memory) for model in module.models))
     whole = type(module).latency is not CostModel.latency
     return (_WholeMappings if whole else ExternalCost)(module, external, main_memory)

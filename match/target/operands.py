@@ -5,9 +5,20 @@ A module whose memory looks different (padded channels, planes of bits) builds i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from match.ir.layer import ELEMENTWISE, GATES, Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
+from match.ir.requantization import Requantizer
+
+
+class OperandError(Exception):
+    """A module cannot read or write a tensor as a layer has it; the text is the reason in a refusal."""
+
+
+Requantizers = Sequence[Requantizer | None]
+"""Of each operator of a layer, see `Layer.operators`."""
 
 INPUT = "input"
 ADDEND = "addend"

@@ -74,6 +74,7 @@ class Cluster(HwModule):
     name = "cluster"
     requantizers = (INT32, HIGH, HIGH_SIGNED, *HIGH_EXCEPT, INT64, INT64_SIGNED, *EXCEPT)
     sums = _ACCUMULATING
+    groups = True
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
     api = ModuleApi(
         headers=("pulp.h", "match_pulp.h"),

@@ -18,9 +18,10 @@ from match.ir.layer import Op, Padding
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.kept import Forms
-from match.target.chain import ChainCost, cost_of, operands_of, tile_multiples_of
+from match.target.chain import ChainCost
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget, Pattern
+from match.target.layers import cost_of, operands_of, tile_multiples_of
 from tests.analysis.simulate.layers import accumulator, random_mapping, random_outer_memory
 from tests.codegen.layers import Case, Uint8, make
 from tests.codegen.mock_target import EXTERNAL_API

@@ -22,7 +22,7 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.mapping.storage import Storage, storage
 from match.target.hardware import HwModule, MatchTarget
-from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
+from match.target.operands import OUTPUT, WEIGHTS
 from tests.codegen.layers import Case, Tensor
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
 from tests.kernels.toolchain import PACKAGE, SANITIZE, STRICT
@@ -283,7 +283,8 @@ def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
     lines: list[str] = []
     names: list[str] = []
     *inputs, size = tensor_bytes(item)
-    for operand, read, _ in zip((INPUT, ADDEND), inputs, case.inputs, strict=False):
+    operands = [operand.name for operand in item.schedule.operands if operand.role is Role.INPUT]
+    for operand, read, _ in zip(operands, inputs, case.inputs, strict=True):
         names.append(f"{operand}_{number}")
         lines.append(f"    void *{names[-1]} = mock_external_tensor({read}, {external(operand)});")
         lines.append(f"    if ({names[-1]} == NULL) {{ return 2; }}")
@@ -302,7 +303,7 @@ def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
         f"    fwrite(out_{number}, {size}, 1, out);",
         f"    free(out_{number});",
     ]
-    for operand, name in zip((INPUT, ADDEND), names, strict=False):
+    for operand, name in zip(operands, names, strict=True):
         lines.append(f"    {'mock_external_free' if external(operand) == 'true' else 'free'}({name});")
     if item.constants_at == "network":
         lines.append(f"    {'mock_external_free' if external(WEIGHTS) == 'true' else 'free'}(constants_{number});")

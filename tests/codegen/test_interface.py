@@ -227,7 +227,7 @@ def test_names_lead_back_to_the_model(digits: CompiledModel, folder: Path) -> No
     bars = (folder.parent / "timeline.json").read_text()
     for layer in layers:
         assert f'"model":"{layer.source}"' in bars
-        number = layer.name.rpartition("_")[2]
+        number = layer.name.rpartition("_")[2]  # of its last operator
         (file,) = (folder / "src").glob(f"{int(number):02d}_*.c")
         assert f" * In the model: {layer.source}\n" in file.read_text()
         assert f'.name = "{layer.name}", .source = "{layer.source}"' in network

@@ -140,7 +140,7 @@ def test_partitioned_modules_build_with_plain_tvm(module: Any) -> None:
         )
     symbols = {v.name_hint for v in partitioned.get_global_vars()} - {"main"}
     sources = "".join(part.get_source() for part in library.lib.imported_modules)
-    assert len(symbols) >= 4
+    assert any(symbol.endswith("_group") for symbol in symbols)
     assert all(f"int32_t {symbol}(" in sources for symbol in symbols)
 
 

@@ -66,7 +66,7 @@ def dense_block(layers: int, height: int = 6) -> tuple[Graph, tuple[int, ...]]:
 @seeded(3, 60)
 def test_random_graphs(seed: int) -> None:
     graph, outputs = random_graph(seed)
-    compiled = match.compile(graph.module(*outputs), "gap9")
+    compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
     assert apart(network_of(compiled))
     compare(compiled, graph, outputs)
 
@@ -74,7 +74,7 @@ def test_random_graphs(seed: int) -> None:
 def test_dense_block() -> None:
     """All concatenations of a block are one tensor, in which every layer has its place."""
     graph, outputs = dense_block(3)
-    compiled = match.compile(graph.module(*outputs), "gap9")
+    compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
     assert len(in_place(compiled)) == 3
     largest = max(buffer.bytes for buffer in network_of(compiled).buffers)
     assert largest == graph.values[outputs[0] - 1].nbytes
@@ -89,7 +89,7 @@ def test_slices() -> None:
     x = graph.largest(0)
     first, second = graph.sliced(x, 0, 5), graph.sliced(x, 5, 12)
     outputs = graph.largest(first), graph.largest(second)
-    compiled = match.compile(graph.module(*outputs), "gap9")
+    compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
     assert len(in_place(compiled)) == 2
     compare(compiled, graph, outputs)
 
@@ -99,13 +99,13 @@ def test_copies_where_the_control_core_reads() -> None:
     graph = Graph(4, 4, 12, 2)
     x, y = graph.largest(0), graph.largest(graph.largest(0))
     outputs = (graph.joined(x, y), x)
-    compiled = match.compile(graph.module(*outputs), "gap9")
+    compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
     assert not in_place(compiled)
     compare(compiled, graph, outputs)
     graph = Graph(4, 4, 12, 3)
     x = graph.largest(0)
     outputs = (graph.largest(graph.joined(x, x)),)
-    compiled = match.compile(graph.module(*outputs), "gap9")
+    compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
     assert not in_place(compiled)
     compare(compiled, graph, outputs)
 
@@ -126,8 +126,8 @@ def test_external_memory() -> None:
 
 def test_main_memory() -> None:
     """Where copies are cheaper and do not fit, tensors lie inside others."""
-    whole = match.compile(GHOSTNET, "gap9")
-    compiled = match.compile(GHOSTNET, "gap9", l2=network_of(whole).main_bytes - 1)
+    whole = match.compile(GHOSTNET, "gap9", fuse=False)
+    compiled = match.compile(GHOSTNET, "gap9", l2=network_of(whole).main_bytes - 1, fuse=False)
     assert len(in_place(whole)) < len(in_place(compiled))
     assert network_of(compiled).memory is None
     assert network_of(compiled).workspace_bytes < network_of(whole).workspace_bytes
@@ -140,7 +140,7 @@ def test_main_memory() -> None:
 def test_layers_alone() -> None:
     """What a layer writes between the pixels of others is told apart."""
     graph, outputs = dense_block(2)
-    compiled = match.compile(graph.module(*outputs), "gap9")
+    compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
     validation = compiled.validate(samples=1, layers=True)
     assert in_place(compiled)
     assert validation.layers

@@ -31,7 +31,7 @@ def test_rows_are_a_layer_of_the_cluster(shape: tuple[int, ...], l1: int | None,
     """The reference computes in floating point: that these are not its numbers is said, wherever it runs."""
     x = relay.var("x", shape=shape, dtype=dtypes[0])
     network = tvm.IRModule.from_expr(relay.Function([x], normalized(x, shape[-1], dtypes[1])))
-    compiled = match.compile(network, "gap9", l1=l1)
+    compiled = match.compile(network, "gap9", l1=l1, fuse=False)
     (layer,) = (layer for layer in compiled.layers if layer.op == "normalize")
     assert layer.module == "cluster"
     values = {"x": np.random.default_rng(1).integers(0, 256, shape, np.uint8)}

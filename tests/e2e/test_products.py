@@ -39,14 +39,14 @@ def test_sequences(tmp_path: Path) -> None:
     model.add("Flatten")
     model.gemm(24, 5)
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QInt8", per_channel=True))
-    compiled = match.compile(path, "gap9", numerics="exact", cache=False)
+    compiled = match.compile(path, "gap9", numerics="exact", cache=False, fuse=False)
     operators = [layer.op for layer in compiled.layers if layer.macs]
     assert operators == ["conv2d", "conv2d", "depthwise_conv2d", "grouped_conv2d", "conv2d", "dense"]
     samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
     for found, right in zip(compiled.run({"x": samples}).values(), run(onnx.load(path), samples), strict=True):
         np.testing.assert_array_equal(found, right)
 
-    usual = match.compile(path, "gap9", cache=False)
+    usual = match.compile(path, "gap9", cache=False, fuse=False)
     assert {layer.module for layer in usual.layers if layer.macs and layer.op != "dense"} <= {"cluster", "ne16"}
 
 
@@ -62,7 +62,7 @@ def test_products_of_activations(tmp_path: Path) -> None:
     model.add("MatMul", turned)
     model.add("MatMul", parts[2])
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QInt8", per_channel=False))
-    compiled = match.compile(path, "gap9", numerics="exact", cache=False)
+    compiled = match.compile(path, "gap9", numerics="exact", cache=False, fuse=False)
     products = [(layer.op, layer.module, layer.macs) for layer in compiled.layers if layer.macs]
     dense = [("dense", "cluster", 2 * 9 * 16 * width) for width in (12, 12, 10)]
     wanted = [("matrices", "cluster", 2 * 9 * 9 * 12), ("matrices", "cluster", 2 * 9 * 9 * 10)]

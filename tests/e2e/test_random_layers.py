@@ -51,7 +51,7 @@ def checked(
     cases: list[LayerCase], target: str | match.MatchTarget, modules: tuple[str, ...], l1: int
 ) -> tuple[LayerDecision, ...]:
     """Compile and run a batch; returns what was decided."""
-    compiled = match.compile(module(cases), target, modules=modules, l1=l1, numerics="exact")
+    compiled = match.compile(module(cases), target, modules=modules, l1=l1, numerics="exact", fuse=False)
     inputs = inputs_of(cases, cases[0].seed)
     outputs = list(compiled.run(inputs, sanitize=True).values())
     for index, (case, output) in enumerate(zip(cases, outputs, strict=True)):

@@ -38,7 +38,7 @@ def test_a_layer_of_the_cluster(
     x = relay.var("x", shape=(1, *shape), dtype=dtype)
     body = resize_of(x, shape[:2], outputs, 0 if dtype == "int8" else 100, dtype).build(x)
     network = tvm.IRModule.from_expr(relay.Function([x], body))
-    compiled = match.compile(network, "gap9", l1=l1)
+    compiled = match.compile(network, "gap9", l1=l1, fuse=False)
     (layer,) = [layer for layer in compiled.layers if layer.op == "resize"]
     assert layer.module == "cluster"
     limits = np.iinfo(dtype)

@@ -51,7 +51,7 @@ def memory_of(compiled: match.CompiledModel) -> MemoryPlanSummary:
 )
 def test_outputs_and_events(name: str, l2: int, ways: set[str], spilled: bool, tmp_path: Path) -> None:
     model = integers(name)
-    compiled = match.compile(model, "gap8", l1=L1, l2=l2, output=tmp_path / "net")
+    compiled = match.compile(model, "gap8", l1=L1, l2=l2, output=tmp_path / "net", fuse=False)
     assert f"-DPULP_L2_BYTES={l2}" in (tmp_path / "net/Makefile").read_text().split()
     assert (tmp_path / "net/resnet8.bin").stat().st_size == memory_of(compiled).image_bytes
     one, other = sample(model, 1), sample(model, 2)

@@ -606,7 +606,7 @@ def test_softmax(
 
 
 @EXAMPLES
-@given(pointwise, st.integers(8, 70) | st.just(2048), margins, margins, clips, forms, seeds)
+@given(pointwise, st.integers(1, 70) | st.just(2048), margins, margins, clips, forms, seeds)
 def test_normalize(
     harness: Harness,
     geometry: Geometry,

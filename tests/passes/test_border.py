@@ -47,11 +47,11 @@ def real(q: npt.NDArray[Any], of: Quantization) -> npt.NDArray[Any]:
 def test_a_quantize_and_a_transpose_become_the_callers(
     layout: str | None, integers: npt.NDArray[Any], scores: npt.NDArray[Any]
 ) -> None:
-    compiled = match.compile(DIGITS, "gap9", numerics="exact", input_type="int8", input_layout=layout)
+    compiled = match.compile(DIGITS, "gap9", numerics="exact", input_type="int8", input_layout=layout, fuse=False)
     given = integers.transpose(0, 1, 3, 4, 2) if layout == "nhwc" else integers
     assert np.array_equal(compiled.run({"image": given})["scores"], scores)
     assert compiled.report.model.inputs == (TensorSummary("image", given.shape[1:], "int8"),)
-    whole = match.compile(DIGITS, "gap9", numerics="exact")
+    whole = match.compile(DIGITS, "gap9", numerics="exact", fuse=False)
     assert whole.layers[0].op == "quantize"
     assert "quantize" not in [layer.op for layer in compiled.layers]
     assert compiled.cycles < whole.cycles

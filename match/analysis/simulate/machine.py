@@ -12,8 +12,8 @@ from match.analysis.simulate.events import Action, Event, Kind, Timeline
 from match.analysis.simulate.order import SimulatedStep, steps
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
-from match.target.chain import ChainCost
 from match.target.cost import Block, CostModel, Tile
+from match.target.operators_cost import OperatorsCost
 
 
 def simulate(schedule: Schedule, cost_model: CostModel) -> Timeline:
@@ -51,8 +51,8 @@ class _Machine:
     def event(self, step: SimulatedStep) -> Event:
         """Do the next thing."""
         action, begin = step.action, self.now
-        if step.chain is not None:
-            return self._chained(action, *step.chain)
+        if step.whole is not None:
+            return self._operator(action, *step.whole)
         if action.tile is not None:
             return self._call(action, action.tile)
         if step.block is not None:
@@ -65,8 +65,8 @@ class _Machine:
             self._kernels[tile] = self._model.compute(self._layer, tile)
         return self._started(action, self._launch, self._kernels[tile])
 
-    def _chained(self, action: Action, number: int, tile: Tile) -> Event:
-        assert isinstance(self._model, ChainCost)
+    def _operator(self, action: Action, number: int, tile: Tile) -> Event:
+        assert isinstance(self._model, OperatorsCost)
         launch, cycles = self._model.launches(self._layer)[number], self._model.calls(self._layer, tile)[number]
         return self._started(action, launch, cycles)
 

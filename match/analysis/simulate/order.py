@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Spans
 from match.analysis.simulate.stream import SimulatedStep, SimulatedStream
-from match.ir.chain import stage_spans
+from match.ir.group import operator_spans
 from match.ir.layer import Role
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import tile_of
@@ -99,8 +99,8 @@ class _Nest:
     def _calls(self, spans: Spans) -> Iterator[SimulatedStep]:
         """The kernel calls of a tile, one for each operator."""
         stages = self._layer.stages
-        own = stage_spans(self._layer, spans) if stages else (spans,)
+        own = operator_spans(self._layer, spans)
         for number, (layer, part) in enumerate(zip(self._layer.operators, own, strict=True)):
             action = Action(Kind.KERNEL, number=self._kernels, tile=tile_of(layer, part))
             self._kernels += 1
-            yield SimulatedStep(action, chain=(number, tile_of(self._layer, spans)) if stages else None)
+            yield SimulatedStep(action, whole=(number, tile_of(self._layer, spans)) if stages else None)

@@ -17,12 +17,12 @@ from match.target.cost import Block, Tile
 class SimulatedStep(NamedTuple):
     """An action, and the block that it starts to move.
 
-    Of a kernel call in a chain, `chain` tells the number of its operator and the tile of the whole chain.
+    Of a kernel call in a chain or a group, `whole` tells the number of its operator and the tile of the whole layer.
     """
 
     action: Action
     block: Block | None = None
-    chain: tuple[int, Tile] | None = None
+    whole: tuple[int, Tile] | None = None
 
 
 class SimulatedStream:

@@ -64,6 +64,10 @@ int32_t *const output_sums = ${level.output_sums};
 % for variable, value in call.spans:
 const match_span_t ${variable} = ${value};
 % endfor
+% if call.title:
+${call.title}
+${shared}_clear(&${call.tile});
+% endif
 % for field, value in call.changing:
 ${call.tile}.${field} = ${value};
 % endfor
@@ -202,9 +206,11 @@ static int32_t iterate${name}(const arguments_t *arguments, ${blocks}, ${shared}
     const arguments_t *const arguments = given;
 % endif
 % if level.innermost:
-% for call in level.calls:
+% for call in level.contexts:
     match_tile_t ${call.tile};
+% if not call.title:
     ${shared}_clear(&${call.tile});
+% endif
 % for field, value in call.constant:
     ${call.tile}.${field} = ${value};
 % endfor

@@ -1,4 +1,4 @@
-"""Small chains, as a module's patterns of several operators are tried on them."""
+"""Small chains, as a module's patterns of several operators are tried on them, and its groups."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ def chain_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
                 what = f"{pattern.name} on an 8x8x16 map, convolutions {window}x{window}"
                 inputs = 2 if pattern.op in _BESIDE else 1
                 yield Probe(pattern.op, what, dtype, _SHAPE, inputs, _one_by_one(stages), pattern.name)
+
+
+def group_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
+    """Each operator of a module behind one that reads a single map, for modules that execute groups."""
+    builds = Builds(dtype)
+    ops = [pattern.op for pattern in patterns if not pattern.before and _stage(pattern.op, 3, builds) is not None]
+    first = next((op for op in ops if op not in (*_POOLED, *_BESIDE)), None)
+    if first is not None:
+        yield from chain_probes([Pattern(op, before=(first,)) for op in ops], dtype)
 
 
 def _stage(op: Op, window: int, builds: Builds) -> Build | None:

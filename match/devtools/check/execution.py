@@ -14,14 +14,14 @@ import numpy.typing as npt
 from match.compilation.stopwatch import Progress, unheard
 from match.compiled.model import CompiledModel
 from match.compiler import compile as compile_model
-from match.devtools.check.chain_probes import chain_probes
+from match.devtools.check.chain_probes import chain_probes, group_probes
 from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.methods import method_problems
 from match.devtools.check.probes import Probe, inputs, network, own_probes, probes
 from match.devtools.check.undefined import undefined_function
 from match.dispatch.request import accepts
 from match.errors import CostModelError, MatchError, ToolchainError
-from match.ir.layer import Op
+from match.ir.layer import GROUP, Op
 from match.partitioning.chains import find_chains
 from match.partitioning.layouts import LAYOUT
 from match.partitioning.pattern import Match, find
@@ -63,13 +63,16 @@ def execution_problems(
     if problems:
         return tuple(problems), ()
     chains = [probe for dtype in types for probe in chain_probes(target.patterns, dtype)]
-    progress(f"{len(layers) + len(chains)} layers on the control core")
+    grouping = [module for module in target.modules if module.groups]
+    pairs = [(one.name, probe) for one in grouping for dtype in types for probe in group_probes(one.patterns(), dtype)]
+    tried = [*layers, *chains, *(probe for _, probe in pairs)]
+    progress(f"{len(tried)} layers on the control core")
     try:
-        compiled = compile_model(network([*layers, *chains]), target, modules=[], numerics="exact")
+        compiled = compile_model(network(tried), target, modules=[], numerics="exact")
     except MatchError as error:
         return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), ()
     try:
-        expected = list(compiled.run(inputs([*layers, *chains])).values())
+        expected = list(compiled.run(inputs(tried)).values())
     except ToolchainError as error:
         missing = undefined_function(str(error))
         if missing is None:
@@ -91,6 +94,10 @@ def execution_problems(
             found, counted = _chains(target, module, [chains[n] for n in fused], outputs)
             problems += found
             coverage += counted
+        own_pairs = [n for n, (name, _) in enumerate(pairs) if name == module.name]
+        if own_pairs and not found:
+            outputs = [expected[len(layers) + len(chains) + n] for n in own_pairs]
+            problems += _groups(target, module, [pairs[n][1] for n in own_pairs], outputs)
         constant |= {layers[chosen[n]].what: (layers[chosen[n]], wanted[n]) for n in taken}
     if not problems:
         problems += external_run_problems(_without_cpu(target), list(constant.values()))
@@ -101,7 +108,7 @@ def _module(
     target: MatchTarget, module: HwModule, layers: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
 ) -> tuple[list[str], list[Coverage], list[int]]:
     """Problems, coverage, and which of the layers the module takes and has constants for."""
-    compiled = _compiled(target, module, layers, "latency")
+    compiled = _compiled(target, module, layers, "latency", fuse=False)
     if isinstance(compiled, str):
         return [compiled], [], []
     what = _words(target, module)
@@ -128,7 +135,7 @@ def _chains(
     target: MatchTarget, module: HwModule, chains: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
 ) -> tuple[list[str], list[Coverage]]:
     """Problems of patterns of several operators, and coverage: a chain moves fewer bytes than its operators alone."""
-    compiled = _compiled(target, module, chains, "bytes")
+    compiled = _compiled(_without_groups(target), module, chains, "bytes")
     if isinstance(compiled, str):
         return [compiled], []
     what = _words(target, module)
@@ -144,6 +151,19 @@ def _chains(
     kernels = [f"a kernel of {probe.name}" if taken[probe.name] else None for probe in chains]
     problems += _differences(compiled, chains, kernels, wanted, what)
     return problems, coverage
+
+
+def _groups(
+    target: MatchTarget, module: HwModule, tried: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
+) -> list[str]:
+    """Problems of groups: operators that read one another have to become one layer."""
+    compiled = _compiled(target, module, tried, "bytes")
+    if isinstance(compiled, str):
+        return [compiled]
+    what = _words(target, module)
+    if all(layer.op != GROUP for layer in compiled.layers):
+        return [f"{what} executes groups, and of {len(tried)} small ones none fits its memory."]
+    return list(_differences(compiled, tried, [f"a group of {probe.name}" for probe in tried], wanted, what))
 
 
 def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], name: str) -> str:
@@ -162,11 +182,18 @@ def _words(target: MatchTarget, module: HwModule) -> str:
     return f"module {module.name} of target {target.name}"
 
 
-def _compiled(target: MatchTarget, module: HwModule, probes: Sequence[Probe], objective: str) -> CompiledModel | str:
+def _compiled(
+    target: MatchTarget, module: HwModule, probes: Sequence[Probe], objective: str, *, fuse: bool = True
+) -> CompiledModel | str:
     """The probes on one module, or a sentence about why they cannot be compiled."""
     try:
         return compile_model(
-            network(probes), _without_cpu(target), modules=[module.name], numerics="exact", objective=objective
+            network(probes),
+            _without_cpu(target),
+            modules=[module.name],
+            numerics="exact",
+            objective=objective,
+            fuse=fuse,
         )
     except CostModelError as error:
         return str(error)
@@ -192,6 +219,15 @@ def _without_cpu(target: MatchTarget) -> MatchTarget:
     """The target with a control core that is never chosen."""
     forced = copy.copy(target)
     forced.cpu_cost_model = _NoCpu()
+    return forced
+
+
+def _without_groups(target: MatchTarget) -> MatchTarget:
+    """The target whose modules execute no groups, which move fewer bytes than chains."""
+    forced = copy.copy(target)
+    forced.modules = tuple(map(copy.copy, target.modules))
+    for module in forced.modules:
+        module.groups = False
     return forced
 
 

@@ -1,0 +1,62 @@
+"""What a layer takes as an operator of a group, estimated before modules are asked about whole groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from match.dispatch.request import Request, aligned_memories
+from match.ir.layer import Layer, Role
+from match.mapping.schedule import block_bytes
+from match.target.answers import call_text, number
+from match.target.cost import Block
+from match.target.group import output_bytes, whole_tile
+from match.target.layers import cost_of
+from match.target.operands import INPUT
+
+
+@dataclass(frozen=True)
+class Member:
+    """A layer as an operator of a group on a module.
+
+    constants, output: bytes of its constants and of the tensor that it writes. scratch: bytes that its kernel takes
+    beside. cycles: predicted cycles of its kernel call on the whole layer. fetch: of the transfer of a byte from
+    outside, where blocks are large.
+    """
+
+    constants: int
+    output: int
+    scratch: int
+    cycles: float
+    fetch: float
+
+
+def member(request: Request, layer: Layer) -> Member | None:
+    """A layer that a module accepts as an operator of a group; None if the module executes no groups of it.
+
+    Raises:
+        CostModelError: if the module's cost model fails.
+    """
+    module, requantizers = request.module, request.requantizers
+    if not module.groups or layer.stages or layer.output_dtype == "int32" or len(module.memories) > 1:
+        return None
+    model, tile = cost_of(module, layer, requantizers), whole_tile(layer)
+    (memory,) = aligned_memories(module, *requantizers)
+    operands = module.operands(layer, requantizers[0])
+    constants = sum(
+        block_bytes(operand, layer.extents, memory.alignment) for operand in operands if operand.role is Role.CONSTANT
+    )
+    size = output_bytes(layer)
+    block = Block(INPUT, (1, 1, memory.size), memory.size, 1, memory=memory.name)
+
+    def asked(method: str, *arguments: object) -> float:
+        call = partial(call_text, model, layer.name, method, arguments)
+        return number(partial(getattr(model, method), layer, *arguments), lambda: f"module {module.name}: {call()}")
+
+    return Member(
+        constants,
+        size,
+        int(asked("scratch", tile)),
+        asked("launch") + asked("compute", tile),
+        asked("transfer", block) / memory.size,
+    )

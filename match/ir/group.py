@@ -1,0 +1,75 @@
+"""Groups: operators that a module executes one after the other in one offload, with whole tensors between them.
+
+A group is a `Layer` with `stages` and `links`. Its operators form any graph without cycles whose only result is the
+output of the last operator. The innermost memory holds everything at once: the tensors from outside, the constants of
+all operators, the tensors between operators, and the output. So a group has one tile, which is all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from match.ir.chain import stage_spans
+from match.ir.layer import Dim, Layer
+
+Links = tuple[tuple[int, ...], ...]
+"""For each operator of a group, where its inputs come from: n is operator n of the group, ~n tensor n from outside."""
+
+MOST_INPUTS = 12
+"""Tensors from outside that a group may read: generated code serves a limited number of blocks."""
+
+Spans = Mapping[Dim, tuple[int, int]]
+
+
+def grouped(stages: Sequence[Layer], links: Links) -> Layer:
+    """The group of operators, each behind the operators that it reads from; it is named as the last one.
+
+    Raises:
+        ValueError: if an operator reads one that is not in front of it.
+    """
+    for number, own in enumerate(links):
+        if any(link >= number for link in own):
+            raise ValueError(f"{stages[number].name} reads an operator that is not in front of it")
+    first, last = stages[0], stages[-1]
+    return Layer(
+        name=last.name,
+        op=last.op,
+        k=last.k,
+        c=1,
+        oy=last.oy,
+        ox=last.ox,
+        iy=first.iy,
+        ix=first.ix,
+        input_dtype=first.input_dtype,
+        weight_dtype=next((stage.weight_dtype for stage in stages if stage.weight_dtype), ""),
+        output_dtype=last.output_dtype,
+        clip=last.clip,
+        input_range=first.input_range,
+        group_outputs=last.group_outputs,
+        unit=last.unit,
+        stages=tuple(stages),
+        links=links,
+    )
+
+
+def first_readers(links: Links) -> tuple[tuple[int, int], ...]:
+    """For each tensor from outside, the first operator that reads it, and as which of its inputs."""
+    found: dict[int, tuple[int, int]] = {}
+    for number, own in enumerate(links):
+        for argument, link in enumerate(own):
+            if link < 0:
+                found.setdefault(~link, (number, argument))
+    return tuple(found[tensor] for tensor in sorted(found))
+
+
+def last_readers(links: Links) -> tuple[int, ...]:
+    """For each operator but the last, the last operator that reads its output."""
+    found = {link: number for number, own in enumerate(links) for link in own if link >= 0}
+    return tuple(found[number] for number in range(len(links) - 1))
+
+
+def operator_spans(layer: Layer, spans: Spans) -> tuple[Spans, ...]:
+    """What each operator of a layer computes, in iterations of its own loops, for a tile of the layer."""
+    if layer.links:
+        return tuple(stage.spans for stage in layer.stages)
+    return stage_spans(layer, spans) if layer.stages else (spans,)

@@ -1,0 +1,245 @@
+"""Groups of layers: parts of a network that a module may compute in one offload, with whole tensors between layers.
+
+A group ends in a layer and grows against the way of the data: a layer joins if everything that reads its output is in
+the group already, the last of these layers first. So only the output of the last layer leaves the group, and no way
+out of the group leads back into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from typing import TypeGuard
+
+from match.dispatch.member import Member
+from match.dispatch.plan import WITHOUT_CODE
+from match.ir.group import MOST_INPUTS, grouped
+from match.partitioning.graph import Row
+from match.partitioning.pattern import Match
+from match.partitioning.pattern.rows import CoreCalls
+from match.relay import relay
+from match.relay.graph import users
+from match.relay.rewrite import dtype, operands, operator_name, shape
+from match.target.group import scratch_tensors
+from match.target.hardware import MatchTarget
+from match.target.operands import element_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMatch:
+    """Layers that a module may compute in one offload, and all of them as one.
+
+    rows: the places among the network's rows of all that the group computes, views of its tensors included.
+    operators: those of its layers.
+    """
+
+    rows: tuple[int, ...]
+    operators: tuple[int, ...]
+    whole: Match
+
+
+@dataclass(frozen=True)
+class _Joining:
+    """A layer as groups see it, by numbers alone.
+
+    inputs: the tensors that it reads, each once for each argument, as numbers. output: the number of what it writes.
+    readers: the places of the layers that read its output, or views of it; None if something else does, or reads what
+    it computes on the way.
+    """
+
+    inputs: tuple[int, ...]
+    output: int
+    readers: frozenset[int] | None
+
+
+def find_groups(
+    main: relay.Function,
+    listed: Sequence[Row],
+    members: Mapping[str, Mapping[int, Member]],
+    alone: Mapping[int, float],
+    target: MatchTarget,
+) -> tuple[GroupMatch, ...]:
+    """For each layer the largest group that ends in it, and the one that saves most if that is another one.
+
+    `listed` are the network's rows. `members` has, for each module that executes groups, those that it takes. `alone`
+    are the cycles of the cheapest way to compute each layer by itself.
+    """
+    network = _Network(main, listed)
+    found: dict[tuple[int, ...], None] = {}
+    for module in target.modules:
+        own = members.get(module.name, {})
+        growth = _Growth(network.joining, own, network.bytes, alone, module.memories[-1].size)
+        for end in own:
+            found.update(dict.fromkeys(growth.groups(end)))
+    groups = map(network.group, found)
+    return tuple(group for group in groups if len(group.whole.inputs) <= MOST_INPUTS)
+
+
+class _Network:
+    """Layers and the tensors between them.
+
+    A view is a row that says how a tensor is read, and computes nothing: it has the number of that tensor.
+    """
+
+    def __init__(self, main: relay.Function, listed: Sequence[Row]) -> None:
+        self._layers = {place: row for place, row in enumerate(listed) if isinstance(row, Match)}
+        self._views: dict[relay.Expr, tuple[int, CoreCalls]] = {
+            row[-1]: (place, row) for place, row in enumerate(listed) if _is_view(row)
+        }
+        self._view_of: dict[relay.Expr, relay.Expr] = {call: x for x, (_, row) in self._views.items() for call in row}
+        self._used_by = users(main)
+        self._place_of = {call: place for place, layer in self._layers.items() for call in layer.covered}
+        self._numbers: dict[relay.Expr, int] = {}
+        self.bytes: list[int] = []
+        self.joining = {place: self._joining(place, layer) for place, layer in self._layers.items()}
+
+    def _views_of(self, x: relay.Expr) -> list[relay.Expr]:
+        """A tensor, and in front of it what it is a view of, and so on."""
+        found = [x]
+        while found[0] in self._views:
+            first, *_ = self._views[found[0]][1]
+            found[:0] = operands(first)
+        return found
+
+    def _number(self, x: relay.Expr) -> int:
+        tensor = self._views_of(x)[0]
+        if tensor not in self._numbers:
+            self._numbers[tensor] = len(self.bytes)
+            self.bytes.append(prod(shape(tensor)) * element_bytes(dtype(tensor)))
+        return self._numbers[tensor]
+
+    def _joining(self, place: int, layer: Match) -> _Joining:
+        inner = set(layer.covered) - {layer.root}
+        alone = all(self._place_of.get(user) == place for call in inner for user in self._used_by.get(call, ()))
+        readers = self._readers(layer.root)
+        known = frozenset(reader for reader in readers if reader is not None)
+        inputs = tuple(map(self._number, layer.inputs))
+        return _Joining(inputs, self._number(layer.root), known if alone and None not in readers else None)
+
+    def _readers(self, x: relay.Expr) -> set[int | None]:
+        """The places of the layers that read a tensor or a view of it; None for anything else."""
+        found: set[int | None] = set()
+        for user in self._used_by.get(x, ()):
+            view = self._view_of.get(user)
+            found |= {self._place_of.get(user)} if view is None else self._readers(view)
+        return found
+
+    def group(self, places: Sequence[int]) -> GroupMatch:
+        """Layers, by their places in the order of execution, as one group with the constants of the last one."""
+        stages = [self._layers[place] for place in places]
+        number = {stage.root: place for place, stage in enumerate(stages)}
+        views: dict[relay.Expr, None] = {}
+        outside: dict[relay.Expr, int] = {}
+        links: list[tuple[int, ...]] = []
+        for stage in stages:
+            own: list[int] = []
+            for x in stage.inputs:
+                tensor, *viewed = self._views_of(x)
+                if tensor in number:
+                    own.append(number[tensor])
+                    views |= dict.fromkeys(viewed)
+                else:
+                    own.append(~outside.setdefault(x, len(outside)))
+            links.append(tuple(own))
+        last = stages[-1]
+        covered = [call for stage in reversed(stages) for call in stage.covered]
+        covered += [call for x in views for call in self._views[x][1]]
+        whole = Match(
+            root=last.root,
+            inputs=tuple(outside),
+            covered=tuple(dict.fromkeys(covered)),
+            layer=grouped([stage.layer for stage in stages], tuple(links)),
+            constants=last.constants,
+            accumulator=last.accumulator,
+            reference=all(stage.reference for stage in stages),
+        )
+        return GroupMatch(tuple(sorted((*places, *(self._views[x][0] for x in views)))), tuple(places), whole)
+
+
+def _is_view(row: Row) -> TypeGuard[CoreCalls]:
+    return isinstance(row, tuple) and all(operator_name(call) in WITHOUT_CODE for call in row)
+
+
+@dataclass(frozen=True)
+class _Outside:
+    """Tensors that a group reads and does not compute: how many, and their bytes."""
+
+    number: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """The growth of groups on a module; `room` are the bytes of its innermost memory."""
+
+    joining: Mapping[int, _Joining]
+    members: Mapping[int, Member]
+    bytes: Sequence[int]
+    alone: Mapping[int, float]
+    room: int
+
+    def groups(self, end: int) -> Iterator[tuple[int, ...]]:
+        """The places of the layers of the largest group that ends in a layer, and of the one that saves most."""
+        order = self._order(end)
+        outside = self._outside(order)
+        sizes = (count for count in range(len(order), 1, -1) if self._fits(order[:count], outside[count - 1]))
+        largest = next(sizes, 0)
+        if not largest:
+            return
+        yield tuple(sorted(order[:largest]))
+        saved = [*accumulate(self.alone[place] - self.members[place].cycles for place in order[:largest])]
+        constants = [*accumulate(self.members[place].constants for place in order[:largest])]
+        fetch = self.members[end].fetch
+        net = [one - (more + own.bytes) * fetch for one, more, own in zip(saved, constants, outside, strict=False)]
+        best = 1 + max(range(largest), key=lambda count: net[count])
+        if 1 < best < largest and self._fits(order[:best], outside[best - 1]):
+            yield tuple(sorted(order[:best]))
+
+    def _order(self, end: int) -> list[int]:
+        """The layers that may join, in the order in which they do, as far as their constants fit."""
+        writers = {joining.output: place for place, joining in self.joining.items() if place in self.members}
+        order: list[int] = []
+        inside: set[int] = set()
+        constants = 0
+        waiting = {end}
+        while waiting:
+            place = max(waiting)
+            waiting.remove(place)
+            constants += self.members[place].constants
+            if constants > self.room:
+                break
+            order.append(place)
+            inside.add(place)
+            for tensor in self.joining[place].inputs:
+                writer = writers.get(tensor)
+                if writer is None or writer in inside:
+                    continue
+                readers = self.joining[writer].readers
+                if readers is not None and readers <= inside:
+                    waiting.add(writer)
+        return order
+
+    def _outside(self, order: Sequence[int]) -> list[_Outside]:
+        """What the first layers of an order read and do not compute: of the first one, the first two, and so on."""
+        found: list[_Outside] = []
+        tensors: set[int] = set()
+        for place in order:
+            own = self.joining[place]
+            tensors = (tensors | {*own.inputs}) - {own.output}
+            found.append(_Outside(len(tensors), sum(self.bytes[tensor] for tensor in tensors)))
+        return found
+
+    def _fits(self, places: Sequence[int], outside: _Outside) -> bool:
+        """Whether everything fits the innermost memory at once; how blocks are aligned is left to the search."""
+        own = [self.members[row] for row in sorted(places)]
+        blocks = own[-1].output + sum(one.constants for one in own) + outside.bytes
+        if outside.number > MOST_INPUTS or blocks > self.room:
+            return False
+        rows = sorted(places)
+        number = {self.joining[row].output: place for place, row in enumerate(rows)}
+        last = {number[x]: place for place, row in enumerate(rows) for x in self.joining[row].inputs if x in number}
+        sizes = [one.output for one in own[:-1]]
+        _, scratch = scratch_tensors(sizes, [last[place] for place in range(len(sizes))])
+        return blocks + scratch + max(one.scratch for one in own) <= self.room

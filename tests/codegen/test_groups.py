@@ -1,0 +1,65 @@
+"""The C of groups: what it computes is what its operators compute, and its trace is the simulation."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from match.analysis.simulate import simulate
+from match.analysis.trace import LayerTrace
+from match.dispatch.plan import LayerPlan
+from match.prediction.predict import predict
+from match.target.group import GroupCost
+from match.target.registry import get_target
+from tests.codegen.groups import OPS, GroupCase, planned, random_group
+from tests.codegen.harness import traced_run
+from tests.seeds import seeded
+
+pytestmark = pytest.mark.cc
+
+GROUPS = 40
+"""Of each seed."""
+
+EACH_RUN = 2
+"""Seeds that are not left to the sweep: on two numbers of cores, as the kernels are compiled anew for each."""
+
+
+def random_groups(seed: int) -> list[tuple[GroupCase, LayerPlan, GroupCost]]:
+    """Groups that the cluster of GAP8 takes."""
+    rng, target = random.Random(seed), get_target("gap8")
+    found: list[tuple[GroupCase, LayerPlan, GroupCost]] = []
+    attempt = seed * 1_000_000
+    while len(found) < GROUPS:
+        attempt += 10
+        group = random_group(rng, attempt)
+        plan = planned(target, group, f"net_{len(found)}_group") if group else None
+        if group and plan:
+            found.append((group, *plan))
+    return found
+
+
+@seeded(EACH_RUN, swept=30)
+def test_groups_compute_what_their_operators_compute(seed: int) -> None:
+    """On as many cores as the seed says; scratch takes no more than all tensors between operators, and often less."""
+    groups = random_groups(seed)
+    cores = (8, 3)[seed % 2] if seed < EACH_RUN else 1 + seed % 8
+    outputs, traces = traced_run(
+        [plan for _, plan, _ in groups],
+        [group.whole for group, _, _ in groups],
+        target=get_target("gap8"),
+        flags=(f"-DPULP_CLUSTER_CORES={cores}",),
+    )
+    for (group, plan, model), output, trace in zip(groups, outputs, traces, strict=True):
+        told = f"{[stage.layer for stage in group.stages]} {group.links}"
+        timeline = simulate(plan.schedule, model)
+        assert trace == LayerTrace(plan.symbol, timeline.actions), told
+        assert predict(plan.schedule, model).cycles == pytest.approx(timeline.cycles, rel=1e-12), told
+        assert np.array_equal(output.reshape(-1), group.expected().reshape(-1)), told
+
+
+def test_every_operator_is_tried() -> None:
+    """In some of the groups of each run."""
+    groups = [group for seed in range(EACH_RUN) for group, _, _ in random_groups(seed)]
+    assert {stage.layer.op for group in groups for stage in group.stages} == set(OPS)

@@ -1,0 +1,89 @@
+"""Groups in networks: what is in them, against what the network's graph says of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import match
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.cover.problem import Candidate, CoverProblem
+from match.dispatch.plan import WITHOUT_CODE
+from match.ir.graph import Graph
+from match.ir.layer import GROUP
+from match.partitioning.choice import ChosenNetwork, choose
+from match.partitioning.pattern import find
+from match.partitioning.pattern.rows import rows
+from match.partitioning.sums import REQUANTIZE
+from match.passes.pipeline import integer_relay
+from match.target.registry import get_target
+
+pytestmark = pytest.mark.tvm
+
+NETWORKS = Path(__file__).parents[1] / "tflite/networks"
+
+
+def chosen(network: str, l1: int | None) -> ChosenNetwork:
+    """A network on GAP8's cluster, which lists groups and chains."""
+    target = get_target("gap8", l1)
+    module = integer_relay(match.load(NETWORKS / f"{network}.tflite"), target.activations)
+    main = module["main"]
+    options = Options.parse("exact", "latency", "hardware", cache=False)
+    return choose(main, tuple(rows(main, find(module))), "net", target, options, Stopwatch())
+
+
+def groups(problem: CoverProblem) -> list[Candidate]:
+    """The candidates of several operators."""
+    return [candidate for candidate in problem.candidates if len(candidate.operators) > 1]
+
+
+def readers(graph: Graph) -> Mapping[int, set[int]]:
+    """Which operators read each tensor."""
+    return {
+        tensor: {place for place, operator in enumerate(graph.operators) if tensor in operator.reads}
+        for tensor in range(len(graph.tensors))
+    }
+
+
+@pytest.mark.parametrize(("network", "l1"), [("mixer", None), ("vit", 16384), ("shufflenet", 24576), ("gru", 8192)])
+def test_only_the_last_operator_hands_something_on(network: str, l1: int | None) -> None:
+    """No operator in front of it is read from outside, and none reads the group's result."""
+    found = chosen(network, l1)
+    graph, reads = found.problem.graph, readers(found.problem.graph)
+    several = groups(found.problem)
+    assert len(several) >= 3
+    for candidate in several:
+        own = {*candidate.operators}
+        *front, last = candidate.operators
+        inner = {tensor for place in front for tensor in graph.operators[place].writes}
+        assert all(reads[tensor] <= own for tensor in inner)
+        assert not inner & {*graph.outputs}
+        assert not any(reads[tensor] & own for tensor in graph.operators[last].writes)
+        wanted = {tensor for place in own for tensor in graph.operators[place].reads} - inner
+        assert wanted == {tensor for tensor, _ in candidate.wants}
+
+
+def test_what_fits_is_one_group() -> None:
+    """From the last layer on, all that only the group reads; views of tensors, which cost nothing, are in it."""
+    found = chosen("lstm_unrolled", None)
+    decided = [decision for decision in found.decisions if decision.op == GROUP]
+    assert len(decided) == 1
+    (one,) = decided
+    assert one.plan is not None
+    layers = [
+        place
+        for place, operator in enumerate(found.problem.graph.operators)
+        if operator.op not in {*WITHOUT_CODE, REQUANTIZE}
+    ]
+    assert len(one.plan.layer.stages) == len(layers)
+    assert len(found.decisions) == 1
+
+
+def test_less_l1_makes_smaller_groups() -> None:
+    """Down to none at all; the network never costs more than with less."""
+    costs = [chosen("autoencoder", size).cost for size in (4096, 8192, 16384, 32768)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0]
