@@ -105,7 +105,7 @@ class PulpClusterCost(CostModel):
         return self.dma.call
 
     def overhead(self, layer: Layer) -> float:
-        """The offload from the control core, and the instructions of all kernels."""
+        """The offload from the control core, and loading the instructions of all kernels."""
         return self.offload + self.sharing.calls(layer.operators)
 
     @property

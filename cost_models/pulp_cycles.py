@@ -223,8 +223,8 @@ class Sharing:
     64 units).
     pointwise, convolution, depthwise, addition, pooling, dense, matrices, lstm, other: the first call of a kernel in an
     offload, whose instructions come from the main memory.
-    again: the part of that which a convolution takes at each further call in the same offload. Other kernels' code has
-    room beside that of others in the cluster's cache. Fitted to 20 groups on GVSoC.
+    again: how much of that each further call of a convolution takes in the same offload. Its code is large, and kernels
+    in between have displaced it from the cache. Fitted to 20 groups on GVSoC.
     """
 
     waits: float = 0.10
@@ -246,7 +246,7 @@ class Sharing:
         return 1 + waits * (cores - 1) / 7
 
     def calls(self, operators: Sequence[Layer]) -> float:
-        """Cycles that the instructions of the operators of an offload take beyond calls with these at hand."""
+        """Cycles that an offload takes to load the instructions of its kernels, operator by operator."""
         total = 0.0
         called: set[str] = set()
         for operator in operators:

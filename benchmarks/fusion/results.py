@@ -25,7 +25,7 @@ from match.partitioning.sums import REQUANTIZE
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.target.cost import CostModel
-from match.target.hardware import MatchTarget
+from match.target.group import without_groups
 from match.target.registry import get_target
 from match.targets.pulp.cluster import Cluster
 
@@ -95,7 +95,8 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
     target = get_target("gap8", l1, None, _ENOUGH)
     if blocking:
         target.modules = (BlockingCluster(target.modules[0].memories[0]),)
-    _leave_out_groups(target)
+    # As in the paper: a group may take operators of the border, which are not counted, with it.
+    target = without_groups(target)
     model = network(name)
     module = integer_relay(model, target.activations)
     listed = rows(module["main"], find(module))
@@ -120,12 +121,6 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
             tuple(_layers(problem, one) for one in taken if _counts(problem, one)),
             *least,
         )
-
-
-def _leave_out_groups(target: MatchTarget) -> None:
-    """Leave chains alone, as in the paper: a group may take operators of the border, which are not counted, with it."""
-    for module in target.modules:
-        module.groups = False
 
 
 def _moved(decision: LayerDecision, *, activations: bool) -> int:
@@ -153,8 +148,7 @@ def _peak(problem: CoverProblem, taken: list[Candidate]) -> int:
 
 def _bounds(module: tvm.IRModule, listed: Sequence[NetworkRow]) -> tuple[int, int, int]:
     """Bytes of activations if each tensor is moved once: unfused, in pairs, in any chains; with all the L1 it takes."""
-    roomy = get_target("gap8", _ENOUGH, None, _ENOUGH)
-    _leave_out_groups(roomy)
+    roomy = without_groups(get_target("gap8", _ENOUGH, None, _ENOUGH))
     options = Options.parse("exact", "latency", "hardware")
     problem = choose(module["main"], listed, "network", roomy, options, Stopwatch()).problem
     on_cluster = [one for one in problem.candidates if one.module != CPU]

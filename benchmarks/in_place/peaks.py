@@ -14,6 +14,7 @@ from match.frontend import Model, load
 from match.ir.layer import Op
 from match.partitioning.partitioner import cut
 from match.passes.pipeline import integer_relay
+from match.target.group import without_groups
 from match.target.registry import get_target
 
 _COPYING = frozenset({Op.CONCATENATE.value, Op.SLICE.value})
@@ -43,9 +44,7 @@ def model_of(name: str) -> Model:
 
 def measure(model: Model, target: str, numerics: str) -> tuple[Peak, Peak, Peak]:
     """With copies alone, as is cheapest, and with as few copies as there can be; groups are left out."""
-    chip = get_target(target)
-    for module in chip.modules:
-        module.groups = False
+    chip = without_groups(get_target(target))
     chosen = Options.parse("exact", "latency", numerics)
     module = integer_relay(model, chip.activations, exact=chosen.exact)
 

@@ -245,6 +245,8 @@ class LayerText:
         weights = self.kernel.weights
         if weights is None or self.plan.constants_at == "network":
             return ""
+        if self.layer.links:
+            return "The constants of all operators"
         names = " and ".join(component.name for component in weights.operand.components)
         return names.replace("_", " ").capitalize()
 

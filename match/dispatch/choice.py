@@ -73,11 +73,11 @@ class Offers:
 
     @property
     def costs(self) -> list[Cost]:
-        """Of all offers."""
+        """The costs of all offers, the control core's included."""
         return [offer.cost for offer in self.candidates if offer.cost is not None]
 
     def member(self, module: str) -> Member | None:
-        """The layer as an operator of a group on a module; None if the module cannot have it in one.
+        """The layer as an operator of a group on a module; None if the module cannot execute it in a group.
 
         Raises:
             CostModelError: if the module's cost model fails.

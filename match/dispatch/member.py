@@ -32,13 +32,13 @@ class Member:
 
 
 def member(request: Request, layer: Layer) -> Member | None:
-    """A layer that a module accepts as an operator of a group; None if the module executes no groups of it.
+    """The layer of a request as an operator of a group; None if the module cannot execute it in a group.
 
     Raises:
         CostModelError: if the module's cost model fails.
     """
     module, requantizers = request.module, request.requantizers
-    if not module.groups or layer.stages or layer.output_dtype == "int32" or len(module.memories) > 1:
+    if not module.groups or layer.output_dtype == "int32" or len(module.memories) > 1:
         return None
     model, tile = cost_of(module, layer, requantizers), whole_tile(layer)
     (memory,) = aligned_memories(module, *requantizers)

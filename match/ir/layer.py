@@ -179,7 +179,7 @@ class Layer:
 
     @property
     def operators(self) -> tuple[Layer, ...]:
-        """What it computes one after the other: the operators of a chain or a group, or itself."""
+        """The operators that it computes, in order: those of a chain or a group, or itself."""
         return self.stages or (self,)
 
     @property

@@ -164,7 +164,7 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
 
 @dataclass(frozen=True, eq=False)
 class _Several:
-    """Layers that modules are asked about as one: their places among the rows, all of them as one, and the workload."""
+    """A chain or a group: the places of its layers among the rows, all of them as one layer, and its workload."""
 
     rows: tuple[int, ...]
     whole: Match

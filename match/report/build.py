@@ -208,7 +208,7 @@ def _operators(plan: LayerPlan, target: MatchTarget) -> Iterator[OperatorSummary
         module = next(module for module in target.modules if module.name == plan.module)
         cost = cost_of(module, layer, plan.requantizers)
         assert isinstance(cost, GroupCost)
-        cycles = [round(one) for one in cost.alone(layer)]
+        cycles = [round(one) for one in cost.launched(layer)]
     for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
         yield OperatorSummary(stage.what, stage.macs, outputs(stage), predicted, own.source)
 

@@ -41,6 +41,7 @@ _MODULE = (
     _Kind("memories", (Memory,), "Memory objects", several=True),
     _Kind("api", (ModuleApi,), "a ModuleApi"),
     _Kind("sums", (Op,), "operators", several=True),
+    _Kind("groups", (bool,), "True or False"),
     _Kind("peak_macs", (int, type(None)), "a number of MACs or None"),
 )
 _FORMS = _Kind("requantizers", (Requantizer,), "Requantizers", several=True)

@@ -63,7 +63,7 @@ class _WholeMappings(ExternalCost):
 def external_cost(module: CostModel, external: External, main_memory: str) -> CostModel:
     """The cost model `module` for schedules whose first memory is the main memory, called `main_memory`.
 
-    Of several operators, each operator's cost model is the module's with the external memory's transfers.
+    In a chain or a group, the cost model of each operator is changed in this way.
     """
     if isinstance(module, OperatorsCost):
         return replace(module, models=tuple(external_cost(model, external, main_memory) for model in module.models))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +13,7 @@ from match.ir.group import first_readers, last_readers
 from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes, whole_axis
 from match.mapping.storage import storage
 from match.target.cost import Tile
-from match.target.hardware import HwModule
+from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import INPUT, OperandError, Requantizers, element_bytes, weights_operand
 from match.target.operators_cost import OperatorsCost, whole_words
 
@@ -80,14 +81,23 @@ class GroupCost(OperatorsCost):
         """All of each operator."""
         return [whole_tile(stage) for stage in layer.stages]
 
-    def alone(self, layer: Layer) -> list[float]:
-        """Cycles of each operator's kernel call, with what the core takes to launch it."""
-        each = zip(self.models, layer.stages, self.launches(layer), strict=True)
-        return [launch + model.compute(stage, whole_tile(stage)) for model, stage, launch in each]
+    def launched(self, layer: Layer) -> list[float]:
+        """Cycles of each operator's kernel call, launch included."""
+        calls = self.calls(layer, whole_tile(layer))
+        return [launch + call for launch, call in zip(self.launches(layer), calls, strict=True)]
 
     def tensors(self, layer: Layer, tiles: Sequence[Tile]) -> tuple[tuple[Any, ...], Any]:
         """Each at the lowest address that is free from its operator to the last one that reads it."""
         return scratch_tensors([output_bytes(stage) for stage in layer.stages[:-1]], last_readers(layer.links))
+
+
+def without_groups(target: MatchTarget) -> MatchTarget:
+    """The target with modules that execute no groups, to see what chains or layers alone do."""
+    changed = copy(target)
+    changed.modules = tuple(map(copy, target.modules))
+    for module in changed.modules:
+        module.groups = False
+    return changed
 
 
 def scratch_tensors(sizes: Sequence[int], last: Sequence[int]) -> tuple[tuple[int, ...], int]:

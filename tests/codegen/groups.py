@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,11 +18,13 @@ from match.ir.layer import Op, Padding
 from match.mapping.schedule import Placement, Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.kept import Forms
+from match.target.external_cost import external_cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_of, operands_of
-from tests.analysis.simulate.layers import WINDOWED, WINDOWS, accumulator
+from tests.analysis.simulate.layers import WINDOWED, WINDOWS, accumulator, random_outer_memory
 from tests.codegen.layers import Case, Tensor, make
+from tests.codegen.mock_target import EXTERNAL_API
 
 OPTIONS = Options.parse("exact", "latency", "exact", 1, cache=False)
 SIZES = (1, 2, 3, 4, 5, 7, 8)
@@ -128,10 +129,13 @@ def _read_in_the_end(cases: list[Case], links: list[tuple[int, ...]], outside: l
     return GroupCase(tuple(cases[place] for place in order), again, tuple(outside[tensor] for tensor in tensors))
 
 
-def planned(target: MatchTarget, group: GroupCase, symbol: str) -> tuple[LayerPlan, GroupCost] | None:
+def planned(
+    target: MatchTarget, group: GroupCase, rng: random.Random, symbol: str
+) -> tuple[LayerPlan, GroupCost] | None:
     """The group on the target's first module, and its cost model there; None where an operator is refused or too large.
 
-    Each operator has the form of requantization that the module chooses for it.
+    Each operator has the form of requantization that the module chooses. Of one group in three, some operands lie
+    in the mock's external memory, whose blocks pass main memory.
     """
     stages = tuple(
         Workload(case.layer, case.constants, _accumulator(case), f"{symbol}_{number}")
@@ -144,21 +148,25 @@ def planned(target: MatchTarget, group: GroupCase, symbol: str) -> tuple[LayerPl
     module, forms, layer = target.modules[0], answer.requantizers, whole.layer
     operands, memories = operands_of(module, layer, forms), aligned_memories(module, *forms)
     model = cost_of(module, layer, forms)
+    outside = rng.random() < 1 / 3
+    if outside:
+        assert target.external is not None
+        memories = (random_outer_memory(rng, [operand.name for operand in operands]), *memories)
+        model = external_cost(model, target.external, memories[0].name)
     assert isinstance(model, GroupCost)
     scratch = int(model.scratch(layer, largest_tile(layer, layer.extents)))
-    placements = tuple(Placement(operand.name, memories[0].name, 0) for operand in operands)
+    placements = tuple(
+        Placement(operand.name, memory.name, 0)
+        for memory in memories
+        for operand in operands
+        if memory.has(operand.name)
+    )
     try:
-        return plan_layer(answer, Schedule(layer, operands, memories, (), placements, scratch), whole, target), model
+        plan = plan_layer(answer, Schedule(layer, operands, memories, (), placements, scratch), whole, target)
     except ScheduleError:
         return None
+    return replace(plan, external=EXTERNAL_API, constants_at="network") if outside else plan, model
 
 
 def _accumulator(case: Case) -> Any:
     return accumulator(case.constants, case) if case.constants.requantization is not None else None
-
-
-def bytes_between(group: GroupCase) -> int:
-    """Of all tensors between the operators together."""
-    return sum(
-        math.prod((one.layer.oy, one.layer.ox, one.layer.output_channels, one.layer.unit)) for one in group.stages[:-1]
-    )

@@ -34,7 +34,7 @@ def random_groups(seed: int) -> list[tuple[GroupCase, LayerPlan, GroupCost]]:
     while len(found) < GROUPS:
         attempt += 10
         group = random_group(rng, attempt)
-        plan = planned(target, group, f"net_{len(found)}_group") if group else None
+        plan = planned(target, group, rng, f"net_{len(found)}_group") if group else None
         if group and plan:
             found.append((group, *plan))
     return found
@@ -42,7 +42,7 @@ def random_groups(seed: int) -> list[tuple[GroupCase, LayerPlan, GroupCost]]:
 
 @seeded(EACH_RUN, swept=30)
 def test_groups_compute_what_their_operators_compute(seed: int) -> None:
-    """On as many cores as the seed says; scratch takes no more than all tensors between operators, and often less."""
+    """On as many cores as the seed says."""
     groups = random_groups(seed)
     cores = (8, 3)[seed % 2] if seed < EACH_RUN else 1 + seed % 8
     outputs, traces = traced_run(

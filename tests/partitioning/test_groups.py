@@ -19,7 +19,9 @@ from match.partitioning.pattern import find
 from match.partitioning.pattern.rows import rows
 from match.partitioning.sums import REQUANTIZE
 from match.passes.pipeline import integer_relay
+from match.relay import relay, tvm
 from match.target.registry import get_target
+from tests.dispatch.test_partition import conv
 
 pytestmark = pytest.mark.tvm
 
@@ -27,10 +29,13 @@ NETWORKS = Path(__file__).parents[1] / "tflite/networks"
 
 
 def chosen(network: str, l1: int | None) -> ChosenNetwork:
-    """A network on GAP8's cluster, which lists groups and chains."""
-    target = get_target("gap8", l1)
-    module = integer_relay(match.load(NETWORKS / f"{network}.tflite"), target.activations)
-    main = module["main"]
+    """A network on GAP8's cluster, which executes groups and chains."""
+    return chosen_for(integer_relay(match.load(NETWORKS / f"{network}.tflite"), "uint8"), l1)
+
+
+def chosen_for(module: tvm.IRModule, l1: int | None = None) -> ChosenNetwork:
+    """The same for a network in integer form."""
+    target, main = get_target("gap8", l1), module["main"]
     options = Options.parse("exact", "latency", "hardware", cache=False)
     return choose(main, tuple(rows(main, find(module))), "net", target, options, Stopwatch())
 
@@ -87,3 +92,14 @@ def test_less_l1_makes_smaller_groups() -> None:
     costs = [chosen("autoencoder", size).cost for size in (4096, 8192, 16384, 32768)]
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < costs[0]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_the_network_hands_out_is_inside_no_group(kept: bool) -> None:
+    """Of two convolutions, the first is in a group if nothing but the second reads it."""
+    x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")
+    first = conv(x, 8, 8)
+    second = conv(first, 8, 8)
+    body = relay.Tuple([first, second]) if kept else second
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+    assert len(groups(chosen_for(module).problem)) == (0 if kept else 1)

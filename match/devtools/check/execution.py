@@ -26,6 +26,7 @@ from match.partitioning.chains import find_chains
 from match.partitioning.layouts import LAYOUT
 from match.partitioning.pattern import Match, find
 from match.target.cost import CpuCostModel
+from match.target.group import without_groups
 from match.target.hardware import HwModule, MatchTarget
 
 _UNAFFORDABLE = 1e15
@@ -135,7 +136,7 @@ def _chains(
     target: MatchTarget, module: HwModule, chains: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
 ) -> tuple[list[str], list[Coverage]]:
     """Problems of patterns of several operators, and coverage: a chain moves fewer bytes than its operators alone."""
-    compiled = _compiled(_without_groups(target), module, chains, "bytes")
+    compiled = _compiled(without_groups(target), module, chains, "bytes")
     if isinstance(compiled, str):
         return [compiled], []
     what = _words(target, module)
@@ -219,15 +220,6 @@ def _without_cpu(target: MatchTarget) -> MatchTarget:
     """The target with a control core that is never chosen."""
     forced = copy.copy(target)
     forced.cpu_cost_model = _NoCpu()
-    return forced
-
-
-def _without_groups(target: MatchTarget) -> MatchTarget:
-    """The target whose modules execute no groups, which move fewer bytes than chains."""
-    forced = copy.copy(target)
-    forced.modules = tuple(map(copy.copy, target.modules))
-    for module in forced.modules:
-        module.groups = False
     return forced
 
 
