@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
 
 _importer, _common = relay.frontend.onnx, relay.frontend.common
@@ -35,6 +36,8 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "matmul_out_dtype": _product,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
+        "Resize": _Resize,
+        "Upsample": _Upsample,
     }
     with _environment(), _replaced(_importer, quicker):
         module, params = _importer.from_onnx(proto)
@@ -115,6 +118,70 @@ class _DequantizeLinear(_importer.OnnxOpConverter):
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
         return relay.qnn.op.dequantize(x, scale, _zero_point(zero_point), _axis(x, attributes))
+
+
+_OriginalResize = _importer.Resize
+
+
+class _Resize(_importer.OnnxOpConverter):
+    """Resize of any axes: TVM's own takes quotients of sizes for scales, and changes all axes but the first two."""
+
+    @classmethod
+    def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
+        return _resize_by_scales(inputs[0], _numbers(inputs[1]), attributes)
+
+    @classmethod
+    def _impl_v11(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
+        x, (roi, scales, sizes) = inputs[0], [*inputs[1:], None][:3]
+        extents = _infer_shape(x)
+        numbers = [int(axis) % len(extents) for axis in attributes.get("axes", range(len(extents)))]
+        axes = resized_axes(extents, numbers, _numbers(scales), _numbers(sizes))
+        written = resize(x, extents, axes, attributes)
+        if written is not None:
+            return written
+        after = [axes[number].after if number in axes else extent for number, extent in enumerate(extents)]
+        regular = all(axis.factor * axis.before == axis.after for axis in axes.values())
+        if "axes" in attributes or not regular or not 3 <= len(extents) <= 5 or after[:2] != list(extents[:2]):
+            raise _not_implemented("Resize", attributes)
+        return _OriginalResize.v11_13_common([x, roi], relay.const(np.array(after)), attributes, params)
+
+
+class _Upsample(_importer.OnnxOpConverter):
+    """Upsample, which has become Resize."""
+
+    @classmethod
+    def _impl_v7(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
+        scales = np.array(attributes["scales"]) if "scales" in attributes else _numbers(inputs[1])
+        return _resize_by_scales(inputs[0], scales, attributes)
+
+
+def _resize_by_scales(x: relay.Expr, scales: Any, attributes: Any) -> relay.Expr:
+    extents = _infer_shape(x)
+    axes = resized_axes(extents, range(len(extents)), scales, None)
+    written = resize_before_modes(x, extents, axes, attributes)
+    if written is None:
+        raise _not_implemented("Resize", attributes)
+    return written
+
+
+def _not_implemented(kind: str, attributes: Any) -> Exception:
+    """The error for an operator with attributes that nothing here computes."""
+    mode = attributes.get("mode", b"").decode()
+    return tvm.error.OpNotImplemented(f"not implemented: {kind} ({attributes['tvm_custom']['name']}) of mode {mode!r}")
+
+
+def _numbers(expr: relay.Expr | None) -> Any:
+    """The numbers of a constant, of what is computed of constants, or of nothing.
+
+    Raises:
+        tvm.error.OpNotImplemented: they depend on the network's inputs.
+    """
+    if expr is None:
+        return None
+    folded = _common.fold_constant(expr)
+    if not isinstance(folded, relay.Constant):
+        raise tvm.error.OpNotImplemented("not implemented: Resize to a size that depends on the inputs")
+    return folded.data.numpy()
 
 
 @contextlib.contextmanager

@@ -68,8 +68,6 @@ class _Layouts:
             followed = self._convolution(call, new)
         elif is_call(call, *_POOLS) and str(call.attrs.layout) == "NCHW":
             followed = self._pool(call, new)
-        elif is_call(call, "image.resize2d") and str(call.attrs.layout) == "NCHW":
-            followed = self._resize(call, new)
         elif is_call(call, "nn.space_to_depth") and str(call.attrs.layout) == "NCHW":
             followed = self._space_to_depth(call, new)
         elif is_call(call, "nn.depth_to_space") and str(call.attrs.layout) == "NCHW":
@@ -168,23 +166,6 @@ class _Layouts:
             return relay.nn.avg_pool2d(x, window, strides, dilation, padding, "NHWC", "NHWC", *rest)
         scales = [new(argument) for argument in call.args[1:]]
         return relay.qnn.op.avg_pool2d(x, *scales, window, strides, padding, dilation, *rest, "NHWC")
-
-    def _resize(self, call: relay.Call, new: New) -> relay.Expr:
-        self._last.add(call)
-        attrs = call.attrs
-        return relay.image.resize2d(
-            self._channels_last(call.args[0], new),
-            attrs.size,
-            attrs.roi,
-            "NHWC",
-            attrs.method,
-            attrs.coordinate_transformation_mode,
-            attrs.rounding_method,
-            attrs.cubic_alpha,
-            attrs.cubic_exclude,
-            attrs.extrapolation_value,
-            attrs.out_dtype or None,
-        )
 
     def _depth_to_space(self, call: relay.Call, new: New) -> relay.Expr:
         """Channels of a pixel side by side as pixels: transpositions of what they are seen as."""

@@ -1,12 +1,12 @@
 """What takes an axis's elements in another order, as constant indices of one axis after the other.
 
-Nearest-neighbour resizes, `tile`, slices with steps and padding with elements of the tensor become `take`; constant
-padding becomes one for each axis.
+`tile`, slices with steps and padding with elements of the tensor become `take`, as resizes to the nearest pixel are
+(`match.relay.resampling`); constant padding becomes one for each axis.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,46 +17,10 @@ from match.relay import relay, tvm
 from match.relay.readers import read_padding
 from match.relay.rewrite import New, is_8bit, is_call, rewrite, shape
 
-Float32Array = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int32]
-
-_HALF = np.float32(0.5)
-_POSITIONS: Mapping[str, Callable[[Float32Array, int, int], Float32Array]] = {
-    "asymmetric": lambda index, before, after: index / (np.float32(after) / np.float32(before)),
-    "half_pixel": lambda index, before, after: (index + _HALF) / (np.float32(after) / np.float32(before)) - _HALF,
-    "pytorch_half_pixel": lambda index, before, after: (
-        (index + _HALF) / (np.float32(after) / np.float32(before)) - _HALF if after > 1 else np.zeros_like(index)
-    ),
-    "align_corners": lambda index, before, after: (
-        index * np.float32(before - 1) / np.float32(after - 1) if after > 1 else np.zeros_like(index)
-    ),
-}
-"""Where outputs lie on the input, by the mode of coordinates, as onnxruntime computes it in float32."""
-
-_ROUNDINGS: Mapping[str, Callable[[Float32Array], Float32Array]] = {
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "round_prefer_floor": lambda position: np.ceil(position - _HALF),
-    "round_prefer_ceil": lambda position: np.floor(position + _HALF),
-}
 
 _PADS = ("edge", "reflect")
 """Modes of `nn.pad` whose padding is elements of the tensor, which NumPy calls the same."""
-
-
-def nearest(resize: relay.Call) -> Mapping[int, Indices] | None:
-    """By axis, the row or column that an `image.resize2d` takes for each of its own; None if it does anything else."""
-    attrs = resize.attrs
-    position = _POSITIONS.get(str(attrs.coordinate_transformation_mode))
-    rounding = _ROUNDINGS.get(str(attrs.rounding_method))
-    if str(attrs.method) != "nearest_neighbor" or position is None or rounding is None:
-        return None
-    found: dict[int, Indices] = {}
-    for axis in (str(attrs.layout).index(letter) for letter in "HW"):
-        before, after = shape(resize.args[0])[axis], shape(resize)[axis]
-        index = np.arange(after, dtype=np.float32)
-        found[axis] = rounding(position(index, before, after)).clip(0, before - 1).astype(np.int32)
-    return found
 
 
 def taken(x: relay.Expr, indices: Mapping[int, Indices], extents: tuple[int, ...]) -> relay.Expr:

@@ -1,4 +1,4 @@
-"""Groups of dequantize, a bilinear resize, and quantize, as ONNX files have them, become a resize of integers.
+"""Groups of dequantize, a linear resize, and quantize, as ONNX files have them, become a resize of integers.
 
 The reference computes in floating point. The outputs are within one step of the reference's: an interpolation of
 integers is off by less than 1/4 of a step before it is rounded (`match.relay.resize`), and what is rounded before or
@@ -7,6 +7,8 @@ behind that, to change the scale, by half a step.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +17,17 @@ from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
 from match.relay import relay, tvm
 from match.relay.qnn import dequantized, quantized
+from match.relay.resampling import Interpolated, read_interpolated
 from match.relay.resize import ONE, Between, Resize
-from match.relay.rewrite import New, is_call, rewrite, shape
+from match.relay.rewrite import New, rewrite, shape
+
+_MAP = (1, 2)
+"""Axes of rows and columns in NHWC."""
 
 
 @dataclass(frozen=True)
 class FuseInterpolations:
-    """Resizes of maps in NHWC, between two pixels along rows and columns."""
+    """Resizes along one axis or two, of tensors of any rank: a map has its rows and columns in these axes."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -30,17 +36,13 @@ class FuseInterpolations:
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     output = quantized(call)
-    if output is None or not is_call(call.args[0], "image.resize2d"):
+    if output is None:
         return None
-    attrs, source = call.args[0].attrs, dequantized(call.args[0].args[0])
-    if source is None or shape(call)[0] != 1:
-        return None
-    if str(attrs.layout) != "NHWC" or str(attrs.method) != "linear":
-        return None
-    extents = zip(shape(source.x)[1:3], shape(call)[1:3], strict=True)
-    mode = str(attrs.coordinate_transformation_mode)
-    rows, columns = (_between(size, outputs, mode) for size, outputs in extents)
-    if rows is None or columns is None:
+    expr, steps = call.args[0], dict[int, Interpolated]()
+    while (step := read_interpolated(expr)) is not None and step.axis not in steps:
+        steps[step.axis], expr = step, step.x
+    source = dequantized(expr)
+    if source is None or len(steps) not in (1, 2):
         return None
     own, x = source.quantization, new(source.x)
     first = _has_room(own, output)
@@ -48,7 +50,34 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         return None
     x = _rescaled(x, own, output) if first else x
     kept = output if first else own
-    return _rescaled(Resize(x, rows, columns, 0, kept.dtype, real=True).build(x), kept, output)
+    return _rescaled(_resized(x, shape(source.x), steps, kept.dtype), kept, output)
+
+
+def _resized(x: relay.Expr, extents: tuple[int, ...], steps: Mapping[int, Interpolated], dtype: str) -> relay.Expr:
+    """A tensor of these extents, resized along the axes of the steps."""
+    if len(extents) == 4 and extents[0] == 1 and steps.keys() <= {*_MAP}:
+        rows, columns = (_between(steps[axis]) if axis in steps else _same(extents[axis]) for axis in _MAP)
+        return Resize(x, rows, columns, 0, dtype, real=True).build(x)
+    axes = sorted(steps)
+    behind = [axis for axis in range(len(extents)) if axis not in steps]
+    between = [*(_same(1) for _ in range(2 - len(axes))), *(_between(steps[axis]) for axis in axes)]
+    rest = [extents[axis] for axis in behind]
+    seen = [1, *(1 for _ in range(2 - len(axes))), *(extents[axis] for axis in axes), math.prod(rest)]
+    x = relay.reshape(relay.transpose(x, [*axes, *behind]), seen)
+    x = Resize(x, between[0], between[1], 0, dtype, real=True).build(x)
+    x = relay.reshape(x, [*(len(steps[axis].below) for axis in axes), *rest])
+    return relay.transpose(x, [int(axis) for axis in np.argsort([*axes, *behind])])
+
+
+def _between(step: Interpolated) -> Between:
+    weights = np.rint(step.weight.astype(np.float64) * ONE).astype(np.int64)
+    return Between(step.below.astype(np.int64), step.above.astype(np.int64), weights)
+
+
+def _same(extent: int) -> Between:
+    """Elements that stay as they are."""
+    index = np.arange(extent)
+    return Between(index, index, np.zeros(extent, np.int64))
 
 
 _MOST_OFF = 0.75
@@ -68,22 +97,3 @@ def _rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> re
     scales = (relay.const(inputs.scale), relay.const(inputs.zero_point, "int32"))
     others = (relay.const(output.scale), relay.const(output.zero_point, "int32"))
     return relay.qnn.op.requantize(x, *scales, *others, out_dtype=output.dtype)
-
-
-def _between(size: int, outputs: int, mode: str) -> Between | None:
-    """The pixels below and above each output's position on the input; None for other ways to find that."""
-    index = np.arange(outputs)
-    match mode:
-        case "half_pixel" | "pytorch_half_pixel":
-            position = (index + 0.5) * size / outputs - 0.5
-            if outputs == 1 and mode == "pytorch_half_pixel":
-                position = np.zeros(1)
-        case "asymmetric":
-            position = index * size / outputs
-        case "align_corners":
-            position = index * (size - 1) / max(outputs - 1, 1)
-        case _:
-            return None
-    position = position.clip(0, size - 1)
-    below = np.floor(position).astype(np.int64)
-    return Between(below, np.minimum(below + 1, size - 1), np.rint((position - below) * ONE).astype(np.int64))

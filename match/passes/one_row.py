@@ -104,6 +104,10 @@ class _Maps:
             arguments = [self._operand(argument, new) for argument in call.args]
             self._maps.add(call)
             return relay.Call(call.op, arguments, call.attrs)
+        along: Any = call.attrs.axis if name == "take" else None
+        if along is not None and len(shape(call)) == 3:
+            self._maps.add(call)
+            return relay.take(new(call.args[0]), call.args[1], axis=int(along) % 3 + (int(along) % 3 == 2))
         if name == "concatenate":
             self._maps.add(call)
             axis = int(call.attrs.axis) % 3
@@ -125,7 +129,9 @@ class _Maps:
         """An operand of an elementwise operator on maps: a sequence, or what is broadcast to one."""
         if expr in self._maps:
             return new(expr)
-        extents = shape(expr)
+        extents, array = shape(expr), constant(expr)
+        if array is not None:
+            return relay.const(array.reshape(_with_row(extents))) if len(extents) > 1 else expr
         if len(extents) == 3:
             return self._map(expr, new)
         return relay.reshape(new(expr), _with_row(extents)) if len(extents) == 2 else new(expr)

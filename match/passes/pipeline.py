@@ -20,6 +20,7 @@ from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
+from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
 from match.passes.tables_of_one import FuseTables
@@ -45,6 +46,7 @@ def integer_relay(
     arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     module = model.module
     passes = (
+        WriteResizes(),
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
         OneRow(),
         CutVolumes(),

@@ -1,69 +1,21 @@
-"""Resizes to the nearest pixel, `tile` and padding as indices of one axis: what onnxruntime and NumPy make of them."""
+"""`tile` and padding as indices of one axis: what NumPy makes of them."""
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import onnx
 import pytest
-from onnx import TensorProto, helper
 
-from match.passes.gathers import GatherByAxis, nearest, taken
+from match.passes.gathers import GatherByAxis
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
-from match.validation.exact_session import exact_session
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
 
-MODES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
-ROUNDINGS = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
 SHAPE = (1, 3, 4, 5)
-
-
-def resized(x: npt.NDArray[np.uint8], size: tuple[int, int], mode: str, rounding: str) -> npt.NDArray[np.uint8]:
-    """What onnxruntime makes of maps (N, C, H, W)."""
-    modes = {"mode": "nearest", "coordinate_transformation_mode": mode, "nearest_mode": rounding}
-    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **modes)
-    sizes = helper.make_tensor("sizes", TensorProto.INT64, [4], [*x.shape[:2], *size])
-    graph = helper.make_graph(
-        [node],
-        "resize",
-        [helper.make_tensor_value_info("x", TensorProto.UINT8, x.shape)],
-        [helper.make_tensor_value_info("y", TensorProto.UINT8, [None] * 4)],
-        [sizes],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    onnx.checker.check_model(model)
-    return exact_session(model.SerializeToString()).run(None, {"x": x})[0]
-
-
-@pytest.mark.parametrize("size", [(8, 10), (4, 15), (12, 25), (7, 11), (2, 3), (1, 1), (9, 4)], ids=str)
-def test_the_nearest_pixels_are_onnxruntimes(size: tuple[int, int]) -> None:
-    """Whatever the mode, of larger and of smaller maps."""
-    x = np.random.default_rng(0).integers(0, 256, SHAPE).astype(np.uint8)
-    for mode, rounding in product(MODES, ROUNDINGS):
-        variable = relay.var("x", shape=SHAPE, dtype="uint8")
-        attributes = {"coordinate_transformation_mode": mode, "rounding_method": rounding}
-        call = relay.image.resize2d(variable, size, method="nearest_neighbor", **attributes)
-        module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([variable], call)))
-        main = module["main"]
-        found = nearest(main.body)
-        assert found is not None
-        module = tvm.IRModule.from_expr(relay.Function(list(main.params), taken(main.params[0], found, SHAPE)))
-        (given,) = Compiled(relay.transform.InferType()(module))({"x": x})
-        assert np.array_equal(given, resized(x, size, mode, rounding)), (mode, rounding)
-
-
-def test_other_resizes_stay() -> None:
-    x = relay.var("x", shape=SHAPE, dtype="uint8")
-    call = relay.image.resize2d(x, (8, 10), method="linear")
-    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
-    assert nearest(module["main"].body) is None
 
 
 def by_axis(x: Any, body: Any) -> tuple[set[str], Compiled]:

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
-from match.passes.gathers import nearest, taken
 from match.passes.quantized_groups.quantities import real_constant, rescaled
 from match.relay import relay
 from match.relay.qnn import dequantized
-from match.relay.rewrite import New, is_call, scalar, shape
+from match.relay.rewrite import New, constant, is_call, scalar, shape
 
 _MOVES = (
     *("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"),
     *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile"),
 )
 _PAD = "nn.pad"
-_RESIZE = "image.resize2d"
 
 
 def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
     expr = _part(expr) or expr
-    while is_call(expr, _PAD, *_MOVES) or (is_call(expr, _RESIZE) and nearest(expr)):
+    while is_call(expr, _PAD, *_MOVES) or _takes(expr):
         moves.append(expr)
         expr = _part(expr.args[0]) or expr.args[0]
     real = dequantized(expr)
@@ -46,15 +45,21 @@ def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
 
 def _on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Expr | None:
     """An operator on an 8-bit tensor; None for a pad whose value is not a constant."""
-    if is_call(move, _RESIZE):
-        return taken(x, nearest(move) or {}, shape(move.args[0]))
     if not is_call(move, _PAD):
-        return relay.Call(move.op, [x], move.attrs)
+        return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
     value = _real_number(move.args[1])
     if value is None:
         return None
     integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
     return relay.Call(move.op, [x, relay.const(int(integer[0]), own.dtype)], move.attrs)
+
+
+def _takes(expr: relay.Expr) -> TypeGuard[relay.Call]:
+    """Whether an expression is a tensor's elements at constant places of an axis."""
+    if not is_call(expr, "take") or expr.attrs.axis is None or constant(expr.args[0]) is not None:
+        return False
+    indices = constant(expr.args[1])
+    return indices is not None and indices.ndim == 1
 
 
 def _real_number(expr: relay.Expr) -> float | None:

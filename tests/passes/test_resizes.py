@@ -1,0 +1,218 @@
+"""ONNX's resizes, by scales that are no whole numbers and to any sizes: what onnxruntime makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+from match.errors import ModelError
+from match.frontend import load
+from match.frontend.onnx_importer import import_onnx
+from match.frontend.onnx_resize import resized_axes
+from match.ir.layer import Op
+from match.partitioning.pattern import find
+from match.partitioning.pattern.types import Match
+from match.passes.pipeline import integer_relay
+from match.passes.quantize_border import qnn_operators
+from match.passes.resizes import WriteResizes
+from match.relay import relay, tvm
+from match.relay.graph import post_order
+from match.relay.resampling import COORDINATES, NEAREST, nearest_elements
+from match.relay.rewrite import operator_name
+from match.validation.exact_session import exact_session
+from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
+from tests.passes.running import Compiled
+
+pytestmark = pytest.mark.tvm
+
+SCALE, ZERO = np.float32(0.05), np.uint8(100)
+
+
+def resize(shape: Sequence[int], numbers: npt.NDArray[Any], opset: int = 19, **attributes: Any) -> onnx.ModelProto:
+    """A Resize of float32, by scales where the numbers are no integers, else to sizes."""
+    to_sizes = np.issubdtype(numbers.dtype, np.integer)
+    inputs = ["x", "", "", "n"] if to_sizes else ["x", "", "n"] if opset > 10 else ["x", "n"]
+    graph = helper.make_graph(
+        [helper.make_node("Resize" if opset >= 10 else "Upsample", inputs, ["y"], **attributes)],
+        "resize",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(numbers, "n")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def quantized(shape: Sequence[int], numbers: npt.NDArray[Any], opset: int = 19, **attributes: Any) -> onnx.ModelProto:
+    """The same between a quantize and dequantize on either side."""
+    graph = resize(shape, numbers, opset, **attributes).graph
+    (operator,) = graph.node
+    operator.input[0], operator.output[0] = "real", "result"
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["levels"]),
+        helper.make_node("DequantizeLinear", ["levels", "s", "z"], ["real"]),
+        operator,
+        helper.make_node("QuantizeLinear", ["result", "s", "z"], ["y"]),
+    ]
+    own = (SCALE, "s"), (ZERO, "z")
+    whole = helper.make_graph(
+        nodes,
+        "resize",
+        graph.input,
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+        [*graph.initializer, *(numpy_helper.from_array(np.array(value), name) for value, name in own)],
+    )
+    model = helper.make_model(whole, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def compared(model: onnx.ModelProto) -> tuple[npt.NDArray[np.int64], Sequence[Match]]:
+    """How far the integers are from onnxruntime's, and the layers."""
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    x = {"x": ((np.random.default_rng(0).integers(0, 256, shape) - int(ZERO)) * SCALE).astype(np.float32)}
+    module = integer_relay(load(model), "uint8")
+    assert not qnn_operators(module)
+    (given,), (expected,) = Compiled(module)(x), exact_session(model.SerializeToString(), signed=True).run(None, x)
+    assert len(np.unique(expected)) > 5
+    return given.astype(np.int64) - expected, [one for one in find(module) if isinstance(one, Match)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    before=st.integers(1, 40),
+    by=st.one_of(st.integers(1, 70), st.floats(0.125, 4, width=32)),
+    coordinates=st.sampled_from(sorted(COORDINATES)),
+    rounding=st.sampled_from(sorted(NEAREST)),
+)
+@example(before=14, by=19, coordinates="half_pixel", rounding="round_prefer_floor")
+@example(before=14, by=39, coordinates="pytorch_half_pixel", rounding="round_prefer_ceil")
+@example(before=3, by=1, coordinates="half_pixel_symmetric", rounding="floor")
+@example(before=20, by=np.float32(1.04).item(), coordinates="asymmetric", rounding="floor")
+@example(before=10, by=np.float32(1.05).item(), coordinates="half_pixel", rounding="ceil")
+def test_the_nearest_elements_are_onnxruntimes(before: int, by: float, coordinates: str, rounding: str) -> None:
+    """Of an axis beside another one that grows, too: then an axis that keeps its size may change."""
+    if before * by < 1:
+        return
+    scales = np.array([2, by], np.int64 if isinstance(by, int) else np.float32)
+    modes: dict[str, Any] = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
+    model = resize((1, before), scales, mode="nearest", **modes)
+    (expected,) = exact_session(model.SerializeToString()).run(None, {"x": np.arange(before, dtype=np.float32)[None]})
+    axes = resized_axes((1, before), range(2), *((None, scales) if isinstance(by, int) else (scales, None)))
+    found = nearest_elements(axes[1], coordinates, rounding) if 1 in axes else np.arange(before)
+    assert np.array_equal(found, expected[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers", "attributes"),
+    [
+        ((1, 5, 6, 7), [1, 1, 1.5, 1.7], {}),
+        ((1, 5, 6, 7), [1, 1, 0.6, 2.5], {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+        ((2, 5, 6, 7), [2, 5, 9, 13], {"coordinate_transformation_mode": "align_corners"}),
+        ((1, 5, 9), [1, 1, 1.3], {}),
+        ((3, 4, 5, 6), [1.5, 0.5, 1, 1], {"axes": [2, 0, 1, 3], "nearest_mode": "ceil"}),
+        ((1, 3, 4, 5, 6), [7, 3], {"axes": [-1, 2], "coordinate_transformation_mode": "half_pixel_symmetric"}),
+        ((9, 11), [20, 5], {"nearest_mode": "round_prefer_ceil"}),
+    ],
+)
+def test_nearest(shape: tuple[int, ...], numbers: list[float], attributes: Mapping[str, Any]) -> None:
+    """Any rank and axes: all of it is taken from an axis after the other, and is exact."""
+    array = np.array(numbers, np.int64 if all(isinstance(one, int) for one in numbers) else np.float32)
+    off, layers = compared(quantized(shape, array, mode="nearest", **attributes))
+    assert not off.any()
+    assert {layer.layer.op for layer in layers} == {Op.QUANTIZE, Op.GATHER}
+    assert all(layer.reference for layer in layers)
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers", "attributes"),
+    [
+        ((1, 5, 6, 7), [1, 1, 1.5, 1.7], {}),
+        ((1, 5, 9, 7), [1, 1, 0.6, 2.5], {"coordinate_transformation_mode": "asymmetric"}),
+        ((1, 5, 9, 7), [1, 1, 1.7, 0.7], {"coordinate_transformation_mode": "pytorch_half_pixel"}),
+        ((1, 5, 9, 7), [1, 1, 1.7, 1], {"coordinate_transformation_mode": "align_corners"}),
+        ((2, 3, 6, 7), [10, 9], {"axes": [2, 3], "coordinate_transformation_mode": "half_pixel_symmetric"}),
+        ((1, 6, 7, 5), [1, 1.5, 1.5, 1], {}),
+        ((1, 5, 9), [1, 1, 1.3], {}),
+        ((6, 7), [13, 5], {}),
+    ],
+)
+def test_linear(shape: tuple[int, ...], numbers: list[float], attributes: Mapping[str, Any]) -> None:
+    """Of one axis or two: integers within one step of onnxruntime, which are said to be no more than that."""
+    array = np.array(numbers, np.int64 if all(isinstance(one, int) for one in numbers) else np.float32)
+    off, layers = compared(quantized(shape, array, mode="linear", **attributes))
+    assert np.abs(off).max() <= 1
+    assert [layer.reference for layer in layers if layer.layer.op is Op.RESIZE] == [False]
+
+
+@pytest.mark.parametrize("opset", [9, 10])
+@pytest.mark.parametrize(("mode", "most"), [("nearest", 0), ("linear", 1)])
+@pytest.mark.parametrize("scales", [(2, 3), (1.5, 1.7), (0.6, 0.5), (0.7, 1.5)])
+def test_before_opset_11(scales: tuple[float, float], mode: str, most: int, opset: int) -> None:
+    """Without modes of coordinates; Upsample makes nothing smaller."""
+    if opset == 9 and min(scales) < 1:
+        return
+    model = quantized((1, 3, 7, 8), np.array([1, 1, *scales], np.float32), opset=max(opset, 10), mode=mode)
+    if opset == 9:  # which has no quantize
+        plain = resize((1, 3, 7, 8), np.array([1, 1, *scales], np.float32), opset=9, mode=mode)
+        x = np.random.default_rng(1).normal(0, 1, (1, 3, 7, 8)).astype(np.float32)
+        (expected,) = exact_session(plain.SerializeToString()).run(None, {"x": x})
+        module, params = import_onnx(plain)
+        assert not params
+        (found,) = Compiled(relay.transform.InferType()(module))({"x": x})
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        return
+    off, _ = compared(model)
+    assert np.abs(off).max() <= most
+
+
+def test_along_three_axes_it_stays_in_floating_point() -> None:
+    """Rounding twice would be more than a step."""
+    off, layers = compared(quantized((1, 2, 3, 4, 5), np.array([1, 1, 2, 2, 2], np.float32), mode="linear"))
+    assert np.abs(off).max() <= 1
+    assert Op.RESIZE not in {layer.layer.op for layer in layers}
+
+
+def test_sequences_between_convolutions(tmp_path: Path) -> None:
+    """They are maps of one row."""
+    model = OnnxModel((1, 4, 20))
+    model.add("Conv", model.constant(model.rng.normal(0, 0.3, (6, 4, 3))), pads=[1, 1])
+    model.add("Resize", "", model.constant(np.array([1.0, 1, 1.5])), mode="nearest")
+    model.add("Conv", model.constant(model.rng.normal(0, 0.4, (4, 6, 1))))
+    path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", True))
+    module = integer_relay(load(path), "uint8")
+    x = {"x": np.random.default_rng(2).normal(0, 1, (1, 4, 20)).astype(np.float32)}
+    for given_, expected in zip(Compiled(module)(x), exact_session(path).run(None, x), strict=True):
+        np.testing.assert_array_equal(given_, expected)
+    assert sum(isinstance(one, Match) and one.layer.op is Op.GATHER for one in find(module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "attributes", "problem"),
+    [
+        ([1, 1, 1.7, 1.7], {"mode": "cubic"}, r"Resize \(enlarge\) of mode 'cubic'"),
+        ([1, 2, 1, 1], {"mode": "cubic"}, r"Resize \(enlarge\) of mode 'cubic'"),
+    ],
+)
+def test_what_nothing_computes_is_refused(numbers: list[float], attributes: Mapping[str, Any], problem: str) -> None:
+    model = quantized((1, 2, 6, 7), np.array(numbers, np.float32), **attributes)
+    model.graph.node[2].name = "enlarge"
+    with pytest.raises(ModelError, match=rf"uses {problem}, which cannot be compiled"):
+        load(model)
+
+
+def test_resizes_of_relay() -> None:
+    """The nearest ones and linear ones of maps are written out; others stay."""
+    x = relay.var("x", shape=(1, 3, 4, 5), dtype="float32")
+    for method, left in (("nearest_neighbor", False), ("linear", False), ("cubic", True)):
+        call = relay.image.resize2d(x, (8, 10), method=method, rounding_method="floor")
+        module = WriteResizes()(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call))))
+        names = {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
+        assert ("image.resize2d" in names) == left
